@@ -1,0 +1,155 @@
+// The import table of ARCHITECTURE.md as data. `.oxlintrc.json` is written from it by `node tools/layers.mjs --write`,
+// and `npm run check` fails when the two differ.
+import { readFileSync, writeFileSync } from "node:fs";
+
+/** Each workspace, and the workspaces that it may import. */
+const workspaces = {
+  wire: [],
+  contracts: [],
+  chain: [],
+  broker: ["wire", "contracts", "chain"],
+  checks: ["wire", "contracts", "chain", "broker"],
+};
+
+/** Each folder of broker/src, and what it may import: folders beside it, or workspaces as `@name`. */
+const brokerFolders = {
+  lib: [],
+  domain: ["lib", "@wire"],
+  ports: ["domain", "@wire"],
+  engine: ["ports", "domain", "lib", "@wire"],
+  gateway: ["engine", "domain", "lib", "@wire"],
+  ledger: ["ports", "domain", "lib", "@contracts", "@wire"],
+  store: ["ports", "domain", "lib", "@wire"],
+  sink: ["ports", "domain", "lib", "@wire"],
+  telemetry: ["ports", "lib"],
+  config: ["domain", "lib", "@wire"],
+};
+
+/** Folders whose children never import one another. */
+const strangers = {
+  gateway: ["rest", "jsonrpc", "mqtt", "stomp", "admin"],
+  ledger: ["evm", "memory"],
+  store: ["sql", "memory"],
+  sink: ["webhook", "session"],
+};
+
+/** Folders that receive clock, randomness, environment, disk and network as ports. */
+const pureFolders = ["domain", "engine"];
+
+const workspaceGroup = (name) => [`@stele/${name}`, `@stele/${name}/*`];
+const folderGroup = (name) => [`**/${name}/**`];
+
+function restriction(group, message) {
+  return { group, message };
+}
+
+function override(files, patterns, paths = []) {
+  return { files, rules: { "no-restricted-imports": ["error", { patterns, paths }] } };
+}
+
+function workspaceOverride([name, allowed]) {
+  const foreign = Object.keys(workspaces).filter((other) => other !== name && !allowed.includes(other));
+  const message = `${name}/ may import only: ${allowed.join(", ") || "nothing of ours"}.`;
+  return override(
+    [`${name}/**/*.ts`],
+    foreign.map((other) => restriction(workspaceGroup(other), message)),
+  );
+}
+
+function folderPatterns(name, allowed) {
+  const message = `broker/src/${name} may import only: ${allowed.join(", ") || "nothing of ours"}.`;
+  const folders = Object.keys(brokerFolders).filter((other) => other !== name && !allowed.includes(other));
+  const foreign = Object.keys(workspaces).filter((other) => !allowed.includes(`@${other}`));
+  const pure = pureFolders.includes(name)
+    ? [restriction(["node:*"], `broker/src/${name} receives the outside as ports.`)]
+    : [];
+  return [
+    ...folders.map((other) => restriction(folderGroup(other), message)),
+    ...foreign.map((other) => restriction(workspaceGroup(other), message)),
+    ...pure,
+  ];
+}
+
+function folderOverrides([name, allowed]) {
+  const base = override([`broker/src/${name}/**/*.ts`], folderPatterns(name, allowed));
+  const children = (strangers[name] ?? []).map((child) => {
+    const siblings = strangers[name].filter((other) => other !== child);
+    const message = `broker/src/${name}/${child} never meets its siblings.`;
+    const own = siblings.map((other) => restriction([`**/${other}/**`], message));
+    return override([`broker/src/${name}/${child}/**/*.ts`], [...folderPatterns(name, allowed), ...own]);
+  });
+  return [base, ...children];
+}
+
+const purityRules = {
+  files: pureFolders.flatMap((name) => [`broker/src/${name}/**/*.ts`]),
+  excludeFiles: ["**/*.test.ts"],
+  rules: {
+    "no-restricted-globals": [
+      "error",
+      "process",
+      "setTimeout",
+      "setInterval",
+      "setImmediate",
+      "fetch",
+      "performance",
+      "crypto",
+    ],
+    "no-restricted-properties": [
+      "error",
+      { object: "Date", property: "now", message: "Take the Clock port." },
+      { object: "Math", property: "random", message: "Take the Randomness port." },
+    ],
+  },
+};
+
+// Tests may reach further: a contract suite is run by an adapter, an engine test uses the memory adapters.
+const testFreedom = {
+  files: ["**/*.test.ts", "**/*.contract.ts", "**/testing/**/*.ts", "checks/**/*.ts"],
+  rules: { "no-restricted-imports": "off", "no-restricted-globals": "off", "max-lines-per-function": "off" },
+};
+
+export const oxlintConfig = {
+  $schema: "./node_modules/oxlint/configuration_schema.json",
+  plugins: ["typescript", "import", "unicorn", "promise", "node"],
+  categories: { correctness: "error", suspicious: "error" },
+  ignorePatterns: ["**/dist/**", "**/*.generated.ts"],
+  rules: {
+    "typescript/no-floating-promises": "error",
+    "typescript/no-misused-promises": "error",
+    "typescript/no-explicit-any": "error",
+    "typescript/no-non-null-assertion": "error",
+    "typescript/consistent-type-imports": "error",
+    "typescript/no-unsafe-type-assertion": "off",
+    "import/no-cycle": ["error", { ignoreTypes: false }],
+    "import/no-default-export": "error",
+    "import/no-unassigned-import": "off",
+    "no-await-in-loop": "off",
+    "no-shadow": "off",
+    "no-underscore-dangle": "off",
+    "no-console": "error",
+    "max-lines": ["error", { max: 400, skipBlankLines: false, skipComments: false }],
+    "max-lines-per-function": ["error", { max: 70, skipBlankLines: true, skipComments: true }],
+    "max-depth": ["error", 3],
+    "max-params": ["error", { max: 3 }],
+    eqeqeq: "error",
+  },
+  overrides: [
+    ...Object.entries(workspaces).map(workspaceOverride),
+    ...Object.entries(brokerFolders).flatMap(folderOverrides),
+    purityRules,
+    testFreedom,
+    {
+      files: ["**/vitest.config.ts", "tools/**"],
+      rules: { "import/no-default-export": "off", "no-console": "off" },
+    },
+  ],
+};
+
+const text = `${JSON.stringify(oxlintConfig, null, 2)}\n`;
+const file = new URL("../.oxlintrc.json", import.meta.url);
+if (process.argv.includes("--write")) writeFileSync(file, text);
+else if (JSON.stringify(JSON.parse(readFileSync(file, "utf8"))) !== JSON.stringify(oxlintConfig)) {
+  console.error(".oxlintrc.json differs from tools/layers.mjs: run `node tools/layers.mjs --write`.");
+  process.exitCode = 1;
+}
