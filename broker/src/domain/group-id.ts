@@ -1,0 +1,20 @@
+import { BrokerError, quote } from "@stele/wire";
+
+/** The name of a chain group. */
+export type GroupId = string & { readonly __brand: "GroupId" };
+
+/** The group that a call without groupId means, unless configured otherwise (DESIGN section 7). */
+export const defaultGroupId = "1" as GroupId; // A literal that passes parseGroupId.
+
+/** Longest groupId, in characters. */
+export const groupIdCharactersMax = 64;
+
+/** Checks a groupId: 1 to 64 printable ASCII characters. @throws BrokerError 100306. */
+export function parseGroupId(text: string): GroupId {
+  if (!/^[\x21-\x7e]+$/.test(text) || text.length > groupIdCharactersMax) {
+    throw new BrokerError("groupInvalid", {
+      details: `${quote(text)} is not 1 to ${groupIdCharactersMax} printable characters`,
+    });
+  }
+  return text as GroupId; // Checked above.
+}

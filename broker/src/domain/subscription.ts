@@ -1,0 +1,44 @@
+import { BrokerError, quote } from "@stele/wire";
+import type { GroupId } from "./group-id.ts";
+import type { Position } from "./position.ts";
+import type { TopicFilter } from "./topic-filter.ts";
+
+/** A subscription's identifier: a UUID in lower case. */
+export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
+
+/** Kinds of listener as the admin listing names them. */
+export const interfaceTypes = ["RESTful", "JsonRPC", "MQTT", "STOMP"] as const;
+export type InterfaceType = (typeof interfaceTypes)[number];
+
+/** `suspended`: delivery has given up until somebody subscribes again; the cursor stays. */
+export type SubscriptionState = "active" | "suspended";
+
+/** A consumer's standing order: what it wants to be told, where, and how far it is. Times are milliseconds since the epoch. */
+export interface Subscription {
+  readonly id: SubscriptionId;
+  readonly groupId: GroupId;
+  readonly filter: TopicFilter;
+  readonly interfaceType: InterfaceType;
+  /** Callback address; empty for a listener that holds a connection. */
+  readonly url: string;
+  /** Signing secret of the callbacks (Standard Webhooks 1.0), as the subscriber gave it. */
+  readonly secret: string | undefined;
+  readonly state: SubscriptionState;
+  /** Every matching event up to here is acknowledged; none beyond it. */
+  readonly cursor: Position;
+  /** Matching events acknowledged since the subscription was made. */
+  readonly notifiedCount: number;
+  /** Time of the newest acknowledged notification; before the first, the time of creation. */
+  readonly notifiedAt: number;
+  readonly createdAt: number;
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Checks an identifier; upper case is folded. @throws BrokerError 100503 blank, 100505 not a UUID. */
+export function parseSubscriptionId(text: string): SubscriptionId {
+  if (text.trim() === "") throw new BrokerError("subscriptionIdBlank");
+  const folded = text.toLowerCase();
+  if (!uuid.test(folded)) throw new BrokerError("subscriptionIdInvalid", { details: quote(text) });
+  return folded as SubscriptionId; // Checked above.
+}

@@ -1,0 +1,61 @@
+import { BrokerError, quote } from "@stele/wire";
+import { checkTopicText, parseTopicName, type TopicName } from "./topic-name.ts";
+
+/** A topic name, or a pattern with `+` and `#`, that passed {@link parseTopicFilter}. */
+export type TopicFilter = string & { readonly __brand: "TopicFilter" };
+
+/** Splits a name or filter into its levels; an empty level is a level (MQTT 5.0, section 4.7.1). */
+export function toLevels(text: string): readonly string[] {
+  return text.split("/");
+}
+
+/** True when the filter has a wildcard, so that it can match more than the one topic it is named after. */
+export function isPattern(filter: string): boolean {
+  return filter.includes("+") || filter.includes("#");
+}
+
+/**
+ * Checks a filter. Without a wildcard it must be a topic name; with one, `+` stands alone in its level and `#` alone in
+ * the last (MQTT 5.0, sections 4.7.1.2 and 4.7.1.3).
+ * @throws BrokerError 100103, 100102, 100106 as for a name; 100109 when a wildcard stands where it may not.
+ */
+export function parseTopicFilter(text: string): TopicFilter {
+  if (!isPattern(text)) {
+    const name: string = parseTopicName(text);
+    return name as TopicFilter; // A name is the filter that matches itself.
+  }
+  checkTopicText(text);
+  const levels = toLevels(text);
+  levels.forEach((level, index) => {
+    checkLevel(level, { isLast: index === levels.length - 1, text });
+  });
+  return text as TopicFilter; // Checked above.
+}
+
+function checkLevel(level: string, place: { readonly isLast: boolean; readonly text: string }): void {
+  if (isPattern(level) && level.length > 1) {
+    throw new BrokerError("topicPatternInvalid", { details: `a wildcard must fill its level in ${quote(place.text)}` });
+  }
+  if (level === "#" && !place.isLast) {
+    throw new BrokerError("topicPatternInvalid", { details: `"#" must be the last level of ${quote(place.text)}` });
+  }
+}
+
+/**
+ * Whether a filter matches a topic, by MQTT's rules: `+` one level, also an empty one; `#` the parent and everything
+ * below; and a filter that begins with a wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).
+ */
+export function matchesFilter(filter: TopicFilter, topic: TopicName): boolean {
+  if (!isPattern(filter)) return (filter as string) === topic; // Two brands of the same text.
+  if (topic.startsWith("$") && !filter.startsWith("$")) return false;
+  return matchesLevels(toLevels(filter), toLevels(topic));
+}
+
+function matchesLevels(filter: readonly string[], topic: readonly string[]): boolean {
+  for (const [index, level] of filter.entries()) {
+    if (level === "#") return true;
+    if (index >= topic.length) return false;
+    if (level !== "+" && level !== topic[index]) return false;
+  }
+  return filter.length === topic.length;
+}

@@ -1,0 +1,20 @@
+import type { TopicName } from "./topic-name.ts";
+
+/** A 20-byte chain address, `0x` and 40 lower-case hex digits. */
+export type Address = `0x${string}`;
+
+/** A 32-byte hash, `0x` and 64 lower-case hex digits. */
+export type Hash = `0x${string}`;
+
+/** A topic and where it stands. `createdTimestamp` is milliseconds since the epoch; `blockNumber` is 0 before the first event. */
+export interface Topic {
+  readonly name: TopicName;
+  readonly address: Address;
+  readonly sender: Address;
+  readonly createdTimestamp: number;
+  /** Number of events published to the topic, which is the sequence of the newest. */
+  readonly sequence: number;
+  /** Block of the newest event. */
+  readonly blockNumber: number;
+  readonly closed: boolean;
+}

@@ -1,0 +1,86 @@
+import type { EventId } from "@stele/wire";
+import type { Event, Extensions } from "../domain/event.ts";
+import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subscription.ts";
+import type { Topic } from "../domain/topic.ts";
+import type { TopicPage } from "../ports/store.ts";
+
+/** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
+export interface TopicCall {
+  readonly topic: string;
+  readonly groupId: string | undefined;
+}
+
+export interface PublishCall extends TopicCall {
+  readonly content: Uint8Array;
+  readonly extensions: Extensions;
+}
+
+/** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */
+export interface PublishResult {
+  readonly topic: string;
+  /** Empty unless status is SUCCESS. */
+  readonly eventId: EventId | "";
+  readonly status: "SUCCESS" | "TIMEOUT";
+}
+
+export interface ListCall {
+  readonly pageIndex: number;
+  /** Outside 1…99 the default of 10 is used. */
+  readonly pageSize: number;
+  readonly groupId: string | undefined;
+}
+
+export interface ListResult extends TopicPage {
+  readonly pageIndex: number;
+  /** The page size used. */
+  readonly pageSize: number;
+}
+
+export interface SubscribeCall extends TopicCall {
+  readonly url: string;
+  readonly interfaceType: Extract<InterfaceType, "RESTful" | "JsonRPC">;
+  /** Identifier of an earlier subscription, to continue it; undefined for a first one. */
+  readonly subscriptionId: string | undefined;
+  /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
+  readonly offset: string | undefined;
+  /** Signing secret of the callbacks; undefined for none. */
+  readonly secret: string | undefined;
+}
+
+/** One subscription as the admin listing shows it. */
+export interface SubscriptionStatus extends Subscription {
+  /** Matching events past the cursor. */
+  readonly notifyingCount: number;
+}
+
+export interface EventResult extends Event {
+  readonly eventId: EventId;
+}
+
+/** Whether a group can serve: its chain answers and its index follows. */
+export interface GroupHealth {
+  readonly groupId: string;
+  readonly ready: boolean;
+  /** Why it is not ready; undefined when it is. */
+  readonly reason: string | undefined;
+  readonly indexedBlock: number;
+}
+
+/**
+ * Every operation of the broker, for gateways of any protocol. Inputs are what clients wrote; whatever is wrong with them is thrown
+ * as a BrokerError of the catalogue, and nothing is changed then.
+ */
+export interface Broker {
+  open(call: TopicCall): Promise<void>;
+  close(call: TopicCall): Promise<void>;
+  exist(call: TopicCall): Promise<boolean>;
+  state(call: TopicCall): Promise<Topic>;
+  list(call: ListCall): Promise<ListResult>;
+  /** Answers once the event is durable on the chain and found by getEvent. */
+  publish(call: PublishCall): Promise<PublishResult>;
+  subscribe(call: SubscribeCall): Promise<SubscriptionId>;
+  unSubscribe(call: { readonly subscriptionId: string }): Promise<void>;
+  getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
+  listSubscriptions(): Promise<readonly SubscriptionStatus[]>;
+  health(): readonly GroupHealth[];
+}

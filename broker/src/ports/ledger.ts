@@ -1,0 +1,89 @@
+import type { EventPayload } from "../domain/event.ts";
+import type { GroupId } from "../domain/group-id.ts";
+import type { Address, Hash } from "../domain/topic.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+
+/** How much one transaction may carry, and how many may be under way. Each is at least 1. */
+export interface LedgerLimits {
+  readonly eventsPerTransactionMax: number;
+  /** Bytes of encoded events in one transaction. */
+  readonly bytesPerTransactionMax: number;
+  readonly transactionsInFlightMax: number;
+}
+
+/** Events of one topic for one transaction; at least one event. */
+export interface OutgoingBatch {
+  readonly topic: TopicName;
+  readonly address: Address;
+  readonly events: readonly EventPayload[];
+}
+
+/** What became of one outgoing batch, in the order of the call. */
+export type BatchOutcome =
+  | { readonly status: "committed"; readonly firstSequence: number; readonly blockNumber: number }
+  | { readonly status: "rejected"; readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" };
+
+interface EntryPlace {
+  readonly address: Address;
+  readonly transactionHash: Hash;
+  /** Place of the log in its block; entries of a block ascend by it. */
+  readonly logIndex: number;
+}
+
+/** One thing that happened on the chain, in a block. */
+export type LedgerEntry =
+  | (EntryPlace & { readonly kind: "topic-opened"; readonly name: string; readonly sender: Address })
+  | (EntryPlace & { readonly kind: "topic-closed" | "topic-reopened" })
+  | (EntryPlace & {
+      readonly kind: "events-committed";
+      readonly firstSequence: number;
+      readonly count: number;
+      /** The encoded list; checked against `count` and the root on the chain. */
+      readonly events: Uint8Array;
+    })
+  /** A batch that does not decode to its count under its root. It takes `count` sequences and stops nobody. */
+  | (EntryPlace & {
+      readonly kind: "events-malformed";
+      readonly firstSequence: number;
+      readonly count: number;
+      readonly reason: string;
+    });
+
+/** A final block with what it holds for us. Blocks without entries are left out, but for the newest one of a round. */
+export interface LedgerBlock {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly parentHash: Hash;
+  /** Milliseconds since the epoch, as the chain has it (whole seconds). */
+  readonly timestamp: number;
+  readonly entries: readonly LedgerEntry[];
+}
+
+/**
+ * One group's chain. Guarantees: what `openTopic`, `closeTopic` and `append` answer is final and durable; `follow` gives
+ * every final block that holds entries exactly once, ascending, and never passes an unread one.
+ *
+ * Errors, all BrokerError: 200202 the transaction was reverted; 200201 its fate is not known in time; 200205 the chain cannot
+ * be reached; 100101 closing a topic that never was.
+ */
+export interface Ledger {
+  readonly groupId: GroupId;
+  readonly limits: LedgerLimits;
+  /** Connects, and deploys the registry where none is. To be called before anything else. */
+  start(): Promise<void>;
+  /** Waits for what is under way, then lets go of the chain. `follow` ends. */
+  stop(): Promise<void>;
+  /** Opens or reopens; idempotent. Answers the block from which on the topic is open. */
+  openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
+  /** Closes; idempotent. @throws 100101 when the topic was never opened. */
+  closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
+  /**
+   * Commits the batches in one transaction, in their order. Calls made one after the other (without waiting) are committed in that
+   * order. The caller keeps to `limits`.
+   */
+  append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]>;
+  /** Every final block after `blockNumber` (-1: from the beginning), and then the new ones as they become final, until aborted. */
+  follow(afterBlockNumber: number, signal: AbortSignal): AsyncIterable<readonly LedgerBlock[]>;
+  /** The newest final block. @throws 200205. */
+  finalBlockNumber(signal: AbortSignal): Promise<number>;
+}

@@ -1,0 +1,17 @@
+/** What the engine counts. Labels are few and bounded: no topic, subscription or url is ever one. */
+export interface Metrics {
+  eventsPublished(groupId: string, count: number): void;
+  transactionCommitted(groupId: string, measure: { readonly events: number; readonly durationMs: number }): void;
+  blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
+  batchMalformed(groupId: string): void;
+  attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
+}
+
+/** Counts nothing; for tests. */
+export const noMetrics: Metrics = {
+  eventsPublished: () => {},
+  transactionCommitted: () => {},
+  blocksIndexed: () => {},
+  batchMalformed: () => {},
+  attemptEnded: () => {},
+};

@@ -1,0 +1,7 @@
+/** Chance, as `engine` receives it. */
+export interface Randomness {
+  /** A number in [0,1), for jitter. */
+  fraction(): number;
+  /** A random UUID (version 4) in lower case. */
+  uuid(): string;
+}

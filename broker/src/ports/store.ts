@@ -1,0 +1,93 @@
+import type { Event, EventBatch } from "../domain/event.ts";
+import type { GroupId } from "../domain/group-id.ts";
+import type { Position } from "../domain/position.ts";
+import type { Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
+import type { Address, Hash, Topic } from "../domain/topic.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+
+/** What one final block changes in the index. The engine makes it from a ledger's block; all of it is well-formed. */
+export interface IndexedBlock {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly opened: readonly Topic[];
+  /** Topics closed (true) or reopened (false), in order. */
+  readonly closed: readonly { readonly name: TopicName; readonly closed: boolean }[];
+  readonly batches: readonly EventBatch[];
+  /** Sequences taken by malformed batches: the topic's sequence moves past them, no event is stored. */
+  readonly skipped: readonly { readonly name: TopicName; readonly firstSequence: number; readonly count: number }[];
+}
+
+/** How far a group's index is. */
+export interface IndexHead {
+  readonly blockNumber: number;
+  readonly hash: Hash;
+}
+
+/** A page of topics in the order in which they were opened. */
+export interface TopicPage {
+  readonly total: number;
+  readonly topics: readonly Topic[];
+}
+
+/** What to read: batches that hold an event after `after` and up to `upTo`, both positions, of one topic or of all. */
+export interface BatchRange {
+  readonly after: Position;
+  readonly upTo: Position;
+  readonly topic: TopicName | undefined;
+  /** At most this many batches; at least one where there is any. */
+  readonly batchesMax: number;
+  /** Stops after the batch with which the encoded bytes reach this. */
+  readonly bytesMax: number;
+}
+
+/** The progress of one subscription, as it is written in groups. */
+export interface Progress {
+  readonly id: SubscriptionId;
+  readonly cursor: Position;
+  readonly notifiedCount: number;
+  readonly notifiedAt: number;
+}
+
+/**
+ * What the broker keeps beside the chain: an index that can be rebuilt from it, and subscriptions, which cannot.
+ *
+ * Guarantees: each call is one transaction. What changes a subscription's existence, address or state is on disk when the call
+ * answers; the index and the progress may lag behind the disk on a power cut (not on a kill), since the chain has the truth and a
+ * repeated delivery is allowed.
+ */
+export interface Store {
+  /** Opens, and migrates forward. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+
+  findHead(groupId: GroupId): Promise<IndexHead | undefined>;
+  /** Applies blocks in their order and moves the head to the last, wholly or not at all. Blocks must follow the head. */
+  applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void>;
+
+  findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
+  findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined>;
+  listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
+  /** Every topic whose name has this digest (see topicDigest in wire); most often one. */
+  findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;
+
+  /** The batch that holds an event, by its topic and sequence. */
+  findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined>;
+  /** Batches in ascending position. */
+  readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
+  /** Events of a topic after a position. */
+  countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
+
+  findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
+  listSubscriptions(): Promise<readonly Subscription[]>;
+  /** Inserts; answers false and changes nothing when the identifier is taken. */
+  insertSubscription(subscription: Subscription): Promise<boolean>;
+  /** Sets url, kind, secret and state; answers false when there is none. */
+  updateSubscription(
+    id: SubscriptionId,
+    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
+  ): Promise<boolean>;
+  setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean>;
+  deleteSubscription(id: SubscriptionId): Promise<boolean>;
+  /** Moves cursors forward; a row that is gone or is already further is left as it is. */
+  saveProgress(rows: readonly Progress[]): Promise<void>;
+}
