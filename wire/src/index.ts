@@ -1,3 +1,8 @@
+export { decodeEvents } from "./batch/decode-events.ts";
+export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-events.ts";
+export { type Keccak256, portableKeccak256 } from "./batch/keccak.ts";
+export { MalformedBatchError } from "./batch/malformed-batch-error.ts";
+export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts";
 export { BrokerError, type BrokerErrorOptions, isBrokerError, toBrokerError } from "./errors/broker-error.ts";
 export { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } from "./errors/catalogue.ts";
 export { quote } from "./errors/quote.ts";
@@ -9,3 +14,39 @@ export {
   parseEventId,
   topicDigest,
 } from "./ids/event-id.ts";
+export {
+  type Notification,
+  notificationMethod,
+  notificationSchema,
+  type RpcNotification,
+  rpcNotificationSchema,
+} from "./schemas/notifications.ts";
+export {
+  integerParameters,
+  type Operation,
+  type OperationName,
+  type OperationResult,
+  operationNames,
+  operations,
+  requiredParameters,
+} from "./schemas/operations.ts";
+export {
+  type BrokerException,
+  brokerExceptionSchema,
+  type EventBody,
+  eventSchema,
+  type RpcErrorData,
+  rpcErrorDataSchema,
+  type SendResult,
+  type SubscriptionEntry,
+  type SubscriptionListing,
+  sendResultSchema,
+  subscriptionEntrySchema,
+  subscriptionListingSchema,
+  type TopicInfo,
+  type TopicPageBody,
+  type TopicState,
+  topicInfoSchema,
+  topicPageSchema,
+  topicStateSchema,
+} from "./schemas/results.ts";

@@ -1,0 +1,98 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { decodeEvents } from "./decode-events.ts";
+import { type BatchEvent, encodedBytes, encodeEvents } from "./encode-events.ts";
+import { portableKeccak256 as keccak } from "./keccak.ts";
+import { MalformedBatchError } from "./malformed-batch-error.ts";
+import { leafHash, merklePath, merkleRoot, verifyPath } from "./merkle.ts";
+
+const content = fc.oneof(
+  fc.uint8Array({ maxLength: 3 }),
+  fc.uint8Array({ maxLength: 80 }),
+  fc.integer({ min: 54, max: 70_000 }).map((length) => new Uint8Array(length).fill(length)),
+);
+const text = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 60 }),
+  fc.string({ unit: "binary-ascii", maxLength: 60 }),
+);
+
+// Lengths on both sides of every edge of RLP.
+const batchEvent: fc.Arbitrary<BatchEvent> = fc.record({
+  content,
+  extensions: fc.array(fc.tuple(text, text), { maxLength: 4 }),
+});
+
+const batchEvents = fc.array(batchEvent, { minLength: 1, maxLength: 20 });
+
+const plain = (events: readonly BatchEvent[]): unknown =>
+  events.map(({ content, extensions }) => ({ content: Buffer.from(content).toString("hex"), extensions }));
+
+/** The rule of the contract interface, word by word: hash sorted pairs, carry the odd one up. */
+function naiveRoot(hashes: readonly Uint8Array[]): Uint8Array {
+  const [first] = hashes;
+  if (hashes.length === 1 && first !== undefined) return first;
+  const parents: Uint8Array[] = [];
+  for (let index = 0; index < hashes.length; index += 2) {
+    const pair = hashes.slice(index, index + 2).toSorted(Buffer.compare);
+    parents.push(pair.length === 2 ? keccak(Buffer.concat(pair)) : (pair[0] ?? new Uint8Array()));
+  }
+  return naiveRoot(parents);
+}
+
+test("what is encoded decodes to the same", () => {
+  fc.assert(
+    fc.property(batchEvents, (events) => {
+      expect(plain(decodeEvents(encodeEvents(events)))).toEqual(plain(events));
+    }),
+  );
+});
+
+test("encodedBytes is the size that an event adds", () => {
+  fc.assert(
+    fc.property(batchEvent, (event) => {
+      const size = encodedBytes(event);
+      const header = encodeEvents([event]).length - size;
+      expect(header).toBe(size <= 55 ? 1 : 1 + Math.ceil(Math.log2(size + 1) / 8));
+    }),
+  );
+});
+
+test("changed, cut and random bytes either decode to a batch that encodes to them, or are malformed", () => {
+  const changed = fc.tuple(batchEvents, fc.nat(), fc.nat(255), fc.nat(3)).map(([events, place, byte, kind]) => {
+    const bytes = encodeEvents(events);
+    const at = place % bytes.length;
+    if (kind === 0) return bytes.subarray(0, at);
+    if (kind === 1) return Buffer.concat([bytes, Buffer.of(byte)]);
+    if (kind === 2) return Buffer.concat([bytes.subarray(0, at), Buffer.of(byte), bytes.subarray(at)]);
+    bytes[at] = byte;
+    return bytes;
+  });
+  const hostile = fc.oneof(changed, fc.uint8Array({ maxLength: 40 }));
+  fc.assert(
+    fc.property(hostile, (bytes) => {
+      try {
+        expect(Buffer.from(encodeEvents(decodeEvents(bytes))).equals(bytes)).toBe(true);
+      } catch (error) {
+        if (!(error instanceof MalformedBatchError)) throw error;
+      }
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test("the root is the naive one and every path leads to it", () => {
+  fc.assert(
+    fc.property(fc.array(batchEvent, { minLength: 1, maxLength: 40 }), (events) => {
+      const encoded = encodeEvents(events);
+      const root = merkleRoot(encoded);
+      const hashes = events.map((event, index) => leafHash(index, event));
+      expect(root).toEqual(naiveRoot(hashes));
+      for (const [index, leaf] of hashes.entries()) {
+        const path = merklePath(encoded, index);
+        expect(verifyPath({ leaf, path, root })).toBe(true);
+        expect(verifyPath({ leaf: leafHash(index + 1, { content: leaf, extensions: [] }), path, root })).toBe(false);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { encodeEvents } from "./encode-events.ts";
+import { portableKeccak256 as keccak } from "./keccak.ts";
+import { MalformedBatchError } from "./malformed-batch-error.ts";
+import { leafHash, merklePath, merkleRoot, verifyPath } from "./merkle.ts";
+
+const events = Array.from({ length: 300 }, (_, index) => ({ content: Buffer.from(`event ${index}`), extensions: [] }));
+
+test("a leaf is hashed twice, over its index and the event", () => {
+  const preimage = Buffer.from("c881c801c46b82c3a9", "hex");
+  const leaf = leafHash(200, { content: Uint8Array.of(1), extensions: [["k", "é"]] });
+  expect(leaf).toEqual(keccak(keccak(preimage)));
+});
+
+test("one event: the leaf is the root and its path is empty", () => {
+  const [event] = events;
+  if (event === undefined) throw new Error("no event");
+  const encoded = encodeEvents([event]);
+  expect(merkleRoot(encoded)).toEqual(leafHash(0, event));
+  expect(merklePath(encoded, 0)).toEqual([]);
+});
+
+test("three events: the odd leaf is carried up", () => {
+  const leaves = events.slice(0, 3).map((event, index) => leafHash(index, event));
+  const [first, second, third] = leaves;
+  if (first === undefined || second === undefined || third === undefined) throw new Error("no leaf");
+  const parent = keccak(Buffer.concat([first, second].toSorted(Buffer.compare)));
+  const root = keccak(Buffer.concat([parent, third].toSorted(Buffer.compare)));
+  const encoded = encodeEvents(events.slice(0, 3));
+  expect(merkleRoot(encoded)).toEqual(root);
+  expect(merklePath(encoded, 2)).toEqual([parent]);
+});
+
+test("a keccak that is handed in is used and gives the same", () => {
+  let calls = 0;
+  const counted = (bytes: Uint8Array): Uint8Array => {
+    calls += 1;
+    return keccak(bytes);
+  };
+  const encoded = encodeEvents(events);
+  expect(merkleRoot(encoded, counted)).toEqual(merkleRoot(encoded));
+  expect(calls).toBe(300 * 2 + 299);
+});
+
+test("an empty batch and bytes that are none have no root", () => {
+  expect(() => merkleRoot(Uint8Array.of(0xc0))).toThrow(MalformedBatchError);
+  expect(() => merkleRoot(Uint8Array.of(0xc1, 0x01))).toThrow(MalformedBatchError);
+});
+
+test("a path to an event that is not there is a mistake of the caller", () => {
+  const encoded = encodeEvents(events);
+  for (const index of [-1, 300, 0.5]) expect(() => merklePath(encoded, index)).toThrow(RangeError);
+});
+
+test("hashes of another length never verify", () => {
+  const [event] = events;
+  if (event === undefined) throw new Error("no event");
+  const leaf = leafHash(0, event);
+  expect(verifyPath({ leaf: leaf.subarray(1), path: [], root: leaf })).toBe(false);
+  expect(verifyPath({ leaf, path: [leaf.subarray(1)], root: leaf })).toBe(false);
+});

@@ -1,0 +1,103 @@
+import { utf8Bytes, writeUtf8 } from "./utf8.ts";
+
+const shortMax = 55;
+const stringBase = 0x80;
+const listBase = 0xc0;
+
+/** Bytes of a list item whose payload has `length` bytes. */
+export function listBytes(length: number): number {
+  return headerBytes(length) + length;
+}
+
+/** Bytes of a string item. */
+export function stringBytes(content: Uint8Array): number {
+  return content.length === 1 && isOwnItem(content[0]) ? 1 : headerBytes(content.length) + content.length;
+}
+
+/** Bytes of a string item that holds `text` in UTF-8. */
+export function textBytes(text: string): number {
+  if (text.length === 1 && isOwnItem(text.charCodeAt(0))) return 1;
+  const length = utf8Bytes(text);
+  return headerBytes(length) + length;
+}
+
+/** Bytes of `value` as an RLP integer, that is without leading zeros. */
+export function integerBytes(value: number): number {
+  return value < stringBase ? 1 : 1 + significantBytes(value);
+}
+
+/** Writes RLP (Ethereum Yellow Paper, appendix B) into bytes that the caller measured before. */
+export class RlpWriter {
+  readonly bytes: Uint8Array;
+  /** Where the next item goes. */
+  at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  /** The header of a list whose payload has `length` bytes; the payload is to follow. */
+  list(length: number): void {
+    this.#header(listBase, length);
+  }
+
+  string(content: Uint8Array): void {
+    if (content.length !== 1 || !isOwnItem(content[0])) this.#header(stringBase, content.length);
+    this.raw(content);
+  }
+
+  text(value: string): void {
+    const bytes = utf8Bytes(value);
+    if (bytes !== 1 || !isOwnItem(value.charCodeAt(0))) this.#header(stringBase, bytes);
+    writeUtf8(this.bytes, this.at, { value, bytes });
+    this.at += bytes;
+  }
+
+  integer(value: number): void {
+    if (value === 0) this.#byte(stringBase);
+    else if (value < stringBase) this.#byte(value);
+    else {
+      this.#header(stringBase, significantBytes(value));
+      this.#bigEndian(value);
+    }
+  }
+
+  /** Items that are encoded already. */
+  raw(items: Uint8Array): void {
+    this.bytes.set(items, this.at);
+    this.at += items.length;
+  }
+
+  #header(base: number, length: number): void {
+    if (length <= shortMax) {
+      this.#byte(base + length);
+      return;
+    }
+    this.#byte(base + shortMax + significantBytes(length));
+    this.#bigEndian(length);
+  }
+
+  #bigEndian(value: number): void {
+    for (let shift = (significantBytes(value) - 1) * 8; shift >= 0; shift -= 8) this.#byte((value >>> shift) & 0xff);
+  }
+
+  #byte(value: number): void {
+    this.bytes[this.at] = value;
+    this.at += 1;
+  }
+}
+
+function headerBytes(length: number): number {
+  return length <= shortMax ? 1 : 1 + significantBytes(length);
+}
+
+/** A single byte below 0x80 is its own encoding. */
+function isOwnItem(byte: number | undefined): boolean {
+  return byte !== undefined && byte < stringBase;
+}
+
+function significantBytes(value: number): number {
+  if (value < 0x100) return 1;
+  if (value < 0x1_0000) return 2;
+  return value < 0x100_0000 ? 3 : 4;
+}
