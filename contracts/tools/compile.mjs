@@ -1,0 +1,60 @@
+// Compiles sol/ and writes src/artifacts.generated.ts; with --check it compares the two and writes nothing.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import solc from "solc";
+
+const contracts = ["Topic", "TopicRegistry"];
+const artifactsFile = new URL("../src/artifacts.generated.ts", import.meta.url);
+
+// London is what private chains have: no PUSH0. The metadata hash is left out so that a comment or a folder name
+// changes no bytecode.
+const settings = {
+  evmVersion: "london",
+  viaIR: true,
+  optimizer: { enabled: true, runs: 1_000_000 },
+  metadata: { bytecodeHash: "none" },
+  outputSelection: { "*": { "*": ["abi", "evm.bytecode.object"] } },
+};
+
+function readSource(name) {
+  return readFileSync(new URL(`../sol/${name}.sol`, import.meta.url), "utf8").replaceAll("\r\n", "\n");
+}
+
+function hashSources(sources) {
+  return createHash("sha256").update(JSON.stringify({ sources, settings })).digest("hex");
+}
+
+function compile(sources) {
+  const input = { language: "Solidity", sources, settings };
+  const output = JSON.parse(solc.compile(JSON.stringify(input)));
+  const complaints = (output.errors ?? []).map((error) => error.formattedMessage);
+  if (complaints.length > 0) throw new Error(complaints.join("\n"));
+  return output.contracts;
+}
+
+function renderContract(name, compiled) {
+  const { abi, evm } = compiled[`${name}.sol`][name];
+  const prefix = name.charAt(0).toLowerCase() + name.slice(1);
+  return [
+    `export const ${prefix}Abi = ${JSON.stringify(abi, null, 2)} as const;`,
+    `export const ${prefix}Bytecode = "0x${evm.bytecode.object}";`,
+  ].join("\n\n");
+}
+
+function renderArtifacts() {
+  const sources = Object.fromEntries(contracts.map((name) => [`${name}.sol`, { content: readSource(name) }]));
+  const compiled = compile(sources);
+  return `${[
+    "// Written by tools/compile.mjs from sol/; do not edit.",
+    `export const compilerVersion = ${JSON.stringify(solc.version())};`,
+    `/** SHA-256 of the sources and the compiler's settings. */\nexport const sourcesHash = "${hashSources(sources)}";`,
+    ...contracts.map((name) => renderContract(name, compiled)),
+  ].join("\n\n")}\n`;
+}
+
+const artifacts = renderArtifacts();
+if (!process.argv.includes("--check")) writeFileSync(artifactsFile, artifacts);
+else if (readFileSync(artifactsFile, "utf8") !== artifacts) {
+  process.stderr.write("src/artifacts.generated.ts differs from sol/: run `npm run compile -w @stele/contracts`.\n");
+  process.exitCode = 1;
+}
