@@ -1,0 +1,22 @@
+import * as z from "zod";
+import { eventSchema } from "./results.ts";
+
+/** What a callback is told: whose subscription, and the event. */
+export const notificationSchema = z
+  .strictObject({ subscriptionId: z.string(), event: eventSchema })
+  .meta({ title: "Notification" });
+export type Notification = z.output<typeof notificationSchema>;
+
+/** The JSON-RPC method that a JsonRPC callback is called with. */
+export const notificationMethod = "onEvent";
+
+/** Body of a JsonRPC callback: a JSON-RPC 2.0 request. */
+export const rpcNotificationSchema = z
+  .strictObject({
+    jsonrpc: z.literal("2.0"),
+    id: z.string(),
+    method: z.literal(notificationMethod),
+    params: notificationSchema,
+  })
+  .meta({ title: "RpcNotification" });
+export type RpcNotification = z.output<typeof rpcNotificationSchema>;

@@ -1,0 +1,163 @@
+import * as z from "zod";
+import type { ErrorName } from "../errors/catalogue.ts";
+import { parameter } from "./parameters.ts";
+import { eventSchema, sendResultSchema, topicPageSchema, topicStateSchema } from "./results.ts";
+
+const { topic, topicFilter, groupId } = parameter;
+
+const always = ["parameterInvalid", "unknown"] as const satisfies readonly ErrorName[];
+const topicErrors = ["topicBlank", "topicTooLong", "topicInvalidCharacter"] as const satisfies readonly ErrorName[];
+const groupErrors = ["groupInvalid", "groupUnknown"] as const satisfies readonly ErrorName[];
+const chainErrors = [
+  "transactionTimeout",
+  "transactionFailed",
+  "chainUnreachable",
+  "busy",
+] as const satisfies readonly ErrorName[];
+
+/** One operation, the same on every transport. Parameters stand in the order that positional calls use. */
+export interface Operation {
+  readonly summary: string;
+  /** Parameters by name, as JSON-RPC carries them. */
+  readonly params: z.ZodObject;
+  /** Parameters as REST carries them, without extension parameters. */
+  readonly restParams: z.ZodObject;
+  /** Whether REST takes parameters that begin with the extension prefix. */
+  readonly hasExtensions: boolean;
+  readonly result: z.ZodType;
+  /** Errors that the operation can answer with. */
+  readonly errors: readonly ErrorName[];
+}
+
+function define<Result extends z.ZodType>(
+  summary: string,
+  shape: {
+    readonly params: z.ZodRawShape;
+    readonly result: Result;
+    readonly errors: readonly ErrorName[];
+  },
+) {
+  const params = z.object(shape.params);
+  return {
+    summary,
+    params,
+    restParams: params,
+    hasExtensions: false,
+    result: shape.result,
+    errors: [...always, ...shape.errors],
+  };
+}
+
+const publish = {
+  ...define("Publishes an event to a topic; answers once it is on the chain.", {
+    params: { topic, groupId, content: parameter.base64Content, extensions: parameter.extensions },
+    result: sendResultSchema,
+    errors: [
+      ...topicErrors,
+      ...groupErrors,
+      "topicNotExist",
+      "topicClosed",
+      "contentBlank",
+      "contentTooLong",
+      "extensionsTooLong",
+      "extensionKeyInvalid",
+      ...chainErrors,
+    ],
+  }),
+  restParams: z.object({ topic, groupId, content: parameter.textContent }),
+  hasExtensions: true,
+};
+
+/**
+ * Every operation of the interface by name: what REST and JSON-RPC validate with, and what the OpenAPI and OpenRPC
+ * documents are made from.
+ */
+export const operations = {
+  open: define("Opens a topic; true also when it is open already.", {
+    params: { topic, groupId },
+    result: z.boolean(),
+    errors: [...topicErrors, ...groupErrors, ...chainErrors],
+  }),
+  close: define("Closes a topic: its events stay readable, publishing ends.", {
+    params: { topic, groupId },
+    result: z.boolean(),
+    errors: [...topicErrors, ...groupErrors, "topicNotExist", ...chainErrors],
+  }),
+  exist: define("Whether a topic exists, open or closed.", {
+    params: { topic, groupId },
+    result: z.boolean(),
+    errors: [...topicErrors, ...groupErrors],
+  }),
+  publish,
+  subscribe: define("Subscribes a callback address, or continues an earlier subscription; answers its identifier.", {
+    params: {
+      topic: topicFilter,
+      groupId,
+      url: parameter.url,
+      subscriptionId: parameter.optionalSubscriptionId,
+      offset: parameter.offset,
+      secret: parameter.secret,
+    },
+    result: z.string(),
+    errors: [
+      ...topicErrors,
+      ...groupErrors,
+      "topicPatternInvalid",
+      "topicNotExist",
+      "subscriptionElsewhere",
+      "urlInvalid",
+      "subscriptionIdBlank",
+      "subscriptionIdInvalid",
+      "eventIdBlank",
+      "eventIdTooLong",
+      "eventIdIllegal",
+      "eventNotExist",
+      "eventBeyondHead",
+      "busy",
+    ],
+  }),
+  unSubscribe: define("Removes a subscription.", {
+    params: { subscriptionId: parameter.subscriptionId },
+    result: z.boolean(),
+    errors: ["subscriptionIdBlank", "subscriptionIdInvalid", "subscriptionNotExist", "noCoordinator"],
+  }),
+  getEvent: define("Gets an event by its identifier.", {
+    params: { eventId: parameter.eventId, groupId },
+    result: eventSchema,
+    errors: [...groupErrors, "eventIdBlank", "eventIdTooLong", "eventIdIllegal", "eventNotExist", "eventBeyondHead"],
+  }),
+  list: define("Lists topics by page, in the order in which they were opened.", {
+    params: { pageIndex: parameter.pageIndex, pageSize: parameter.pageSize, groupId },
+    result: topicPageSchema,
+    errors: [...groupErrors, "pageIndexInvalid"],
+  }),
+  state: define("A topic and how far it is.", {
+    params: { topic, groupId },
+    result: topicStateSchema,
+    errors: [...topicErrors, ...groupErrors, "topicNotExist"],
+  }),
+} satisfies Record<string, Operation>;
+
+/** Name of an operation, as it stands in a REST path and as a JSON-RPC method. */
+export type OperationName = keyof typeof operations;
+
+/** What an operation answers with on REST; JSON-RPC writes booleans as strings. */
+export type OperationResult<Name extends OperationName> = z.output<(typeof operations)[Name]["result"]>;
+
+/** Every name, in the order of the interface. */
+// The keys of a literal are its names.
+export const operationNames = Object.keys(operations) as readonly OperationName[];
+
+/** Parameter names that a call cannot do without. */
+export function requiredParameters(params: z.ZodObject): readonly string[] {
+  return Object.entries(params.shape)
+    .filter(([, schema]) => !z.safeParse(schema, undefined).success)
+    .map(([name]) => name);
+}
+
+/** Parameter names that take an integer. */
+export function integerParameters(params: z.ZodObject): readonly string[] {
+  return Object.entries(params.shape)
+    .filter(([, schema]) => z.safeParse(schema, 0).success)
+    .map(([name]) => name);
+}
