@@ -1,0 +1,83 @@
+import type { EventBatch } from "../domain/event.ts";
+import { parseGroupId } from "../domain/group-id.ts";
+import { toPosition } from "../domain/position.ts";
+import { parseSubscriptionId, type Subscription } from "../domain/subscription.ts";
+import type { Hash, Topic } from "../domain/topic.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import type { IndexedBlock } from "./store.ts";
+
+export const group = parseGroupId("1");
+export const otherGroup = parseGroupId("2");
+export const alpha = parseTopicName("alpha");
+export const beta = parseTopicName("beta");
+export const everyByte = Uint8Array.from({ length: 256 }, (_, index) => index);
+
+export function hashOf(number: number): Hash {
+  return `0x${number.toString(16).padStart(64, "0")}`;
+}
+
+export function topicOf(name: TopicName, number = 1): Topic {
+  return {
+    name,
+    address: `0x${number.toString(16).padStart(40, "0")}`,
+    sender: "0x00000000000000000000000000000000000000ff",
+    createdTimestamp: 1_700_000_000_000 + number,
+    sequence: 0,
+    blockNumber: 0,
+    closed: false,
+  };
+}
+
+export function blockOf(number: number, changes: Partial<IndexedBlock> = {}): IndexedBlock {
+  return { number, hash: hashOf(number), opened: [], closed: [], batches: [], skipped: [], ...changes };
+}
+
+interface BatchPlace {
+  readonly block: number;
+  readonly index?: number;
+  readonly sequence: number;
+  readonly count: number;
+  readonly events?: Uint8Array;
+}
+
+export function batchOf(topic: TopicName, place: BatchPlace): EventBatch {
+  const { block, index = 0, sequence, count, events = everyByte } = place;
+  return { topic, firstSequence: sequence, firstPosition: toPosition(block, index), count, blockNumber: block, events };
+}
+
+export function subscriptionOf(number: number, changes: Partial<Subscription> = {}): Subscription {
+  return {
+    id: parseSubscriptionId(`00000000-0000-4000-8000-${number.toString(16).padStart(12, "0")}`),
+    groupId: group,
+    filter: parseTopicFilter("alpha/#"),
+    interfaceType: "RESTful",
+    url: "http://127.0.0.1:9/callback?a=%20'\"",
+    secret: "whsec_c2VjcmV0",
+    state: "active",
+    cursor: toPosition(number, 7),
+    notifiedCount: number,
+    notifiedAt: 1_700_000_000_123,
+    createdAt: 1_700_000_000_000 + number,
+    ...changes,
+  };
+}
+
+/** Alpha: 1-3 in block 2, 4-5 in block 4, 6-7 skipped in block 5, 8 in block 6. Beta: 1-2 in block 2, 3 in block 4. */
+export const history: readonly IndexedBlock[] = [
+  blockOf(1, { opened: [topicOf(alpha, 1), topicOf(beta, 2)] }),
+  blockOf(2, {
+    batches: [
+      batchOf(alpha, { block: 2, sequence: 1, count: 3 }),
+      batchOf(beta, { block: 2, index: 3, sequence: 1, count: 2 }),
+    ],
+  }),
+  blockOf(4, {
+    batches: [
+      batchOf(beta, { block: 4, sequence: 3, count: 1 }),
+      batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 }),
+    ],
+  }),
+  blockOf(5, { skipped: [{ name: alpha, firstSequence: 6, count: 2 }] }),
+  blockOf(6, { batches: [batchOf(alpha, { block: 6, sequence: 8, count: 1 })] }),
+];

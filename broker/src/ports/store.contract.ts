@@ -1,0 +1,382 @@
+import { topicDigest } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventBatch } from "../domain/event.ts";
+import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import type { BatchRange, IndexedBlock, Progress, Store } from "./store.ts";
+import {
+  alpha,
+  batchOf,
+  beta,
+  blockOf,
+  everyByte,
+  group,
+  hashOf,
+  history,
+  otherGroup,
+  subscriptionOf,
+  topicOf,
+} from "./store-examples.contract.ts";
+
+const everything: BatchRange = {
+  after: positionZero,
+  upTo: endOfBlock(blockNumberMax),
+  topic: undefined,
+  batchesMax: 1000,
+  bytesMax: 1 << 30,
+};
+
+const places = (batches: readonly EventBatch[]): readonly string[] =>
+  batches.map((batch) => `${batch.topic} ${batch.firstSequence}`);
+
+/** The guarantees of the Store port. `create` answers a store that is empty and not started. */
+export function testStore(name: string, create: () => Promise<Store>): void {
+  describe(`${name} keeps the store's contract`, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await create();
+      await store.start();
+    });
+    afterEach(async () => store.stop());
+
+    describe("blocks", () => testBlocks(() => store));
+    describe("topics", () => testTopics(() => store));
+    describe("batches", () => testBatches(() => store));
+    describe("counts", () => testCounts(() => store));
+    describe("subscriptions", () => testSubscriptions(() => store));
+    describe("progress", () => testProgress(() => store));
+  });
+}
+
+function testBlocks(store: () => Store): void {
+  it("an empty store has no head", async () => {
+    expect(await store().findHead(group)).toBeUndefined();
+  });
+  it("the head is the last block, per group", async () => {
+    await store().applyBlocks(group, history);
+    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6) });
+    expect(await store().findHead(otherGroup)).toBeUndefined();
+    expect(await store().findTopic(otherGroup, alpha)).toBeUndefined();
+    await store().applyBlocks(otherGroup, [blockOf(0)]);
+    expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 0, hash: hashOf(0) });
+  });
+  it("no blocks change nothing", async () => {
+    await store().applyBlocks(group, []);
+    expect(await store().findHead(group)).toBeUndefined();
+  });
+  it("blocks one by one give what blocks at once give", async () => {
+    for (const block of history) await store().applyBlocks(group, [block]);
+    await store().applyBlocks(otherGroup, history);
+    expect(await store().listTopics(group, { offset: 0, limit: 9 })).toEqual(
+      await store().listTopics(otherGroup, { offset: 0, limit: 9 }),
+    );
+    expect(await store().readBatches(group, everything)).toEqual(await store().readBatches(otherGroup, everything));
+  });
+  const gamma = topicOf(parseTopicName("gamma"), 3);
+  const opensGamma = blockOf(7, { opened: [gamma] });
+  it.each<[string, readonly IndexedBlock[]]>([
+    ["the head's block again", [blockOf(6)]],
+    ["a block before the head", [blockOf(3)]],
+    ["blocks out of order", [blockOf(9), blockOf(8)]],
+    ["the same block twice", [blockOf(8), blockOf(8)]],
+    ["a topic opened twice", [opensGamma, blockOf(8, { opened: [gamma] })]],
+    ["an unknown topic closed", [opensGamma, blockOf(8, { closed: [{ name: parseTopicName("none"), closed: true }] })]],
+    ["a batch of an unknown topic", [opensGamma, batchIn(8, { topic: "none", sequence: 1 })]],
+    ["a sequence with a gap", [opensGamma, batchIn(8, { topic: "alpha", sequence: 10 })]],
+    ["a sequence that was taken", [opensGamma, batchIn(8, { topic: "alpha", sequence: 8 })]],
+    ["a skipped gap", [opensGamma, blockOf(8, { skipped: [{ name: alpha, firstSequence: 10, count: 1 }] })]],
+  ])("%s is refused and leaves nothing", async (_, blocks) => {
+    await store().applyBlocks(group, history);
+    await expect(store().applyBlocks(group, blocks)).rejects.toThrow(/./);
+    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6) });
+    expect(await store().findTopic(group, gamma.name)).toBeUndefined();
+    expect((await store().listTopics(group, { offset: 0, limit: 9 })).total).toBe(2);
+    expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
+    expect(places(await store().readBatches(group, { ...everything, after: endOfBlock(6) }))).toEqual([]);
+    await store().applyBlocks(group, [opensGamma]);
+    expect(await store().findTopic(group, gamma.name)).toEqual(gamma);
+  });
+  it("calls under way together apply in the order in which they were made", async () => {
+    await Promise.all(history.map((block) => store().applyBlocks(group, [block])));
+    expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
+  });
+}
+
+function batchIn(block: number, place: { readonly topic: string; readonly sequence: number }): IndexedBlock {
+  const batch = batchOf(parseTopicName(place.topic), { block, sequence: place.sequence, count: 1 });
+  return blockOf(block, { batches: [batch] });
+}
+
+function testTopics(store: () => Store): void {
+  it("a topic moves with its events and with skipped sequences", async () => {
+    await store().applyBlocks(group, history.slice(0, 1));
+    expect(await store().findTopic(group, alpha)).toEqual(topicOf(alpha, 1));
+    await store().applyBlocks(group, history.slice(1, 3));
+    expect(await store().findTopic(group, alpha)).toEqual({ ...topicOf(alpha, 1), sequence: 5, blockNumber: 4 });
+    await store().applyBlocks(group, history.slice(3, 4));
+    expect(await store().findTopic(group, alpha)).toEqual({ ...topicOf(alpha, 1), sequence: 7, blockNumber: 5 });
+  });
+  it("a topic is opened, gets events and is closed in one block", async () => {
+    const batches = [batchOf(alpha, { block: 1, sequence: 1, count: 2 })];
+    await store().applyBlocks(group, [
+      blockOf(1, { opened: [topicOf(alpha)], batches, closed: [{ name: alpha, closed: true }] }),
+    ]);
+    const found = { ...topicOf(alpha), sequence: 2, blockNumber: 1, closed: true };
+    expect(await store().findTopic(group, alpha)).toEqual(found);
+    expect(await store().findTopicByAddress(group, found.address)).toEqual(found);
+  });
+  it("closing and reopening apply in order and keep the history", async () => {
+    const closed = [true, false, true].map((closed) => ({ name: alpha, closed }));
+    await store().applyBlocks(group, [...history, blockOf(7, { closed })]);
+    expect(await store().findTopic(group, alpha)).toMatchObject({ closed: true, sequence: 8 });
+    await store().applyBlocks(group, [blockOf(8, { closed: [{ name: alpha, closed: false }] })]);
+    expect(await store().findTopic(group, alpha)).toMatchObject({ closed: false, sequence: 8 });
+  });
+  it("names are exact: case, spaces, quotes, percent, underscore, character 128", async () => {
+    const names = [
+      "a",
+      "A",
+      " a",
+      "a ",
+      "a'b",
+      'a"b',
+      "a%",
+      "a_",
+      "a?",
+      "a\\",
+      "/",
+      "a//b/\u0080",
+      "\u0080",
+      "0x1",
+      "1",
+      "01",
+    ];
+    const opened = names.map((name, index) => topicOf(parseTopicName(name === "/" ? "/x" : name), index + 1));
+    await store().applyBlocks(group, [blockOf(1, { opened })]);
+    for (const topic of opened) {
+      expect(await store().findTopic(group, topic.name)).toEqual(topic);
+      expect(await store().findTopicByAddress(group, topic.address)).toEqual(topic);
+      expect(await store().findTopicsByDigest(group, topicDigest(topic.name))).toEqual([topic]);
+    }
+    expect(await store().findTopic(group, parseTopicName("a%%"))).toBeUndefined();
+    expect(await store().findTopicByAddress(group, topicOf(alpha, 99).address)).toBeUndefined();
+    expect((await store().listTopics(group, { offset: 0, limit: 99 })).topics).toEqual(opened);
+  });
+  it("two names with one digest are both found by it", async () => {
+    const opened = ["topic/50622", "topic/83634"].map((name, index) => topicOf(parseTopicName(name), index + 1));
+    await store().applyBlocks(group, [blockOf(1, { opened })]);
+    expect(await store().findTopicsByDigest(group, "0ab453c0")).toEqual(opened);
+    expect(await store().findTopicsByDigest(group, "0ab453c1")).toEqual([]);
+    expect(await store().findTopicsByDigest(otherGroup, "0ab453c0")).toEqual([]);
+  });
+  it("pages follow the order of opening, with the true total", async () => {
+    const names = ["e", "b", "d", "a", "c"].map((name) => parseTopicName(name));
+    await store().applyBlocks(group, [
+      blockOf(1, { opened: names.slice(0, 2).map((name, i) => topicOf(name, i + 1)) }),
+    ]);
+    await store().applyBlocks(group, [blockOf(2, { opened: names.slice(2).map((name, i) => topicOf(name, i + 3)) })]);
+    const page = async (offset: number, limit: number): Promise<string> => {
+      const { total, topics } = await store().listTopics(group, { offset, limit });
+      return `${total} ${topics.map((topic) => topic.name).join("")}`;
+    };
+    expect(await page(0, 2)).toBe("5 eb");
+    expect(await page(2, 2)).toBe("5 da");
+    expect(await page(4, 2)).toBe("5 c");
+    expect(await page(5, 2)).toBe("5 ");
+    expect(await page(2 ** 40, 99)).toBe("5 ");
+    expect(await page(Number.MAX_SAFE_INTEGER, 99)).toBe("5 ");
+    expect(await page(0, 0)).toBe("5 ");
+    expect(await store().listTopics(otherGroup, { offset: 0, limit: 9 })).toEqual({ total: 0, topics: [] });
+  });
+}
+
+function testBatches(store: () => Store): void {
+  it("an event is found in its batch, byte for byte", async () => {
+    await store().applyBlocks(group, history);
+    const find = async (topic: TopicName, sequence: number): Promise<string | undefined> => {
+      const batch = await store().findBatch(group, { topic, sequence });
+      return batch && places([batch])[0];
+    };
+    expect(await Promise.all([0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((sequence) => find(alpha, sequence)))).toEqual(
+      [0, 1, 1, 1, 4, 4, 0, 0, 8, 0].map((first) => (first === 0 ? undefined : `alpha ${first}`)),
+    );
+    expect(await find(beta, 3)).toBe("beta 3");
+    expect(await find(parseTopicName("none"), 1)).toBeUndefined();
+    expect(await store().findBatch(otherGroup, { topic: alpha, sequence: 1 })).toBeUndefined();
+    const batch = await store().findBatch(group, { topic: alpha, sequence: 5 });
+    expect(batch).toEqual(history[2]?.batches[1]);
+    expect(batch?.events).toEqual(everyByte);
+  });
+  it("empty and large batches come back whole", async () => {
+    const large = Uint8Array.from({ length: 1 << 20 }, (_, index) => (index * 31) % 256);
+    const batches = [
+      batchOf(alpha, { block: 1, sequence: 1, count: 1, events: new Uint8Array() }),
+      batchOf(alpha, { block: 1, index: 1, sequence: 2, count: 1000, events: large.subarray(1) }),
+    ];
+    await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)], batches })]);
+    expect((await store().findBatch(group, { topic: alpha, sequence: 1 }))?.events).toEqual(new Uint8Array());
+    const found = (await store().findBatch(group, { topic: alpha, sequence: 1001 }))?.events ?? new Uint8Array();
+    expect(Buffer.compare(found, large.subarray(1))).toBe(0);
+  });
+  const all = ["alpha 1", "beta 1", "beta 3", "alpha 4", "alpha 8"];
+  it.each<[string, Partial<BatchRange>, readonly string[]]>([
+    ["everything, ascending", {}, all],
+    ["one topic", { topic: alpha }, ["alpha 1", "alpha 4", "alpha 8"]],
+    ["an unknown topic", { topic: parseTopicName("none") }, []],
+    ["`after` inside a batch gives that batch", { after: toPosition(2, 1) }, all],
+    ["`after` at the last event of a batch leaves it out", { after: toPosition(2, 2) }, all.slice(1)],
+    ["`after` before the first event of a block", { after: endOfBlock(1) }, all],
+    ["`after` at the end of a block", { after: endOfBlock(2) }, all.slice(2)],
+    ["`upTo` inside a batch gives that batch", { upTo: toPosition(4, 1) }, all.slice(0, 4)],
+    ["`upTo` at the first event of a batch gives it", { upTo: toPosition(4, 0) }, all.slice(0, 3)],
+    ["`upTo` before the first event of a batch leaves it out", { upTo: toPosition(2, 2) }, all.slice(0, 1)],
+    ["one event", { after: toPosition(2, 3), upTo: toPosition(2, 4) }, ["beta 1"]],
+    ["a block without batches", { after: endOfBlock(4), upTo: endOfBlock(5) }, []],
+    ["an empty range inside a batch", { after: toPosition(2, 1), upTo: toPosition(2, 1) }, []],
+    ["a reversed range", { after: toPosition(2, 2), upTo: toPosition(2, 0) }, []],
+    ["after everything", { after: toPosition(6, 0) }, []],
+    ["at most so many batches", { batchesMax: 2 }, all.slice(0, 2)],
+    ["at most so many batches of one topic", { batchesMax: 2, topic: alpha }, ["alpha 1", "alpha 4"]],
+    ["stops with the batch that reaches the bytes", { bytesMax: 257 }, all.slice(0, 2)],
+    ["exactly the bytes", { bytesMax: 512 }, all.slice(0, 2)],
+    ["at least one batch", { bytesMax: 1 }, all.slice(0, 1)],
+    ["bytes of one topic", { bytesMax: 300, topic: alpha, after: toPosition(2, 1) }, ["alpha 1", "alpha 4"]],
+  ])("reads %s", async (_, range, expected) => {
+    await store().applyBlocks(group, history);
+    expect(places(await store().readBatches(group, { ...everything, ...range }))).toEqual(expected);
+  });
+  it("reads nothing of another group", async () => {
+    await store().applyBlocks(group, history);
+    expect(await store().readBatches(otherGroup, everything)).toEqual([]);
+  });
+  it("positions and sequences up to their highest come back exactly", async () => {
+    const block = blockNumberMax;
+    const skipped = [{ name: alpha, firstSequence: 1, count: Number.MAX_SAFE_INTEGER - 1 }];
+    const batch = batchOf(alpha, { block, index: 2 ** 20 - 1, sequence: Number.MAX_SAFE_INTEGER, count: 1 });
+    await store().applyBlocks(group, [
+      blockOf(1, { opened: [topicOf(alpha)], skipped }),
+      blockOf(block, { batches: [batch] }),
+    ]);
+    expect(await store().findBatch(group, { topic: alpha, sequence: Number.MAX_SAFE_INTEGER })).toEqual(batch);
+    expect(await store().readBatches(group, { ...everything, after: (endOfBlock(block) - 1) as Position })).toEqual([
+      batch,
+    ]);
+    expect(await store().findTopic(group, alpha)).toMatchObject({
+      sequence: Number.MAX_SAFE_INTEGER,
+      blockNumber: block,
+    });
+  });
+}
+
+function testCounts(store: () => Store): void {
+  it.each<[string, Position, number]>([
+    ["everything, without the skipped", positionZero, 6],
+    ["before the first", endOfBlock(1), 6],
+    ["the first event", toPosition(2, 0), 5],
+    ["inside a batch", toPosition(2, 1), 4],
+    ["the last event of a batch", toPosition(2, 2), 3],
+    ["between batches", endOfBlock(3), 3],
+    ["another topic's place in the block", toPosition(4, 0), 3],
+    ["skipped sequences", endOfBlock(5), 1],
+    ["the newest event", toPosition(6, 0), 0],
+    ["the far end", endOfBlock(blockNumberMax), 0],
+  ])("counts after %s", async (_, after, expected) => {
+    await store().applyBlocks(group, history);
+    expect(await store().countEventsAfter(group, alpha, after)).toBe(expected);
+  });
+  it("counts what is read", async () => {
+    await store().applyBlocks(group, history);
+    const batches = await store().readBatches(group, { ...everything, topic: alpha });
+    expect(batches.reduce((sum, batch) => sum + batch.count, 0)).toBe(6);
+  });
+  it("counts none of an unknown topic or group, and none of a topic that only skipped", async () => {
+    await store().applyBlocks(group, [
+      blockOf(1, { opened: [topicOf(alpha)], skipped: [{ name: alpha, firstSequence: 1, count: 5 }] }),
+    ]);
+    expect(await store().countEventsAfter(group, alpha, positionZero)).toBe(0);
+    expect(await store().countEventsAfter(group, beta, positionZero)).toBe(0);
+    expect(await store().countEventsAfter(otherGroup, alpha, positionZero)).toBe(0);
+  });
+  it("sequences skipped before, between and after batches of one block", async () => {
+    const skipped = [5, 1, 3].map((firstSequence) => ({ name: alpha, firstSequence, count: 1 }));
+    const batches = [2, 4].map((sequence, index) => batchOf(alpha, { block: 1, index, sequence, count: 1 }));
+    await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)], skipped, batches })]);
+    expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 5, blockNumber: 1 });
+    expect(await store().countEventsAfter(group, alpha, endOfBlock(0))).toBe(2);
+    expect(await store().countEventsAfter(group, alpha, toPosition(1, 0))).toBe(1);
+  });
+}
+
+function testSubscriptions(store: () => Store): void {
+  it("a subscription comes back as it was given", async () => {
+    const given = [
+      subscriptionOf(1),
+      subscriptionOf(2, { secret: undefined, url: "", interfaceType: "MQTT", state: "suspended" }),
+      subscriptionOf(3, {
+        filter: parseTopicFilter("'%_\u0080/+/\"/#"),
+        groupId: otherGroup,
+        cursor: endOfBlock(blockNumberMax),
+      }),
+    ];
+    for (const subscription of given) expect(await store().insertSubscription(subscription)).toBe(true);
+    for (const subscription of given) expect(await store().findSubscription(subscription.id)).toEqual(subscription);
+    expect(await store().listSubscriptions()).toEqual(given);
+  });
+  it("a taken identifier changes nothing", async () => {
+    await store().insertSubscription(subscriptionOf(1));
+    expect(await store().insertSubscription(subscriptionOf(1, { url: "http://other/" }))).toBe(false);
+    expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
+  });
+  it("an update sets url, kind, secret and state, and nothing else", async () => {
+    await store().insertSubscription(subscriptionOf(1));
+    await store().insertSubscription(subscriptionOf(2));
+    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
+    expect(await store().updateSubscription(subscriptionOf(1).id, { ...subscriptionOf(9), ...change })).toBe(true);
+    expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
+    expect(await store().setSubscriptionState(subscriptionOf(1).id, "active")).toBe(true);
+    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", url: "http://new/" });
+  });
+  it("changes of a subscription that is not there answer false", async () => {
+    const { id, ...change } = subscriptionOf(1);
+    expect(await store().updateSubscription(id, change)).toBe(false);
+    expect(await store().setSubscriptionState(id, "suspended")).toBe(false);
+    expect(await store().deleteSubscription(id)).toBe(false);
+    expect(await store().findSubscription(id)).toBeUndefined();
+    expect(await store().listSubscriptions()).toEqual([]);
+  });
+  it("a deleted subscription is gone, once, and can be made again", async () => {
+    await store().insertSubscription(subscriptionOf(1));
+    expect(await store().deleteSubscription(subscriptionOf(1).id)).toBe(true);
+    expect(await store().deleteSubscription(subscriptionOf(1).id)).toBe(false);
+    expect(await store().insertSubscription(subscriptionOf(1))).toBe(true);
+  });
+}
+
+function testProgress(store: () => Store): void {
+  it("moves forward only, and knows no row that is gone", async () => {
+    for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number));
+    await store().saveProgress([
+      progress(1, toPosition(5, 0)),
+      progress(2, toPosition(2, 7)),
+      progress(3, toPosition(1, 0)),
+      progress(4, toPosition(9, 0)),
+    ]);
+    const moved = { ...subscriptionOf(1), ...progress(1, toPosition(5, 0)) };
+    expect(await store().listSubscriptions()).toEqual([moved, subscriptionOf(2), subscriptionOf(3)]);
+    await store().saveProgress([progress(1, toPosition(4, 0))]);
+    expect(await store().findSubscription(moved.id)).toEqual(moved);
+  });
+  it("takes no rows, and thousands", async () => {
+    await store().saveProgress([]);
+    const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
+    for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number));
+    await store().saveProgress(numbers.map((number) => progress(number, endOfBlock(number))));
+    const cursors = (await store().listSubscriptions()).map((subscription) => subscription.cursor);
+    expect(cursors).toEqual([1, 2, 3, 4, 5].map((number) => endOfBlock(number)));
+  });
+}
+
+function progress(number: number, cursor: Position): Progress {
+  return { id: subscriptionOf(number).id, cursor, notifiedCount: 100 + number, notifiedAt: 1_800_000_000_000 };
+}

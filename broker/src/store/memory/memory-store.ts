@@ -1,0 +1,107 @@
+import type { Event, EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Position } from "../../domain/position.ts";
+import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import type { Address, Topic } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
+import { GroupIndex } from "./group-index.ts";
+
+/** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
+export function createMemoryStore(): Store {
+  return new MemoryStore();
+}
+
+class MemoryStore implements Store {
+  readonly #groups = new Map<GroupId, GroupIndex>();
+  readonly #subscriptions = new Map<SubscriptionId, Subscription>();
+
+  async start(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+
+  async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
+    return this.#groups.get(groupId)?.head;
+  }
+
+  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void> {
+    if (blocks.length === 0) return;
+    const group = this.#groups.get(groupId) ?? new GroupIndex();
+    group.apply(blocks);
+    this.#groups.set(groupId, group);
+  }
+
+  async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {
+    return this.#groups.get(groupId)?.findTopic(name);
+  }
+
+  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
+    return this.#groups.get(groupId)?.findTopicByAddress(address);
+  }
+
+  async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
+    return this.#groups.get(groupId)?.listTopics(page.offset, page.limit) ?? { total: 0, topics: [] };
+  }
+
+  async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
+    return this.#groups.get(groupId)?.findTopicsByDigest(digest) ?? [];
+  }
+
+  async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
+    return this.#groups.get(groupId)?.findBatch(event);
+  }
+
+  async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
+    return this.#groups.get(groupId)?.readBatches(range) ?? [];
+  }
+
+  async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
+    return this.#groups.get(groupId)?.countEventsAfter(topic, after) ?? 0;
+  }
+
+  async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
+    return this.#subscriptions.get(id);
+  }
+
+  async listSubscriptions(): Promise<readonly Subscription[]> {
+    return [...this.#subscriptions.values()].toSorted(
+      (left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1),
+    );
+  }
+
+  async insertSubscription(subscription: Subscription): Promise<boolean> {
+    if (this.#subscriptions.has(subscription.id)) return false;
+    this.#subscriptions.set(subscription.id, subscription);
+    return true;
+  }
+
+  async updateSubscription(
+    id: SubscriptionId,
+    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
+  ): Promise<boolean> {
+    const { url, interfaceType, secret, state } = change;
+    return this.#change(id, { url, interfaceType, secret, state });
+  }
+
+  async setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean> {
+    return this.#change(id, { state });
+  }
+
+  async deleteSubscription(id: SubscriptionId): Promise<boolean> {
+    return this.#subscriptions.delete(id);
+  }
+
+  async saveProgress(rows: readonly Progress[]): Promise<void> {
+    for (const { id, cursor, notifiedCount, notifiedAt } of rows) {
+      const known = this.#subscriptions.get(id);
+      if (known !== undefined && known.cursor < cursor) this.#change(id, { cursor, notifiedCount, notifiedAt });
+    }
+  }
+
+  #change(id: SubscriptionId, change: Partial<Subscription>): boolean {
+    const known = this.#subscriptions.get(id);
+    if (known === undefined) return false;
+    this.#subscriptions.set(id, { ...known, ...change });
+    return true;
+  }
+}
