@@ -36,6 +36,11 @@ export function advance(position: Position, count: number): Position {
   return toPosition(blockOf(position), (position % eventsPerBlockMax) + count);
 }
 
+/** The place just before, which may be the end of the block before. Asserts that there is one. */
+export function before(position: Position): Position {
+  return fromStored(position - 1);
+}
+
 /** A stored integer taken back as a position; asserts that it is one. */
 export function fromStored(value: number): Position {
   return toPosition(Math.floor(value / eventsPerBlockMax), value % eventsPerBlockMax);

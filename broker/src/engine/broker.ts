@@ -47,6 +47,12 @@ export interface SubscribeCall extends TopicCall {
   readonly secret: string | undefined;
 }
 
+export interface UnsubscribeCall {
+  readonly subscriptionId: string;
+  /** The interface that the call came by: JSON-RPC refuses it without a coordinator (100601). */
+  readonly interfaceType: InterfaceType;
+}
+
 /** One subscription as the admin listing shows it. */
 export interface SubscriptionStatus extends Subscription {
   /** Matching events past the cursor. */
@@ -79,7 +85,7 @@ export interface Broker {
   /** Answers once the event is durable on the chain and found by getEvent. */
   publish(call: PublishCall): Promise<PublishResult>;
   subscribe(call: SubscribeCall): Promise<SubscriptionId>;
-  unSubscribe(call: { readonly subscriptionId: string }): Promise<void>;
+  unSubscribe(call: UnsubscribeCall): Promise<void>;
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
   listSubscriptions(): Promise<readonly SubscriptionStatus[]>;
   health(): readonly GroupHealth[];

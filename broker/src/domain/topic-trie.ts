@@ -1,0 +1,77 @@
+import { toLevels, type TopicFilter } from "./topic-filter.ts";
+import type { TopicName } from "./topic-name.ts";
+
+interface TrieNode<T> {
+  readonly children: Map<string, TrieNode<T>>;
+  readonly values: Set<T>;
+}
+
+const createNode = <T>(): TrieNode<T> => ({ children: new Map(), values: new Set() });
+
+/**
+ * Values under topic filters, found by topic name in time that grows with the levels of the name and not with the number of
+ * filters. Matching is that of `matchesFilter`.
+ */
+export class TopicTrie<T> {
+  readonly #root: TrieNode<T> = createNode();
+
+  add(filter: TopicFilter, value: T): void {
+    let node = this.#root;
+    for (const level of toLevels(filter)) {
+      const next = node.children.get(level) ?? createNode<T>();
+      node.children.set(level, next);
+      node = next;
+    }
+    node.values.add(value);
+  }
+
+  /** Removes a value; what is not there is left alone. */
+  remove(filter: TopicFilter, value: T): void {
+    removeFrom(this.#root, toLevels(filter), value);
+  }
+
+  /** Every value whose filter matches, each once. */
+  match(topic: TopicName): ReadonlySet<T> {
+    const found = new Set<T>();
+    collect(this.#root, { levels: toLevels(topic), depth: 0, wildcards: !topic.startsWith("$") }, found);
+    return found;
+  }
+}
+
+function removeFrom<T>(node: TrieNode<T>, levels: readonly string[], value: T): void {
+  const [level, ...rest] = levels;
+  if (level === undefined) {
+    node.values.delete(value);
+    return;
+  }
+  const child = node.children.get(level);
+  if (child === undefined) return;
+  removeFrom(child, rest, value);
+  if (child.values.size === 0 && child.children.size === 0) node.children.delete(level);
+}
+
+interface Place {
+  readonly levels: readonly string[];
+  readonly depth: number;
+  /** False on the first level of a topic that begins with `$` (MQTT 5.0, section 4.7.2). */
+  readonly wildcards: boolean;
+}
+
+function collect<T>(node: TrieNode<T>, place: Place, found: Set<T>): void {
+  if (place.wildcards) addAll(node.children.get("#"), found);
+  const level = place.levels[place.depth];
+  if (level === undefined) {
+    addAll(node, found);
+    return;
+  }
+  const below = { levels: place.levels, depth: place.depth + 1, wildcards: true };
+  const exact = node.children.get(level);
+  if (exact !== undefined) collect(exact, below, found);
+  const any = place.wildcards ? node.children.get("+") : undefined;
+  if (any !== undefined) collect(any, below, found);
+}
+
+function addAll<T>(node: TrieNode<T> | undefined, found: Set<T>): void {
+  if (node === undefined) return;
+  for (const value of node.values) found.add(value);
+}

@@ -1,0 +1,23 @@
+import { decodeEvents } from "@stele/wire";
+import type { Event, EventBatch } from "../domain/event.ts";
+import { advance } from "../domain/position.ts";
+
+/** Decoded events by batch: the subscriptions that are fed the same batch decode it once, and it goes when the batch goes. */
+const decoded = new WeakMap<EventBatch, readonly Event[]>();
+
+/** The events of a batch, in order. Its bytes were checked when it was indexed. */
+export function eventsOf(batch: EventBatch): readonly Event[] {
+  const known = decoded.get(batch);
+  if (known !== undefined) return known;
+  const { topic, blockNumber } = batch;
+  const events = decodeEvents(batch.events).map((payload, index) => ({
+    topic,
+    blockNumber,
+    sequence: batch.firstSequence + index,
+    position: advance(batch.firstPosition, index),
+    content: payload.content,
+    extensions: payload.extensions,
+  }));
+  decoded.set(batch, events);
+  return events;
+}

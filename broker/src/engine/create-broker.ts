@@ -1,0 +1,147 @@
+import type { GroupId } from "../domain/group-id.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { Randomness } from "../ports/randomness.ts";
+import type { Sink } from "../ports/sink.ts";
+import type { Store } from "../ports/store.ts";
+import type { Broker, GroupHealth } from "./broker.ts";
+import { DeliveryWorker } from "./deliver/delivery-worker.ts";
+import { ProgressWriter } from "./deliver/progress-writer.ts";
+import { Dispatcher } from "./dispatch/dispatcher.ts";
+import { Feed } from "./dispatch/feed.ts";
+import { EventIds } from "./event-ids.ts";
+import { Follower } from "./follow/follower.ts";
+import { Group, Groups } from "./group.ts";
+import type { EngineLimits } from "./limits.ts";
+import { Publisher } from "./publish/publisher.ts";
+import { EventQuery } from "./query/event-query.ts";
+import { SubscriptionQuery } from "./query/subscription-query.ts";
+import { SubscriptionService } from "./subscribe/subscription-service.ts";
+import { Deadline } from "./time.ts";
+import { TopicService } from "./topics/topic-service.ts";
+
+export interface EngineOptions {
+  readonly ledgers: readonly Ledger[];
+  readonly store: Store;
+  readonly sink: Sink;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  readonly defaultGroupId: GroupId;
+  readonly extensionPrefix: string;
+  readonly hasCoordinator: boolean;
+}
+
+/** The broker with its lifecycle. */
+export interface RunningBroker extends Broker {
+  /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
+  start(): Promise<void>;
+  /** Commits what waits, ends delivery after the attempts under way, writes the cursors, and closes; `graceMs` bounds each wait. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Builds the engine on its ports. Nothing runs before `start`. */
+export function createBroker(options: EngineOptions): RunningBroker {
+  return new Engine(options);
+}
+
+class Engine implements RunningBroker {
+  readonly #options: EngineOptions;
+  readonly #groups: Groups;
+  readonly #followers: readonly Follower[];
+  readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
+  readonly #progressWriter: ProgressWriter;
+  readonly #eventIds = new EventIds();
+  readonly #publisher: Publisher;
+  readonly #topics: TopicService;
+  readonly #events: EventQuery;
+  readonly #subscriptions: SubscriptionService;
+  readonly #subscriptionQuery: SubscriptionQuery;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.#groups = new Groups(
+      options.ledgers.map((ledger) => new Group({ ...options, ledger })),
+      options.defaultGroupId,
+    );
+    this.#followers = this.#groups.all.map((group) => this.#createFollower(group));
+    this.#progressWriter = new ProgressWriter(options);
+    const parts = {
+      ...options,
+      groups: this.#groups,
+      dispatcher: this.#dispatcher,
+      progressWriter: this.#progressWriter,
+      eventIds: this.#eventIds,
+    };
+    this.#publisher = new Publisher(parts);
+    this.#topics = new TopicService(parts);
+    this.#events = new EventQuery(parts);
+    this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events });
+    this.#subscriptionQuery = new SubscriptionQuery(parts);
+  }
+
+  async start(): Promise<void> {
+    const { store, clock, limits } = this.#options;
+    await store.start();
+    for (const group of this.#groups.all) await group.ledger.start();
+    using deadline = new Deadline(clock, limits.transactionTimeoutMs);
+    for (const follower of this.#followers) await follower.start(deadline.signal);
+    await this.#subscriptions.start();
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    const { clock, store } = this.#options;
+    using deadline = new Deadline(clock, graceMs);
+    await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
+    await this.#dispatcher.stop(graceMs);
+    await this.#progressWriter.flush();
+    for (const follower of this.#followers) await follower.stop();
+    for (const group of this.#groups.all) await group.ledger.stop();
+    await store.stop();
+  }
+
+  open: Broker["open"] = (call) => this.#topics.open(call);
+  close: Broker["close"] = (call) => this.#topics.close(call);
+  exist: Broker["exist"] = (call) => this.#topics.exist(call);
+  state: Broker["state"] = (call) => this.#topics.state(call);
+  list: Broker["list"] = (call) => this.#topics.list(call);
+  publish: Broker["publish"] = (call) => this.#publisher.publish(call);
+  subscribe: Broker["subscribe"] = (call) => this.#subscriptions.subscribe(call);
+  unSubscribe: Broker["unSubscribe"] = (call) => this.#subscriptions.unSubscribe(call);
+  getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
+  listSubscriptions: Broker["listSubscriptions"] = () => this.#subscriptionQuery.list();
+
+  health(): readonly GroupHealth[] {
+    return this.#groups.all.map((group, index) => {
+      const reason = this.#followers[index]?.failure;
+      return { groupId: group.id, ready: reason === undefined, reason, indexedBlock: group.progress.blockNumber };
+    });
+  }
+
+  #createFollower(group: Group): Follower {
+    const { ledger, progress } = group;
+    return new Follower({
+      ...this.#options,
+      ledger,
+      progress,
+      onIndexed: (batches) => this.#dispatcher.dispatch(group.id, batches),
+    });
+  }
+
+  #createWorker(subscription: Subscription): DeliveryWorker {
+    const { groupId, filter, cursor } = subscription;
+    const { progress } = this.#groups.get(groupId);
+    return new DeliveryWorker(subscription, {
+      ...this.#options,
+      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress }),
+      progressWriter: this.#progressWriter,
+      eventIds: this.#eventIds,
+      onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
+    });
+  }
+}

@@ -1,0 +1,79 @@
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause } from "../time.ts";
+
+export interface AttemptsParts {
+  readonly sink: Sink;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
+export type DeliveryResult = "accepted" | "given-up" | "interrupted";
+
+/** `stopping`: make no further attempt. `aborting`: break off the one under way. */
+export interface DeliverySignals {
+  readonly stopping: AbortSignal;
+  readonly aborting: AbortSignal;
+}
+
+/**
+ * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, or has
+ * failed for `giveUpAfterMs` (DESIGN section 7).
+ */
+export async function deliver(
+  parts: AttemptsParts,
+  notification: Notification,
+  signals: DeliverySignals,
+): Promise<DeliveryResult> {
+  const failingSince = parts.clock.now();
+  for (let failures = 1; !signals.stopping.aborted; failures += 1) {
+    const outcome = await attempt(parts, notification, signals.aborting);
+    if (outcome.status === "accepted") return "accepted";
+    if (signals.aborting.aborted) return "interrupted";
+    report(parts, { notification, outcome, failures });
+    if (outcome.status === "gone") return "given-up";
+    if (parts.clock.now() - failingSince >= parts.limits.giveUpAfterMs) return "given-up";
+    await pauseAfter(parts, failures, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
+  }
+  return "interrupted";
+}
+
+/** Waits as long as backoff bids after `failures` failures, and at least `delayMsMin`; less when `signal` aborts. */
+export function pauseAfter(
+  parts: Pick<AttemptsParts, "clock" | "randomness" | "limits">,
+  failures: number,
+  options: { readonly signal: AbortSignal; readonly delayMsMin?: number | undefined },
+): Promise<void> {
+  const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
+  const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
+  return pause(parts.clock, Math.max(delayMs, options.delayMsMin ?? 0), options.signal);
+}
+
+async function attempt(parts: AttemptsParts, notification: Notification, signal: AbortSignal): Promise<AttemptOutcome> {
+  const startedAt = parts.clock.now();
+  const outcome = await parts.sink.attempt(notification, signal);
+  parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
+  return outcome;
+}
+
+function report(
+  parts: AttemptsParts,
+  failure: { notification: Notification; outcome: Exclude<AttemptOutcome, { status: "accepted" }>; failures: number },
+): void {
+  parts.logger.warn("delivery failed", {
+    subscriptionId: failure.notification.subscription.id,
+    eventId: failure.notification.eventId,
+    status: failure.outcome.status,
+    reason: failure.outcome.reason,
+    failures: failure.failures,
+  });
+}

@@ -1,0 +1,82 @@
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Progress, Store } from "../../ports/store.ts";
+import type { EngineLimits } from "../limits.ts";
+
+export interface ProgressWriterParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/**
+ * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. What was
+ * noted and not written when the process dies is delivered again. A write that fails is tried again with the next.
+ */
+export class ProgressWriter {
+  readonly #parts: ProgressWriterParts;
+  #noted = new Map<SubscriptionId, Progress>();
+  #notedCount = 0;
+  #cancelTimer: (() => void) | undefined;
+  #writing: Promise<void> | undefined;
+
+  constructor(parts: ProgressWriterParts) {
+    this.#parts = parts;
+  }
+
+  note(progress: Progress): void {
+    this.#noted.set(progress.id, progress);
+    this.#notedCount += 1;
+    if (this.#notedCount >= this.#parts.limits.progressEventsMax) this.#writeSoon();
+    else this.#cancelTimer ??= this.#parts.clock.after(this.#parts.limits.progressDelayMs, () => this.#writeSoon());
+  }
+
+  /** The progress that is noted and not written yet. */
+  find(id: SubscriptionId): Progress | undefined {
+    return this.#noted.get(id);
+  }
+
+  /** Forgets a subscription that is no more. */
+  forget(id: SubscriptionId): void {
+    this.#noted.delete(id);
+  }
+
+  /** Answers when everything noted so far is written. @throws what the store throws. */
+  async flush(): Promise<void> {
+    await this.#writing;
+    if (this.#noted.size > 0) await this.#write();
+  }
+
+  /** One write at a time: what is noted meanwhile goes with the next. */
+  #writeSoon(): void {
+    if (this.#writing !== undefined) return;
+    this.#writing = this.#write()
+      .catch((error: unknown) => this.#parts.logger.error("progress not written", { error }))
+      .finally(() => {
+        this.#writing = undefined;
+        if (this.#notedCount >= this.#parts.limits.progressEventsMax) this.#writeSoon();
+      });
+  }
+
+  async #write(): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    const rows = this.#noted;
+    this.#noted = new Map();
+    this.#notedCount = 0;
+    try {
+      await this.#parts.store.saveProgress([...rows.values()]);
+    } catch (error) {
+      this.#takeBack(rows);
+      throw error;
+    }
+  }
+
+  /** Keeps the rows for the next write, but for those that have moved on since. */
+  #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
+    for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
+    this.#cancelTimer ??= this.#parts.clock.after(this.#parts.limits.followDelayMsMax, () => this.#writeSoon());
+  }
+}

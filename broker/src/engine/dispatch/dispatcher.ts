@@ -1,0 +1,76 @@
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import { TopicTrie } from "../../domain/topic-trie.ts";
+import type { Progress } from "../../ports/store.ts";
+import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
+
+interface Standing {
+  readonly subscription: Subscription;
+  readonly worker: DeliveryWorker;
+}
+
+/** Makes the worker of a subscription, not yet started. */
+export type WorkerFactory = (subscription: Subscription) => DeliveryWorker;
+
+/** Keeps a worker for each active callback subscription and hands it the batches that match. */
+export class Dispatcher {
+  readonly #createWorker: WorkerFactory;
+  readonly #standing = new Map<SubscriptionId, Standing>();
+  readonly #tries = new Map<GroupId, TopicTrie<DeliveryWorker>>();
+
+  constructor(createWorker: WorkerFactory) {
+    this.#createWorker = createWorker;
+  }
+
+  /** Starts delivery. A worker that the subscription already has must be stopped first. */
+  add(subscription: Subscription): void {
+    const worker = this.#createWorker(subscription);
+    this.#standing.set(subscription.id, { subscription, worker });
+    this.#trieOf(subscription.groupId).add(subscription.filter, worker);
+    worker.start();
+  }
+
+  /**
+   * Ends delivery; the attempt under way has `graceMs` to end. Answers how far the subscription is; undefined when it had no worker.
+   */
+  async remove(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
+    const standing = this.#standing.get(id);
+    if (standing === undefined) return undefined;
+    this.detach(id);
+    await standing.worker.stop(graceMs);
+    return standing.worker.progress;
+  }
+
+  /** Takes a worker that has ended by itself off the feed. */
+  detach(id: SubscriptionId): void {
+    const standing = this.#standing.get(id);
+    if (standing === undefined) return;
+    this.#standing.delete(id);
+    this.#trieOf(standing.subscription.groupId).remove(standing.subscription.filter, standing.worker);
+  }
+
+  /** The worker of a subscription; undefined when it is suspended or unknown. */
+  findWorker(id: SubscriptionId): DeliveryWorker | undefined {
+    return this.#standing.get(id)?.worker;
+  }
+
+  dispatch(groupId: GroupId, batches: readonly EventBatch[]): void {
+    const trie = this.#trieOf(groupId);
+    for (const batch of batches) {
+      for (const worker of trie.match(batch.topic)) worker.feed.offer(batch);
+    }
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
+  }
+
+  #trieOf(groupId: GroupId): TopicTrie<DeliveryWorker> {
+    const known = this.#tries.get(groupId);
+    if (known !== undefined) return known;
+    const trie = new TopicTrie<DeliveryWorker>();
+    this.#tries.set(groupId, trie);
+    return trie;
+  }
+}

@@ -1,0 +1,135 @@
+import type { Event, EventBatch } from "../../domain/event.ts";
+import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
+import { isPattern, matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { IndexProgress } from "../follow/index-progress.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { EngineLimits } from "../limits.ts";
+
+export interface FeedParts {
+  readonly groupId: GroupId;
+  readonly filter: TopicFilter;
+  /** Feeding begins after this position. */
+  readonly after: Position;
+  readonly store: Store;
+  readonly progress: IndexProgress;
+  readonly limits: EngineLimits;
+}
+
+/**
+ * The events of one subscription, in order, each once. While it keeps up it is fed from memory (`live`); when more than
+ * `feedEventsMax` events would wait, it leaves the live feed and reads from the store until it has caught up (`behind`).
+ *
+ * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
+ * in which `#fedUpTo` is seen to be the end of the newest indexed block, and an offer always begins after that block.
+ */
+export class Feed {
+  readonly #parts: FeedParts;
+  #mode: "live" | "behind" = "behind";
+  #fedUpTo: Position;
+  #queue: Event[] = [];
+  #next = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+    this.#fedUpTo = parts.after;
+  }
+
+  /** Position up to which everything is done when the queue is empty: there is no matching event between the last one fed and here. */
+  get fedUpTo(): Position {
+    return this.#mode === "live" ? this.#indexedUpTo() : this.#fedUpTo;
+  }
+
+  get isLive(): boolean {
+    return this.#mode === "live";
+  }
+
+  get isEmpty(): boolean {
+    return this.#next >= this.#queue.length;
+  }
+
+  /** Offers a batch that was just indexed and matches the filter. */
+  offer(batch: EventBatch): void {
+    if (this.#mode === "behind") {
+      this.#rouse();
+      return;
+    }
+    if (this.#queue.length - this.#next + batch.count > this.#parts.limits.feedEventsMax) {
+      this.#mode = "behind";
+      this.#fedUpTo = before(batch.firstPosition);
+      return;
+    }
+    for (const event of eventsOf(batch)) this.#queue.push(event);
+    this.#rouse();
+  }
+
+  /** The next event; undefined when `signal` aborts. */
+  async next(signal: AbortSignal): Promise<Event | undefined> {
+    while (!signal.aborted) {
+      const event = this.#shift();
+      if (event !== undefined) return event;
+      if (this.#mode === "live") await this.#waitForOffer(signal);
+      else await this.#read();
+    }
+    return undefined;
+  }
+
+  #shift(): Event | undefined {
+    const event = this.#queue[this.#next];
+    if (event === undefined) {
+      this.#queue = [];
+      this.#next = 0;
+      return undefined;
+    }
+    this.#next += 1;
+    return event;
+  }
+
+  async #read(): Promise<void> {
+    const { store, groupId, filter, limits } = this.#parts;
+    const upTo = this.#indexedUpTo();
+    if (this.#fedUpTo >= upTo) {
+      this.#mode = "live";
+      return;
+    }
+    const after = this.#fedUpTo;
+    const topic = isPattern(filter) ? undefined : parseTopicName(filter);
+    const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
+    const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+    for (const batch of batches) {
+      if (matchesFilter(filter, batch.topic)) this.#queue.push(...eventsBetween(batch, { after, upTo }));
+    }
+    const last = batches.at(-1);
+    this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
+  }
+
+  #indexedUpTo(): Position {
+    return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
+  }
+
+  #rouse(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  #waitForOffer(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        signal.removeEventListener("abort", settle);
+        resolve();
+      };
+      signal.addEventListener("abort", settle, { once: true });
+      this.#wake = settle;
+    });
+  }
+}
+
+function eventsBetween(
+  batch: EventBatch,
+  range: { readonly after: Position; readonly upTo: Position },
+): readonly Event[] {
+  return eventsOf(batch).filter((event) => event.position > range.after && event.position <= range.upTo);
+}

@@ -1,0 +1,25 @@
+import { type EventId, formatEventId, topicDigest } from "@stele/wire";
+import type { Event } from "../domain/event.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+
+/** Topics whose digest is kept; the hash costs as much as the rest of an answer. */
+const digestsKeptMax = 10_000;
+
+/** Makes eventIds, remembering the digests of the topics it has seen. */
+export class EventIds {
+  readonly #digests = new Map<TopicName, string>();
+
+  of(event: Pick<Event, "topic" | "sequence" | "blockNumber">): EventId {
+    const { topic, sequence, blockNumber } = event;
+    return formatEventId({ topicDigest: this.#digestOf(topic), sequence, blockNumber });
+  }
+
+  #digestOf(topic: TopicName): string {
+    const known = this.#digests.get(topic);
+    if (known !== undefined) return known;
+    if (this.#digests.size >= digestsKeptMax) this.#digests.clear();
+    const digest = topicDigest(topic);
+    this.#digests.set(topic, digest);
+    return digest;
+  }
+}

@@ -1,0 +1,126 @@
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { EventBatch } from "../../domain/event.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Store } from "../../ports/store.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause } from "../time.ts";
+import { indexBlocks, type SkippedEntry } from "./index-block.ts";
+import type { IndexProgress } from "./index-progress.ts";
+
+export interface FollowerParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  readonly progress: IndexProgress;
+  /** Called after the batches are committed to the store, in their order, before the progress is advanced. */
+  readonly onIndexed: (batches: readonly EventBatch[]) => void;
+}
+
+/** Reads final blocks of one group, commits each round to the store in one transaction, and tells who waits. */
+export class Follower {
+  readonly #parts: FollowerParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #failure: string | undefined = "not started";
+  #failures = 0;
+
+  constructor(parts: FollowerParts) {
+    this.#parts = parts;
+  }
+
+  /** Why the index does not follow; undefined while it does. */
+  get failure(): string | undefined {
+    return this.#failure;
+  }
+
+  /** Assumes that ledger and store are started. Answers when the index has what was final at this moment. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { ledger, store, progress } = this.#parts;
+    const head = await store.findHead(ledger.groupId);
+    if (head !== undefined) progress.advanceTo(head.blockNumber);
+    const target = await ledger.finalBlockNumber(signal);
+    this.#failure = undefined;
+    this.#running = this.#run();
+    await progress.waitFor(target, signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, limits, randomness, logger } = this.#parts;
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await this.#follow();
+      } catch (error) {
+        this.#failures += 1;
+        this.#failure = error instanceof Error ? error.message : "unknown failure";
+        logger.error("following failed", { error, failures: this.#failures });
+        const delayMs = backoffDelayMs(this.#failures, {
+          delayMsMin: limits.followDelayMsMin,
+          delayMsMax: limits.followDelayMsMax,
+          fraction: randomness.fraction(),
+        });
+        await pause(clock, delayMs, this.#stopping.signal);
+      }
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { ledger, progress } = this.#parts;
+    for await (const blocks of ledger.follow(progress.blockNumber, this.#stopping.signal)) {
+      await this.#index(blocks);
+      this.#failures = 0;
+      this.#failure = undefined;
+    }
+  }
+
+  async #index(blocks: readonly LedgerBlock[]): Promise<void> {
+    const { ledger, store, progress, metrics, onIndexed } = this.#parts;
+    const last = blocks.at(-1);
+    if (last === undefined) return;
+    const results = indexBlocks(blocks, await this.#findNames(blocks));
+    await store.applyBlocks(
+      ledger.groupId,
+      results.map((result) => result.block),
+    );
+    this.#report(results.flatMap((result) => result.left));
+    onIndexed(results.flatMap((result) => result.block.batches));
+    progress.advanceTo(last.number);
+    metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
+  }
+
+  /** Names of the indexed topics that the blocks speak of. */
+  async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
+    const { ledger, store } = this.#parts;
+    const names = new Map<Address, TopicName>();
+    for (const address of addressesIn(blocks)) {
+      const topic = await store.findTopicByAddress(ledger.groupId, address);
+      if (topic !== undefined) names.set(address, topic.name);
+    }
+    return names;
+  }
+
+  #report(left: readonly SkippedEntry[]): void {
+    for (const entry of left) {
+      this.#parts.metrics.batchMalformed(this.#parts.ledger.groupId);
+      this.#parts.logger.warn("chain entry skipped", { ...entry });
+    }
+  }
+}
+
+function addressesIn(blocks: readonly LedgerBlock[]): ReadonlySet<Address> {
+  return new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)));
+}

@@ -1,0 +1,136 @@
+import { isBrokerError } from "@stele/wire";
+import type { EventBatch } from "../../domain/event.ts";
+import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
+import type { Address, Topic } from "../../domain/topic.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { IndexedBlock } from "../../ports/store.ts";
+
+/** Why an entry of the chain was left out of the index. */
+export interface SkippedEntry {
+  readonly reason: string;
+  readonly address: Address;
+  readonly transactionHash: string;
+}
+
+/** An index block with what was left out of it. */
+export interface IndexingResult {
+  readonly block: IndexedBlock;
+  readonly left: readonly SkippedEntry[];
+}
+
+/**
+ * Makes the index blocks of chain blocks. `known` names the indexed topics by their contracts. Entries are foreign (another party may
+ * have written them): a name that breaks our rules, events of such a topic, and batches that do not decode are left out, and stop
+ * nobody. The same blocks give the same result on every node.
+ */
+export function indexBlocks(
+  blocks: readonly LedgerBlock[],
+  known: ReadonlyMap<Address, TopicName>,
+): readonly IndexingResult[] {
+  const names = new Map(known);
+  return blocks.map((block) => {
+    const draft = new BlockDraft(block, names);
+    for (const entry of block.entries) draft.add(entry);
+    return draft.finish();
+  });
+}
+
+class BlockDraft {
+  readonly #block: LedgerBlock;
+  readonly #names: Map<Address, TopicName>;
+  readonly #opened: Topic[] = [];
+  readonly #closed: IndexedBlock["closed"][number][] = [];
+  readonly #batches: EventBatch[] = [];
+  readonly #skipped: IndexedBlock["skipped"][number][] = [];
+  readonly #left: SkippedEntry[] = [];
+  #eventCount = 0;
+
+  constructor(block: LedgerBlock, names: Map<Address, TopicName>) {
+    this.#block = block;
+    this.#names = names;
+  }
+
+  add(entry: LedgerEntry): void {
+    if (entry.kind === "topic-opened") {
+      this.#open(entry);
+      return;
+    }
+    const topic = this.#names.get(entry.address);
+    if (topic === undefined) {
+      this.#leave(entry, "topic is not indexed");
+      return;
+    }
+    if (entry.kind === "events-committed") this.#commit(entry, topic);
+    else if (entry.kind === "events-malformed") this.#skip(entry, topic);
+    else this.#closed.push({ name: topic, closed: entry.kind === "topic-closed" });
+  }
+
+  finish(): IndexingResult {
+    const { number, hash } = this.#block;
+    return {
+      block: {
+        number,
+        hash,
+        opened: this.#opened,
+        closed: this.#closed,
+        batches: this.#batches,
+        skipped: this.#skipped,
+      },
+      left: this.#left,
+    };
+  }
+
+  #open(entry: LedgerEntry & { kind: "topic-opened" }): void {
+    const name = findTopicName(entry.name);
+    if (name === undefined) {
+      this.#leave(entry, "topic name breaks the rules");
+      return;
+    }
+    this.#names.set(entry.address, name);
+    this.#opened.push({
+      name,
+      address: entry.address,
+      sender: entry.sender,
+      createdTimestamp: this.#block.timestamp,
+      sequence: 0,
+      blockNumber: 0,
+      closed: false,
+    });
+  }
+
+  #commit(entry: LedgerEntry & { kind: "events-committed" }, topic: TopicName): void {
+    if (this.#eventCount + entry.count > eventsPerBlockMax) {
+      this.#leave(entry, `more than ${eventsPerBlockMax} events in a block`);
+      this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
+      return;
+    }
+    this.#batches.push({
+      topic,
+      firstSequence: entry.firstSequence,
+      firstPosition: toPosition(this.#block.number, this.#eventCount),
+      count: entry.count,
+      blockNumber: this.#block.number,
+      events: entry.events,
+    });
+    this.#eventCount += entry.count;
+  }
+
+  #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
+    this.#leave(entry, entry.reason);
+    this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
+  }
+
+  #leave(entry: LedgerEntry, reason: string): void {
+    this.#left.push({ reason, address: entry.address, transactionHash: entry.transactionHash });
+  }
+}
+
+function findTopicName(text: string): TopicName | undefined {
+  try {
+    return parseTopicName(text);
+  } catch (error) {
+    if (isBrokerError(error)) return undefined;
+    throw error;
+  }
+}

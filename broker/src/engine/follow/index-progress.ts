@@ -1,0 +1,44 @@
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+
+interface Waiter {
+  readonly blockNumber: number;
+  readonly deferred: Deferred<boolean>;
+}
+
+/** How far a group's index is, for those that wait until it has a block. */
+export class IndexProgress {
+  #blockNumber = -1;
+  #waiters: Waiter[] = [];
+
+  /** The newest indexed block; -1 before the first. */
+  get blockNumber(): number {
+    return this.#blockNumber;
+  }
+
+  advanceTo(blockNumber: number): void {
+    if (blockNumber <= this.#blockNumber) return;
+    this.#blockNumber = blockNumber;
+    if (this.#waiters.length === 0) return;
+    const waiting = this.#waiters;
+    this.#waiters = waiting.filter((waiter) => waiter.blockNumber > blockNumber);
+    for (const waiter of waiting) {
+      if (waiter.blockNumber <= blockNumber) waiter.deferred.resolve(true);
+    }
+  }
+
+  /** True once the block is indexed, false when `signal` aborts first. */
+  async waitFor(blockNumber: number, signal: AbortSignal): Promise<boolean> {
+    if (blockNumber <= this.#blockNumber) return true;
+    if (signal.aborted) return false;
+    const waiter: Waiter = { blockNumber, deferred: createDeferred() };
+    this.#waiters.push(waiter);
+    const abort = (): void => {
+      this.#waiters = this.#waiters.filter((other) => other !== waiter);
+      waiter.deferred.resolve(false);
+    };
+    signal.addEventListener("abort", abort, { once: true });
+    const isIndexed = await waiter.deferred.promise;
+    signal.removeEventListener("abort", abort);
+    return isIndexed;
+  }
+}

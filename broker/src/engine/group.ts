@@ -1,0 +1,72 @@
+import { BrokerError, quote } from "@stele/wire";
+import { type GroupId, parseGroupId } from "../domain/group-id.ts";
+import type { Topic } from "../domain/topic.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Ledger } from "../ports/ledger.ts";
+import type { Metrics } from "../ports/metrics.ts";
+import type { Store } from "../ports/store.ts";
+import { IndexProgress } from "./follow/index-progress.ts";
+import type { EngineLimits } from "./limits.ts";
+import { Gatherer } from "./publish/gatherer.ts";
+
+export interface GroupParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly limits: EngineLimits;
+}
+
+/** One chain with its index, as the operations see it. */
+export class Group {
+  readonly ledger: Ledger;
+  readonly progress = new IndexProgress();
+  readonly gatherer: Gatherer;
+  readonly #store: Store;
+
+  constructor(parts: GroupParts) {
+    this.ledger = parts.ledger;
+    this.#store = parts.store;
+    this.gatherer = new Gatherer({ ...parts, progress: this.progress });
+  }
+
+  get id(): GroupId {
+    return this.ledger.groupId;
+  }
+
+  findTopic(name: TopicName): Promise<Topic | undefined> {
+    return this.#store.findTopic(this.id, name);
+  }
+
+  /** @throws BrokerError 100101. */
+  async getTopic(name: TopicName): Promise<Topic> {
+    const topic = await this.findTopic(name);
+    if (topic === undefined) throw new BrokerError("topicNotExist");
+    return topic;
+  }
+}
+
+/** The groups that this broker serves, by groupId. */
+export class Groups {
+  readonly #byId: ReadonlyMap<GroupId, Group>;
+  readonly #defaultId: GroupId;
+
+  constructor(groups: readonly Group[], defaultId: GroupId) {
+    this.#byId = new Map(groups.map((group) => [group.id, group]));
+    this.#defaultId = defaultId;
+  }
+
+  get all(): readonly Group[] {
+    return [...this.#byId.values()];
+  }
+
+  /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown. */
+  get(groupId: string | undefined): Group {
+    const isLeftOut = groupId === undefined || groupId.trim() === "";
+    const id = isLeftOut ? this.#defaultId : parseGroupId(groupId);
+    const group = this.#byId.get(id);
+    if (group === undefined) throw new BrokerError("groupUnknown", { details: quote(id) });
+    return group;
+  }
+}

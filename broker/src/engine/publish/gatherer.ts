@@ -1,0 +1,213 @@
+import { BrokerError, isBrokerError } from "@stele/wire";
+import type { EventPayload } from "../../domain/event.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BatchOutcome, Ledger, OutgoingBatch } from "../../ports/ledger.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { IndexProgress } from "../follow/index-progress.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Deadline } from "../time.ts";
+
+/** Where an event was committed. */
+export interface Committed {
+  readonly sequence: number;
+  readonly blockNumber: number;
+}
+
+/** An event that waits for a transaction. */
+interface Waiting {
+  readonly topic: TopicName;
+  readonly address: Address;
+  readonly payload: EventPayload;
+  readonly bytes: number;
+  readonly since: number;
+  readonly deferred: Deferred<Committed>;
+}
+
+export interface GathererParts {
+  readonly ledger: Ledger;
+  readonly progress: IndexProgress;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly limits: EngineLimits;
+}
+
+/** Bytes that the batch codec adds to an event at the most: three RLP headers, and two for each extension (DESIGN section 4.2). */
+const eventOverheadBytes = 27;
+const extensionOverheadBytes = 10;
+
+/**
+ * Natural batching: while transactions are under way, events gather; the next transaction takes all that wait, up to the ledger's
+ * limits. Events of one topic are committed in the order in which they were added.
+ */
+export class Gatherer {
+  readonly #parts: GathererParts;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #inFlight = 0;
+  #isPumpDue = false;
+  #idle: Deferred<void> | undefined;
+
+  constructor(parts: GathererParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Answers when the event's block is final and indexed.
+   * @throws BrokerError 200300 too much waits; 100112, 100101 the chain refused the topic; 200201, 200202, 200205 as the ledger says.
+   */
+  add(event: Pick<Waiting, "topic" | "address" | "payload">): Promise<Committed> {
+    const { limits, clock } = this.#parts;
+    const bytes = payloadBytes(event.payload);
+    if (
+      this.#waiting.length >= limits.publishesWaitingMax ||
+      this.#waitingBytes + bytes > limits.publishBytesWaitingMax
+    ) {
+      throw new BrokerError("busy", { details: `${this.#waiting.length} publishes wait` });
+    }
+    const deferred = createDeferred<Committed>();
+    this.#waiting.push({ ...event, bytes, since: clock.now(), deferred });
+    this.#waitingBytes += bytes;
+    this.#schedule();
+    return deferred.promise;
+  }
+
+  /** Answers when nothing waits and nothing is under way, or when `signal` aborts. */
+  async drain(signal: AbortSignal): Promise<void> {
+    if (this.#inFlight === 0 && this.#waiting.length === 0) return;
+    const idle = this.#idle ?? createDeferred();
+    this.#idle = idle;
+    signal.addEventListener("abort", () => idle.resolve(), { once: true });
+    await idle.promise;
+  }
+
+  /** Pumps once the input at hand is read, so that requests that came together share a transaction. */
+  #schedule(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    this.#parts.clock.soon(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    this.#expire();
+    while (this.#waiting.length > 0 && this.#inFlight < this.#parts.ledger.limits.transactionsInFlightMax) {
+      const taken = this.#take();
+      this.#inFlight += 1;
+      void this.#commit(taken);
+    }
+    if (this.#inFlight === 0 && this.#waiting.length === 0) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+  }
+
+  /** Refuses what has waited longer than a transaction may take: it was never sent, so the caller may try again. */
+  #expire(): void {
+    const oldest = this.#parts.clock.now() - this.#parts.limits.transactionTimeoutMs;
+    const count = this.#waiting.findIndex((event) => event.since >= oldest);
+    const expired = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count);
+    for (const event of expired) {
+      this.#waitingBytes -= event.bytes;
+      event.deferred.reject(new BrokerError("busy", { details: "no transaction took the event in time" }));
+    }
+  }
+
+  #take(): readonly Waiting[] {
+    const { eventsPerTransactionMax, bytesPerTransactionMax } = this.#parts.ledger.limits;
+    let count = 0;
+    let bytes = 0;
+    for (const event of this.#waiting) {
+      const isFull = count >= eventsPerTransactionMax || bytes + event.bytes > bytesPerTransactionMax;
+      if (count > 0 && isFull) break;
+      count += 1;
+      bytes += event.bytes;
+    }
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #commit(taken: readonly Waiting[]): Promise<void> {
+    const { clock, metrics, ledger } = this.#parts;
+    const startedAt = clock.now();
+    const groups = groupByTopic(taken);
+    try {
+      const outcomes = await this.#append(groups);
+      groups.forEach((group, index) => {
+        settle(group, outcomes[index]);
+      });
+      metrics.transactionCommitted(ledger.groupId, { events: taken.length, durationMs: clock.now() - startedAt });
+    } catch (error) {
+      for (const event of taken) event.deferred.reject(error);
+    } finally {
+      this.#inFlight -= 1;
+      this.#schedule();
+    }
+  }
+
+  /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
+  async #append(groups: readonly (readonly Waiting[])[]): Promise<readonly BatchOutcome[]> {
+    const { clock, ledger, limits, progress } = this.#parts;
+    using deadline = new Deadline(clock, limits.transactionTimeoutMs);
+    const outcomes = await ledger.append(groups.map(toOutgoing), deadline.signal);
+    const newest = Math.max(
+      -1,
+      ...outcomes.map((outcome) => (outcome.status === "committed" ? outcome.blockNumber : -1)),
+    );
+    if (!(await progress.waitFor(newest, deadline.signal))) {
+      throw new BrokerError("transactionTimeout", { details: `block ${newest} is not indexed yet` });
+    }
+    return outcomes;
+  }
+}
+
+/** An upper bound of the event's encoded size. Text is counted at three bytes a UTF-16 unit, which is the most that UTF-8 takes. */
+function payloadBytes(payload: EventPayload): number {
+  let bytes = payload.content.byteLength + eventOverheadBytes;
+  for (const [key, value] of payload.extensions) bytes += 3 * (key.length + value.length) + extensionOverheadBytes;
+  return bytes;
+}
+
+function groupByTopic(events: readonly Waiting[]): readonly (readonly Waiting[])[] {
+  const groups = new Map<TopicName, Waiting[]>();
+  for (const event of events) {
+    const group = groups.get(event.topic);
+    if (group === undefined) groups.set(event.topic, [event]);
+    else group.push(event);
+  }
+  return [...groups.values()];
+}
+
+function toOutgoing(group: readonly Waiting[]): OutgoingBatch {
+  const [first] = group;
+  if (first === undefined) throw new Error("a batch holds at least one event");
+  return { topic: first.topic, address: first.address, events: group.map((event) => event.payload) };
+}
+
+function settle(group: readonly Waiting[], outcome: BatchOutcome | undefined): void {
+  if (outcome?.status === "committed") {
+    group.forEach((event, index) => {
+      event.deferred.resolve({ sequence: outcome.firstSequence + index, blockNumber: outcome.blockNumber });
+    });
+    return;
+  }
+  const error = toRefusal(outcome);
+  for (const event of group) event.deferred.reject(error);
+}
+
+function toRefusal(outcome: (BatchOutcome & { status: "rejected" }) | undefined): BrokerError {
+  if (outcome === undefined)
+    return new BrokerError("unknown", { details: "the ledger answered fewer batches than it was given" });
+  if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
+  if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
+  return new BrokerError("transactionFailed", { details: "the batch was empty" });
+}
+
+/** True for the failure after which nobody knows yet whether the event will be committed. */
+export function isFateUnknown(error: unknown): boolean {
+  return isBrokerError(error, "transactionTimeout");
+}

@@ -1,0 +1,39 @@
+import { BrokerError, parseEventId } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { EventResult } from "../broker.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { Group } from "../group.ts";
+
+export interface EventQueryParts {
+  readonly store: Store;
+  readonly eventIds: EventIds;
+}
+
+/** Finds events by their identifiers. */
+export class EventQuery {
+  readonly #parts: EventQueryParts;
+
+  constructor(parts: EventQueryParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws BrokerError 100300, 100301, 100302, 100303, 100304. */
+  async get(group: Group, eventId: string): Promise<EventResult> {
+    const { topicDigest, sequence, blockNumber } = parseEventId(eventId);
+    for (const topic of await this.#parts.store.findTopicsByDigest(group.id, topicDigest)) {
+      const event = await this.#find(group, { topic: topic.name, sequence });
+      if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#parts.eventIds.of(event) };
+    }
+    const head = group.progress.blockNumber;
+    if (blockNumber > head)
+      throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
+    throw new BrokerError("eventNotExist");
+  }
+
+  async #find(group: Group, place: Pick<Event, "topic" | "sequence">): Promise<Event | undefined> {
+    const batch = await this.#parts.store.findBatch(group.id, place);
+    return batch === undefined ? undefined : eventsOf(batch)[place.sequence - batch.firstSequence];
+  }
+}

@@ -1,0 +1,166 @@
+import { BrokerError } from "@stele/wire";
+import { parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Sink } from "../../ports/sink.ts";
+import type { Store } from "../../ports/store.ts";
+import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
+import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Group, Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { EventQuery } from "../query/event-query.ts";
+import { findStartPosition } from "./start-position.ts";
+
+export interface SubscriptionServiceParts {
+  readonly groups: Groups;
+  readonly store: Store;
+  readonly sink: Sink;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  readonly dispatcher: Dispatcher;
+  readonly progressWriter: ProgressWriter;
+  readonly events: EventQuery;
+  /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
+  readonly hasCoordinator: boolean;
+}
+
+/** What a subscribe call asks for, checked. */
+interface Order {
+  readonly group: Group;
+  readonly filter: TopicFilter;
+  readonly call: SubscribeCall;
+}
+
+/** Makes, continues and removes subscriptions. Calls for one identifier are handled one after the other. */
+export class SubscriptionService {
+  readonly #parts: SubscriptionServiceParts;
+  readonly #turns = new KeyedMutex<SubscriptionId>();
+  #count = 0;
+
+  constructor(parts: SubscriptionServiceParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts delivery to every active callback subscription. Assumes that the index has caught up. */
+  async start(): Promise<void> {
+    const subscriptions = await this.#parts.store.listSubscriptions();
+    this.#count = subscriptions.length;
+    for (const subscription of subscriptions) {
+      if (subscription.state === "active") this.#parts.dispatcher.add(subscription);
+    }
+  }
+
+  /**
+   * Answers once the subscription is on disk; every matching event from its start on will be notified.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100505, 200211, 200300; of an offset 100302 to 100304.
+   */
+  async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
+    const filter = parseTopicFilter(call.topic);
+    const group = this.#parts.groups.get(call.groupId);
+    const id = this.#toId(call.subscriptionId);
+    if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
+    await this.#parts.sink.checkUrl(call.url);
+    await this.#turns.run(id, () => this.#makeOrContinue(id, { group, filter, call }));
+    return id;
+  }
+
+  /** @throws BrokerError 100503, 100504, 100505, 100601. */
+  async unSubscribe(call: UnsubscribeCall): Promise<void> {
+    if (call.interfaceType === "JsonRPC" && !this.#parts.hasCoordinator) throw new BrokerError("noCoordinator");
+    const id = parseSubscriptionId(call.subscriptionId);
+    await this.#turns.run(id, () => this.#remove(id));
+  }
+
+  /**
+   * Keeps the cursor of a subscription to which `worker` has given up, until somebody subscribes again. It does nothing when another
+   * worker has taken over meanwhile; it never rejects.
+   */
+  async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
+    const { dispatcher, store, logger } = this.#parts;
+    try {
+      await this.#turns.run(id, async () => {
+        if (dispatcher.findWorker(id) !== worker) return;
+        dispatcher.detach(id);
+        await store.setSubscriptionState(id, "suspended");
+        logger.warn("subscription suspended", { subscriptionId: id });
+      });
+    } catch (error) {
+      logger.error("subscription not suspended", { subscriptionId: id, error });
+    }
+  }
+
+  /** A blank identifier counts as left out. */
+  #toId(text: string | undefined): SubscriptionId {
+    return parseSubscriptionId(text === undefined || text.trim() === "" ? this.#parts.randomness.uuid() : text);
+  }
+
+  async #makeOrContinue(id: SubscriptionId, order: Order): Promise<void> {
+    const existing = await this.#parts.store.findSubscription(id);
+    if (existing === undefined) await this.#make(id, order);
+    else await this.#continue(existing, order);
+  }
+
+  async #make(id: SubscriptionId, order: Order): Promise<void> {
+    const { store, clock, events, limits, dispatcher } = this.#parts;
+    if (this.#count >= limits.subscriptionsMax) {
+      throw new BrokerError("busy", { details: `${limits.subscriptionsMax} subscriptions are the limit` });
+    }
+    const { group, filter, call } = order;
+    const now = clock.now();
+    const subscription: Subscription = {
+      id,
+      filter,
+      groupId: group.id,
+      interfaceType: call.interfaceType,
+      url: call.url,
+      secret: call.secret,
+      state: "active",
+      cursor: await findStartPosition(events, group, call.offset),
+      notifiedCount: 0,
+      notifiedAt: now,
+      createdAt: now,
+    };
+    if (!(await store.insertSubscription(subscription))) throw new BrokerError("subscriptionElsewhere");
+    this.#count += 1;
+    dispatcher.add(subscription);
+  }
+
+  async #continue(existing: Subscription, order: Order): Promise<void> {
+    const { group, filter, call } = order;
+    if (existing.filter !== filter || existing.groupId !== group.id) throw new BrokerError("subscriptionElsewhere");
+    const change = {
+      url: call.url,
+      interfaceType: call.interfaceType,
+      secret: call.secret ?? existing.secret,
+      state: "active",
+    } as const;
+    const { dispatcher, store } = this.#parts;
+    const isUnchanged = Object.entries(change).every(([key, value]) => existing[key as keyof typeof change] === value);
+    if (isUnchanged && dispatcher.findWorker(existing.id) !== undefined) return;
+    const progress = (await dispatcher.remove(existing.id, 0)) ?? this.#parts.progressWriter.find(existing.id);
+    const current = { ...existing, ...progress };
+    try {
+      await store.updateSubscription(existing.id, change);
+    } catch (error) {
+      if (existing.state === "active") dispatcher.add(current);
+      throw error;
+    }
+    dispatcher.add({ ...current, ...change });
+  }
+
+  async #remove(id: SubscriptionId): Promise<void> {
+    const { store, dispatcher, progressWriter } = this.#parts;
+    if (!(await store.deleteSubscription(id))) throw new BrokerError("subscriptionNotExist");
+    this.#count -= 1;
+    await dispatcher.remove(id, 0);
+    progressWriter.forget(id);
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from "../ports/clock.ts";
+
+/** Waits `delayMs`, or less when `signal` aborts; it never rejects. */
+export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      cancel();
+      signal.removeEventListener("abort", settle);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, settle);
+    signal.addEventListener("abort", settle, { once: true });
+  });
+}
+
+/** A signal that aborts after `delayMs`, or with `parent`. Dispose it when the work is done, so that its timer is given back. */
+export class Deadline implements Disposable {
+  readonly signal: AbortSignal;
+  readonly #release: () => void;
+
+  constructor(clock: Clock, delayMs: number, parent?: AbortSignal) {
+    const controller = new AbortController();
+    const abort = (): void => controller.abort();
+    const cancel = clock.after(delayMs, abort);
+    if (parent?.aborted === true) abort();
+    parent?.addEventListener("abort", abort, { once: true });
+    this.signal = controller.signal;
+    this.#release = () => {
+      cancel();
+      parent?.removeEventListener("abort", abort);
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#release();
+  }
+}

@@ -1,0 +1,79 @@
+import { BrokerError } from "@stele/wire";
+import type { Topic } from "../../domain/topic.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Store } from "../../ports/store.ts";
+import type { ListCall, ListResult, TopicCall } from "../broker.ts";
+import type { Group, Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Deadline } from "../time.ts";
+
+/** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */
+const pageSizeMax = 99;
+const pageSizeDefault = 10;
+
+export interface TopicServiceParts {
+  readonly groups: Groups;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+}
+
+/** Opens, closes and describes topics. */
+export class TopicService {
+  readonly #parts: TopicServiceParts;
+
+  constructor(parts: TopicServiceParts) {
+    this.#parts = parts;
+  }
+
+  async open(call: TopicCall): Promise<void> {
+    const name = parseTopicName(call.topic);
+    const group = this.#parts.groups.get(call.groupId);
+    const topic = await group.findTopic(name);
+    if (topic !== undefined && !topic.closed) return;
+    await this.#change(group, (signal) => group.ledger.openTopic(name, signal));
+  }
+
+  async close(call: TopicCall): Promise<void> {
+    const name = parseTopicName(call.topic);
+    const group = this.#parts.groups.get(call.groupId);
+    const topic = await group.getTopic(name);
+    if (topic.closed) return;
+    await this.#change(group, (signal) => group.ledger.closeTopic(name, signal));
+  }
+
+  async exist(call: TopicCall): Promise<boolean> {
+    const name: TopicName = parseTopicName(call.topic);
+    return (await this.#parts.groups.get(call.groupId).findTopic(name)) !== undefined;
+  }
+
+  /** @throws BrokerError 100101. */
+  async state(call: TopicCall): Promise<Topic> {
+    const name = parseTopicName(call.topic);
+    return this.#parts.groups.get(call.groupId).getTopic(name);
+  }
+
+  async list(call: ListCall): Promise<ListResult> {
+    const { pageIndex } = call;
+    if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) throw new BrokerError("pageIndexInvalid");
+    const group = this.#parts.groups.get(call.groupId);
+    const pageSize = toPageSize(call.pageSize);
+    const offset = Math.min(pageIndex * pageSize, Number.MAX_SAFE_INTEGER);
+    const page = await this.#parts.store.listTopics(group.id, { offset, limit: pageSize });
+    return { ...page, pageIndex, pageSize };
+  }
+
+  /** Sends one transaction and waits until its block is indexed. */
+  async #change(group: Group, send: (signal: AbortSignal) => Promise<{ readonly blockNumber: number }>): Promise<void> {
+    using deadline = new Deadline(this.#parts.clock, this.#parts.limits.transactionTimeoutMs);
+    const { blockNumber } = await send(deadline.signal);
+    if (!(await group.progress.waitFor(blockNumber, deadline.signal))) {
+      throw new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet` });
+    }
+  }
+}
+
+function toPageSize(asked: number): number {
+  return Number.isInteger(asked) && asked >= 1 && asked <= pageSizeMax ? asked : pageSizeDefault;
+}

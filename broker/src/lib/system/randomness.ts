@@ -1,0 +1,11 @@
+import { randomUUID } from "node:crypto";
+
+/** Chance from the machine. */
+export interface SystemRandomness {
+  fraction(): number;
+  uuid(): string;
+}
+
+export function createSystemRandomness(): SystemRandomness {
+  return { fraction: () => Math.random(), uuid: () => randomUUID() };
+}
