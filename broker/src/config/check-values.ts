@@ -1,0 +1,33 @@
+import { quote } from "@stele/wire";
+import type { SettingsOf, SettingsTable } from "./setting.ts";
+import type { GivenValue } from "./sources.ts";
+
+/** Where a value comes from when nobody gave one. */
+export const defaultOrigin = "default";
+
+/** One value of each setting that could be had, and what is wrong with the others. */
+export interface CheckedValues {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly origins: Readonly<Record<string, string>>;
+  readonly problems: readonly string[];
+}
+
+/** Checks every given value against its row, and fills in the defaults. */
+export function checkValues(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): CheckedValues {
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, string> = {};
+  const problems: string[] = [];
+  for (const [name, setting] of Object.entries(table)) {
+    const { value, origin } = given.get(name) ?? { value: setting.default, origin: defaultOrigin };
+    const isGood = origin === defaultOrigin || setting.schema.safeParse(value).success;
+    if (!isGood) problems.push(`${origin}: ${setting.secret ? "the value" : quote(value)} is not ${setting.rule}`);
+    values[name] = Array.isArray(value) ? Object.freeze([...value]) : value;
+    origins[name] = origin;
+  }
+  return { values, origins, problems };
+}
+
+/** Takes checked values for what their table describes. */
+export function toSettings<Table extends SettingsTable>(_table: Table, checked: CheckedValues): SettingsOf<Table> {
+  return Object.freeze({ ...checked.values }) as SettingsOf<Table>; // Each value passed the schema of its row.
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from "vitest";
+import { type LoadOutcome, loadConfig } from "./load-config.ts";
+import { settings } from "./settings.ts";
+
+interface Given {
+  readonly env?: Record<string, string | undefined>;
+  readonly argv?: readonly string[];
+  readonly files?: Record<string, string>;
+}
+
+function load({ env = {}, argv = [], files = {} }: Given): LoadOutcome {
+  const readFile = (path: string) => {
+    const text = files[path];
+    if (text === undefined) throw new Error(`ENOENT: no such file: ${path}`);
+    return text;
+  };
+  return loadConfig({ env, argv, readFile, version: "1.2.3" });
+}
+
+function loaded(given: Given) {
+  const outcome = load(given);
+  if (outcome.status !== "loaded") throw new Error(`not loaded: ${JSON.stringify(outcome)}`);
+  return outcome.config;
+}
+
+function problemsOf(given: Given): readonly string[] {
+  const outcome = load(given);
+  return outcome.status === "refused" ? outcome.problems : [];
+}
+
+describe("loadConfig", () => {
+  test("gives the documented defaults, frozen", () => {
+    const config = loaded({});
+    expect(config).toMatchObject({
+      host: "127.0.0.1",
+      port: 8080,
+      dataDir: "./data",
+      basePath: "",
+      extensionPrefix: "svc-",
+      contentBytesMax: 65_536,
+      extensionsBytesMax: 4096,
+      defaultGroup: "1",
+      coordination: "store",
+      callbackTimeoutMs: 15_000,
+      callbackGiveUpAfterMs: 259_200_000,
+      callbackAllow: [],
+    });
+    expect(config.advertisedAddress).toBeUndefined();
+    expect(Object.isFrozen(config) && Object.isFrozen(config.callbackAllow)).toBe(true);
+  });
+
+  test("every default passes its own rule, but for what is derived", () => {
+    for (const [name, setting] of Object.entries(settings)) {
+      if (setting.default !== undefined) expect(setting.schema.safeParse(setting.default).success, name).toBe(true);
+    }
+  });
+
+  test("a flag wins over the environment, the environment over the file", () => {
+    const files = { "stele.json": '{"port": 1, "host": "10.0.0.1", "basePath": "/file"}' };
+    const env = { STELE_PORT: "2", STELE_HOST: "10.0.0.2", STELE_CONFIG: "stele.json" };
+    const config = loaded({ env, argv: ["--port=3"], files });
+    expect(config).toMatchObject({ port: 3, host: "10.0.0.2", basePath: "/file" });
+  });
+
+  test("--config wins over STELE_CONFIG", () => {
+    const files = { "a.json": '{"port": 1}', "b.json": '{"port": 2}' };
+    expect(loaded({ env: { STELE_CONFIG: "a.json" }, argv: ["--config", "b.json"], files }).port).toBe(2);
+  });
+
+  test("an empty variable counts as left out, an empty flag does not", () => {
+    const files = { f: '{"basePath": "/events"}' };
+    expect(loaded({ env: { STELE_PORT: "", STELE_BASE_PATH: "", STELE_CONFIG: "" } }).port).toBe(8080);
+    expect(loaded({ argv: ["--config=f", "--base-path="], files }).basePath).toBe("");
+  });
+
+  test("other programs' variables are left alone", () => {
+    expect(load({ env: { PATH: "/bin", STELLAR: "1", PORT: "1" } }).status).toBe("loaded");
+  });
+
+  test.each([
+    [{ env: { STELE_CALLBACK_ALLOW: "10.0.0.0/8, fd00::/8" } }],
+    [{ argv: ["--callback-allow", "10.0.0.0/8,fd00::/8,"] }],
+    [{ argv: ["--config", "f"], files: { f: '{"callbackAllow": ["10.0.0.0/8", "fd00::/8"]}' } }],
+  ])("a list: %j", (given: Given) => {
+    expect(loaded(given).callbackAllow).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  });
+
+  test.each<[Given, string]>([
+    [{ env: { STELE_PROT: "1" } }, "STELE_PROT is not a known variable; did you mean STELE_PORT?"],
+    [{ env: { STELE_QQQQQQQQ: "1" } }, "STELE_QQQQQQQQ is not a known variable"],
+    [{ argv: ["--hots", "x"] }, '"--hots" is not a known flag; did you mean --host?'],
+    [{ argv: ["--check-confg"] }, '"--check-confg" is not a known flag; did you mean --check-config?'],
+    [{ argv: ["--port"] }, "--port lacks a value"],
+    [{ argv: ["--port", "1", "--port", "2"] }, "--port is given more than once"],
+    [{ argv: ["--help=yes"] }, "--help takes no value"],
+    [{ argv: ["serve"] }, '"serve" is not expected: every setting is a flag'],
+    [{ env: { STELE_PORT: "65536" } }, "STELE_PORT: 65536 is not an integer from 0 to 65535"],
+    [{ env: { STELE_PORT: "80a" } }, 'STELE_PORT: "80a" is not an integer from 0 to 65535'],
+    [{ argv: ["--port", "1.5"] }, '--port: "1.5" is not an integer from 0 to 65535'],
+    [{ argv: ["--coordination", "zookeeper"] }, '--coordination: "zookeeper" is not one of store, none'],
+    [
+      { env: { STELE_CALLBACK_ALLOW: "10.0.0.0" } },
+      'STELE_CALLBACK_ALLOW: ["10.0.0.0"] is not a list of networks such as 10.0.0.0/8',
+    ],
+    [
+      { env: { STELE_BASE_PATH: "/a/" } },
+      'STELE_BASE_PATH: "/a/" is not empty or a path such as /events, without a slash at its end',
+    ],
+    [{ env: { STELE_ADVERTISED_ADDRESS: "me" } }, 'STELE_ADVERTISED_ADDRESS: "me" is not of the form host:port'],
+    [
+      { argv: ["--config", "f"], files: { f: '{"prot": 1}' } },
+      '"prot" in f is not a known setting; did you mean port?',
+    ],
+    [{ argv: ["--config", "f"], files: { f: '{"port": "1"}' } }, 'port in f: "1" is not an integer from 0 to 65535'],
+    [{ argv: ["--config", "f"], files: { f: "[]" } }, "config file f cannot be used: it does not hold a JSON object"],
+    [{ argv: ["--config", "f"] }, "config file f cannot be used: ENOENT: no such file: f"],
+    [
+      { env: { STELE_CONTENT_BYTES_MAX: "118000" } },
+      "STELE_TRANSACTION_BYTES_MAX must be at least 122608 to carry the longest event (contentBytesMax and extensionsBytesMax)",
+    ],
+    [
+      { env: { STELE_REQUEST_BODY_BYTES_MAX: "1024" } },
+      "STELE_REQUEST_BODY_BYTES_MAX must be at least 91990 to carry the longest event (contentBytesMax and extensionsBytesMax)",
+    ],
+    [
+      { env: { STELE_CALLBACK_BACKOFF_MAX_MS: "500" } },
+      "STELE_CALLBACK_BACKOFF_MAX_MS (500) is below STELE_CALLBACK_BACKOFF_MIN_MS (1000)",
+    ],
+  ])("refuses %j", (given, problem) => {
+    const problems = problemsOf(given);
+    expect(problems).toEqual([problem]);
+  });
+
+  test("names every problem at once", () => {
+    const given = { env: { STELE_PROT: "1", STELE_PORT: "x" }, argv: ["--hots=y"], files: {} };
+    expect(problemsOf(given)).toHaveLength(3);
+  });
+
+  test("a file that is not JSON is refused with the reason", () => {
+    const problems = problemsOf({ argv: ["--config", "f"], files: { f: "{port: 1}" } });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(/^config file f cannot be used: .*JSON/);
+  });
+
+  test("--check-config prints each setting with its value and where it is from", () => {
+    const outcome = load({ argv: ["--check-config", "--port", "81"], env: { STELE_BASE_PATH: "/b" } });
+    const output = outcome.status === "printed" ? outcome.output.split("\n") : [];
+    expect(output).toContain("port = 81  (--port)");
+    expect(output).toContain('basePath = "/b"  (STELE_BASE_PATH)');
+    expect(output).toContain('host = "127.0.0.1"  (default)');
+    expect(output).toContain("advertisedAddress = (derived)  (default)");
+  });
+
+  test("--check-config refuses what a start would refuse", () => {
+    expect(load({ argv: ["--check-config", "--port", "x"] }).status).toBe("refused");
+  });
+
+  test.each(["--help", "-h"])("%s names every flag, whatever else is wrong", (flag) => {
+    const outcome = load({ argv: [flag, "--nonsense"] });
+    expect(outcome.status === "printed" && outcome.output).toContain("--callback-allow");
+  });
+
+  test("--version prints the version", () => {
+    expect(load({ argv: ["--version"] })).toEqual({ status: "printed", output: "stele 1.2.3\n" });
+  });
+});

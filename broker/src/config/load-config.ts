@@ -1,0 +1,39 @@
+import { type CheckedValues, checkValues, toSettings } from "./check-values.ts";
+import { findConflicts } from "./conflicts.ts";
+import { renderEffective, renderHelp } from "./render.ts";
+import { type Config, settings } from "./settings.ts";
+import { type Environment, readSources } from "./sources.ts";
+
+export type { Environment } from "./sources.ts";
+
+export interface LoadOptions extends Environment {
+  /** Version of the product, for `--version`. */
+  readonly version: string;
+}
+
+/**
+ * What came of it. `printed`: the command was only asked for `output` (`--help`, `--version`, `--check-config`), and is done with
+ * exit code 0. `refused`: every problem found, for the standard error; the exit code is not 0.
+ */
+export type LoadOutcome =
+  | { readonly status: "loaded"; readonly config: Config }
+  | { readonly status: "printed"; readonly output: string }
+  | { readonly status: "refused"; readonly problems: readonly string[] };
+
+/** Reads flags, environment and config file into one frozen Config. Never throws for what was given. */
+export function loadConfig(options: LoadOptions): LoadOutcome {
+  const sources = readSources(settings, options);
+  if (sources.action === "help") return { status: "printed", output: renderHelp(settings) };
+  if (sources.action === "version") return { status: "printed", output: `stele ${options.version}\n` };
+
+  const checked = checkValues(settings, sources.given);
+  const config = toSettings(settings, checked);
+  const faults = [...sources.problems, ...checked.problems];
+  const problems = faults.length > 0 ? faults : findConflicts(config);
+  if (problems.length > 0) return { status: "refused", problems };
+  return sources.action === "check-config" ? printEffective(checked) : { status: "loaded", config };
+}
+
+function printEffective(checked: CheckedValues): LoadOutcome {
+  return { status: "printed", output: renderEffective(settings, checked) };
+}

@@ -1,0 +1,57 @@
+import type { CheckedValues } from "./check-values.ts";
+import { flagName, type Setting, type SettingsTable } from "./setting.ts";
+
+const indent = "  ";
+const secretMask = "(secret)";
+
+/** The text of `--help`. */
+export function renderHelp(table: SettingsTable): string {
+  const lines = [
+    "Usage: stele [flags]",
+    "",
+    "An event broker whose events are set in stone.",
+    "",
+    `${indent}--config FILE     read settings from a JSON file`,
+    `${indent}--check-config    print the settings in effect, or what is wrong with them, and end`,
+    `${indent}--help, -h        print this text`,
+    `${indent}--version         print the version`,
+  ];
+  for (const [section, rows] of toSections(table)) {
+    lines.push("", `${section}:`);
+    for (const [name, setting] of rows) lines.push(...helpLines(name, setting));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** The text of `--check-config`: each setting, its value as JSON and where the value is from. No secret is in it. */
+export function renderEffective(table: SettingsTable, checked: CheckedValues): string {
+  const lines = Object.entries(table).map(([name, setting]) => {
+    const value = setting.secret ? secretMask : (JSON.stringify(checked.values[name]) ?? "(derived)");
+    return `${name} = ${value}  (${checked.origins[name]})`;
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+/** The rows of a table by section, in the order in which sections first appear. */
+export function toSections(table: SettingsTable): ReadonlyMap<string, readonly [string, Setting<unknown>][]> {
+  const sections = new Map<string, [string, Setting<unknown>][]>();
+  for (const [name, setting] of Object.entries(table)) {
+    const rows = sections.get(setting.section) ?? [];
+    rows.push([name, setting]);
+    sections.set(setting.section, rows);
+  }
+  return sections;
+}
+
+/** A default as people write it. */
+export function describeDefault(setting: Setting<unknown>): string {
+  if (setting.defaultText !== undefined) return setting.defaultText;
+  const text = Array.isArray(setting.default) ? setting.default.join(",") : String(setting.default);
+  return text === "" ? "empty" : text;
+}
+
+function helpLines(name: string, setting: Setting<unknown>): readonly string[] {
+  const unit = setting.unit === undefined ? "" : ` ${setting.unit}`;
+  const facts = `default ${describeDefault(setting)}${setting.defaultText === undefined ? unit : ""}`;
+  return [`${indent}${flagName(name)} (${facts})`, `${indent}${indent}${indent}${setting.description}`];
+}

@@ -1,0 +1,90 @@
+import { z } from "zod";
+
+/** One row of the settings table. */
+export interface Setting<Value> {
+  readonly section: string;
+  readonly description: string;
+  readonly schema: z.ZodType<Value>;
+  readonly default: Value;
+  /** What the default is called where it is not a value but something worked out later. */
+  readonly defaultText?: string;
+  /** What a value must be, so that `… is not ${rule}` reads as a sentence. */
+  readonly rule: string;
+  readonly unit?: string;
+  /** A secret is shown nowhere: neither by `--check-config` nor in a problem. */
+  readonly secret?: boolean;
+  /** The text of an environment variable or a flag, turned into what a config file would hold. */
+  readonly decode: (text: string) => unknown;
+}
+
+/** Any table of settings by name. */
+export type SettingsTable = Readonly<Record<string, Setting<unknown>>>;
+
+/** The values that a table describes. */
+export type SettingsOf<Table extends SettingsTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Setting<infer Value> ? Value : never;
+};
+
+type Common<Value> = Pick<Setting<Value>, "section" | "description" | "default" | "defaultText" | "unit" | "secret">;
+
+interface IntegerOptions extends Common<number> {
+  readonly min: number;
+  readonly max: number;
+}
+
+interface TextOptions<Value extends string | undefined> extends Common<Value> {
+  readonly rule: string;
+  readonly check: (text: string) => boolean;
+}
+
+interface ListOptions extends Common<readonly string[]> {
+  readonly rule: string;
+  readonly checkEntry: (text: string) => boolean;
+}
+
+export function integer({ min, max, ...common }: IntegerOptions): Setting<number> {
+  return {
+    ...common,
+    schema: z.int().min(min).max(max),
+    rule: `an integer from ${min} to ${max}`,
+    decode: (text) => (/^-?\d+$/.test(text) ? Number(text) : text),
+  };
+}
+
+export function text<Value extends string | undefined = string>(options: TextOptions<Value>): Setting<Value | string> {
+  const { check, ...common } = options;
+  return { ...common, schema: z.string().refine(check), decode: (text) => text };
+}
+
+export function choice<const Value extends string>(
+  values: readonly Value[],
+  common: Common<NoInfer<Value>>,
+): Setting<Value> {
+  return { ...common, schema: z.enum(values), rule: `one of ${values.join(", ")}`, decode: (text) => text };
+}
+
+/** A list: an array in a config file, entries parted by commas elsewhere. */
+export function list({ checkEntry, ...common }: ListOptions): Setting<readonly string[]> {
+  return { ...common, schema: z.array(z.string().refine(checkEntry)), decode: splitList };
+}
+
+/** The environment variable of a setting: `dataDir` is `STELE_DATA_DIR`. */
+export function environmentName(name: string): string {
+  return `STELE_${snakeCase(name).toUpperCase()}`;
+}
+
+/** The flag of a setting: `dataDir` is `--data-dir`. */
+export function flagName(name: string): string {
+  return `--${snakeCase(name).replaceAll("_", "-")}`;
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function splitList(text: string): readonly string[] {
+  return text
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+}

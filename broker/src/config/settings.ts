@@ -1,0 +1,206 @@
+import ipaddr from "ipaddr.js";
+import { choice, integer, list, type SettingsOf, type SettingsTable, text } from "./setting.ts";
+
+const secondMs = 1000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+const mebibyte = 2 ** 20;
+
+/** Every setting of the broker. The flags, the environment names, the checks, `--help` and docs/configuration.md all come from here. */
+export const settings = {
+  host: text({
+    section: "Listening",
+    description:
+      "Address to listen on. A loopback address serves this machine alone, and lets callbacks reach it; `0.0.0.0` or `::` serves everyone.",
+    default: "127.0.0.1",
+    rule: "an address or a host name",
+    check: (value) => /^[0-9A-Za-z.:_-]{1,253}$/.test(value),
+  }),
+  port: integer({
+    section: "Listening",
+    description: "Port to listen on; 0 takes any free one.",
+    default: 8080,
+    min: 0,
+    max: 65_535,
+  }),
+  basePath: text({
+    section: "Listening",
+    description: "Context segment before every path; empty for none.",
+    default: "",
+    rule: "empty or a path such as /events, without a slash at its end",
+    check: (value) => /^(\/[0-9A-Za-z._~-]+)*$/.test(value),
+  }),
+  advertisedAddress: text<string | undefined>({
+    section: "Listening",
+    description: "Name of this node in the subscription listing, host:port.",
+    default: undefined,
+    defaultText: "host:port as listened on",
+    rule: "of the form host:port",
+    check: (value) => /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):\d{1,5}$/.test(value),
+  }),
+  requestBodyBytesMax: integer({
+    section: "Listening",
+    description: "Longest request body; a longer one is refused.",
+    default: mebibyte,
+    unit: "bytes",
+    min: 1024,
+    max: 64 * mebibyte,
+  }),
+  shutdownDeadlineMs: integer({
+    section: "Listening",
+    description: "How long a stopping broker waits for what is under way.",
+    default: 10 * secondMs,
+    unit: "milliseconds",
+    min: 0,
+    max: 10 * minuteMs,
+  }),
+  dataDir: text({
+    section: "Storage",
+    description: "Folder of the chain, the store and the signer's key; made when missing.",
+    default: "./data",
+    rule: "a path",
+    check: isPath,
+  }),
+  coordination: choice(["store", "none"], {
+    section: "Storage",
+    description:
+      "Where subscriptions live: `store` keeps them in the data folder; `none` keeps them in memory, and JSON-RPC unSubscribe is refused.",
+    default: "store",
+  }),
+  defaultGroup: text({
+    section: "Interface",
+    description: "Group that a call without groupId means.",
+    default: "1",
+    rule: "1 to 64 printable ASCII characters without a space",
+    check: (value) => /^[\x21-\x7e]{1,64}$/.test(value),
+  }),
+  extensionPrefix: text({
+    section: "Interface",
+    description: "How the names of user-defined extensions begin.",
+    default: "svc-",
+    rule: "1 to 32 letters, digits, dots, hyphens or underscores",
+    check: (value) => /^[0-9A-Za-z._-]{1,32}$/.test(value),
+  }),
+  contentBytesMax: integer({
+    section: "Interface",
+    description: "Longest content of an event.",
+    default: 65_536,
+    unit: "bytes",
+    min: 1,
+    max: 8 * mebibyte,
+  }),
+  extensionsBytesMax: integer({
+    section: "Interface",
+    description: "Longest extensions of an event: the UTF-8 bytes of all keys and values.",
+    default: 4096,
+    unit: "bytes",
+    min: 0,
+    max: mebibyte,
+  }),
+  publishesWaitingMax: integer({
+    section: "Publishing",
+    description: "Publishes of a group that may wait for a transaction; further ones are answered with error 200300.",
+    default: 10_000,
+    unit: "publishes",
+    min: 1,
+    max: 1_000_000,
+  }),
+  transactionEventsMax: integer({
+    section: "Publishing",
+    description: "Events in one transaction; 1 turns batching off.",
+    default: 1000,
+    unit: "events",
+    min: 1,
+    max: 65_536,
+  }),
+  transactionBytesMax: integer({
+    section: "Publishing",
+    description: "Encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
+    default: 120_000,
+    unit: "bytes",
+    min: 1024,
+    max: 16 * mebibyte,
+  }),
+  transactionsInFlightMax: integer({
+    section: "Publishing",
+    description: "Transactions of a group that may be under way at once.",
+    default: 2,
+    unit: "transactions",
+    min: 1,
+    max: 64,
+  }),
+  callbackAllow: list({
+    section: "Callbacks",
+    description:
+      "Networks outside the public internet that callbacks may reach, in CIDR form, for example `10.0.0.0/8,fd00::/8`.",
+    default: [],
+    rule: "a list of networks such as 10.0.0.0/8",
+    checkEntry: (value) => ipaddr.isValidCIDR(value),
+  }),
+  callbackTimeoutMs: integer({
+    section: "Callbacks",
+    description: "Time for one attempt, from the connection to the end of the answer.",
+    default: 15 * secondMs,
+    unit: "milliseconds",
+    min: 10,
+    max: 5 * minuteMs,
+  }),
+  callbackBackoffMinMs: integer({
+    section: "Callbacks",
+    description: "Wait after the first failed attempt; it doubles with each further one.",
+    default: secondMs,
+    unit: "milliseconds",
+    min: 10,
+    max: hourMs,
+  }),
+  callbackBackoffMaxMs: integer({
+    section: "Callbacks",
+    description: "Longest wait between two attempts.",
+    default: 5 * minuteMs,
+    unit: "milliseconds",
+    min: 10,
+    max: dayMs,
+  }),
+  callbackGiveUpAfterMs: integer({
+    section: "Callbacks",
+    description: "Failure without a pause for this long suspends the subscription; its cursor stays.",
+    default: 3 * dayMs,
+    unit: "milliseconds",
+    min: secondMs,
+    max: 365 * dayMs,
+  }),
+  callbackConnectionsMax: integer({
+    section: "Callbacks",
+    description: "Connections to one receiver (scheme, host and port); further attempts wait for a free one.",
+    default: 64,
+    unit: "connections",
+    min: 1,
+    max: 4096,
+  }),
+  chainId: integer({
+    section: "Embedded chain",
+    description:
+      "Chain id of the embedded chain. It is part of the chain: one data folder keeps the one it began with.",
+    default: 5_461_068,
+    min: 1,
+    max: 4_503_599_627_370_476,
+  }),
+  logLevel: choice(["debug", "info", "warn", "error", "silent"], {
+    section: "Log",
+    description: "Least severe lines that are logged.",
+    default: "info",
+  }),
+  logFormat: choice(["auto", "json", "text"], {
+    section: "Log",
+    description: "One JSON object a line, or text for people; `auto` is text on a terminal and JSON elsewhere.",
+    default: "auto",
+  }),
+} as const satisfies SettingsTable;
+
+/** How the broker is set up; frozen. */
+export type Config = SettingsOf<typeof settings>;
+
+function isPath(value: string): boolean {
+  return value !== "" && !value.includes("\0");
+}

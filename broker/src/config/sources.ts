@@ -1,0 +1,98 @@
+import { quote } from "@stele/wire";
+import { type Action, parseFlags } from "./flags.ts";
+import { suggestNearest } from "./nearest-name.ts";
+import { environmentName, flagName, type SettingsTable } from "./setting.ts";
+
+/** What the broker is started with; the caller alone touches the process. */
+export interface Environment {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Arguments after the program's name. */
+  readonly argv: readonly string[];
+  /** Reads a text file; throws when it cannot. */
+  readonly readFile: (path: string) => string;
+}
+
+/** A value as it was written, and where. */
+export interface GivenValue {
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** Everything that was given, unchecked but for its names. */
+export interface Sources {
+  readonly action: Action;
+  readonly given: ReadonlyMap<string, GivenValue>;
+  readonly problems: readonly string[];
+}
+
+interface Source {
+  readonly given: ReadonlyMap<string, GivenValue>;
+  readonly problems: readonly string[];
+}
+
+const configFileVariable = "STELE_CONFIG";
+
+/** Collects what was given for a table: the flag wins over the environment, the environment over the config file. */
+export function readSources(table: SettingsTable, environment: Environment): Sources {
+  const flags = parseFlags(environment.argv, Object.keys(table).map(flagName));
+  const fromFlags = readFlags(table, flags.values);
+  const fromEnvironment = readEnvironment(table, environment.env);
+  const path = flags.configFile ?? (environment.env[configFileVariable] || undefined);
+  const fromFile = path === undefined ? emptySource : readFileSource(table, path, environment.readFile);
+  return {
+    action: flags.action,
+    given: new Map([...fromFile.given, ...fromEnvironment.given, ...fromFlags]),
+    problems: [...flags.problems, ...fromEnvironment.problems, ...fromFile.problems],
+  };
+}
+
+const emptySource: Source = { given: new Map(), problems: [] };
+
+function readFlags(table: SettingsTable, values: ReadonlyMap<string, string>): ReadonlyMap<string, GivenValue> {
+  const given = new Map<string, GivenValue>();
+  for (const [name, setting] of Object.entries(table)) {
+    const text = values.get(flagName(name));
+    if (text !== undefined) given.set(name, { value: setting.decode(text), origin: flagName(name) });
+  }
+  return given;
+}
+
+/** An empty variable counts as left out, as most tools that hand variables on expect. */
+function readEnvironment(table: SettingsTable, env: Environment["env"]): Source {
+  const given = new Map<string, GivenValue>();
+  for (const [name, setting] of Object.entries(table)) {
+    const origin = environmentName(name);
+    const text = env[origin];
+    if (text !== undefined && text !== "") given.set(name, { value: setting.decode(text), origin });
+  }
+  const known = [...Object.keys(table).map(environmentName), configFileVariable];
+  const problems = Object.keys(env)
+    .filter((name) => name.startsWith("STELE_") && !known.includes(name))
+    .map((name) => `${name} is not a known variable${suggestNearest(name, known)}`);
+  return { given, problems };
+}
+
+function readFileSource(table: SettingsTable, path: string, readFile: Environment["readFile"]): Source {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFile(path));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { given: new Map(), problems: [`config file ${path} cannot be used: ${reason}`] };
+  }
+  if (typeof content !== "object" || content === null || Array.isArray(content)) {
+    return { given: new Map(), problems: [`config file ${path} cannot be used: it does not hold a JSON object`] };
+  }
+  return readFileKeys(table, path, content);
+}
+
+function readFileKeys(table: SettingsTable, path: string, content: object): Source {
+  const given = new Map<string, GivenValue>();
+  const problems: string[] = [];
+  const known = Object.keys(table);
+  for (const [name, value] of Object.entries(content)) {
+    if (known.includes(name)) given.set(name, { value, origin: `${name} in ${path}` });
+    else problems.push(`${quote(name)} in ${path} is not a known setting${suggestNearest(name, known)}`);
+  }
+  return { given, problems };
+}

@@ -1,0 +1,31 @@
+interface LogLine extends Readonly<Record<string, unknown>> {
+  readonly level: string;
+  readonly time: string;
+  readonly message: string;
+}
+
+/** A JSON log line as people read it: `10:21:07.031 info  event published  topic="a"`. */
+export function formatLine(json: string): string {
+  const { level, time, message, ...fields } = JSON.parse(json) as LogLine; // Written by our own logger.
+  const [stackless, stacks] = partStacks(fields);
+  const pairs = Object.entries(stackless).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return `${[`${time.slice(11, 23)} ${level.padEnd(5)} ${message}`, ...pairs].join("  ")}\n${stacks}`;
+}
+
+/** Stacks are set below their line, unescaped. */
+function partStacks(fields: Readonly<Record<string, unknown>>): readonly [Record<string, unknown>, string] {
+  let stacks = "";
+  const rest = Object.fromEntries(
+    Object.entries(fields).map(([key, value]) => {
+      if (!hasStack(value)) return [key, value];
+      const { stack, ...stackless } = value;
+      stacks += `${stack}\n`;
+      return [key, stackless];
+    }),
+  );
+  return [rest, stacks];
+}
+
+function hasStack(value: unknown): value is { readonly stack: string } {
+  return typeof value === "object" && value !== null && "stack" in value && typeof value.stack === "string";
+}

@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { createMetrics } from "./metrics.ts";
+
+test("what is counted can be read out", async () => {
+  const metrics = createMetrics();
+  metrics.eventsPublished("1", 3);
+  metrics.eventsPublished("1", 2);
+  metrics.transactionCommitted("1", { events: 5, durationMs: 20 });
+  metrics.blocksIndexed("1", { blocks: 2, head: 17 });
+  metrics.batchMalformed("1");
+  metrics.attemptEnded("accepted", 3);
+  metrics.attemptEnded("failed", 15_000);
+  const lines = (await metrics.render()).split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      'stele_events_published_total{group="1"} 5',
+      'stele_transaction_duration_seconds_bucket{le="0.01",group="1"} 0',
+      'stele_transaction_duration_seconds_bucket{le="0.025",group="1"} 1',
+      'stele_transaction_events_sum{group="1"} 5',
+      'stele_blocks_indexed_total{group="1"} 2',
+      'stele_indexed_block{group="1"} 17',
+      'stele_batches_malformed_total{group="1"} 1',
+      'stele_delivery_attempt_duration_seconds_count{outcome="accepted"} 1',
+      'stele_delivery_attempt_duration_seconds_bucket{le="15",outcome="failed"} 1',
+    ]),
+  );
+  expect(metrics.contentType).toMatch(/^text\/plain/);
+});
+
+test("the process and its event loop are measured", async () => {
+  const text = await createMetrics().render();
+  expect(text).toMatch(/^nodejs_eventloop_lag_seconds \d/m);
+  expect(text).toMatch(/^process_resident_memory_bytes \d/m);
+});
+
+test("two registries do not share counts", async () => {
+  createMetrics().eventsPublished("1", 3);
+  expect(await createMetrics().render()).not.toContain('stele_events_published_total{group="1"} 3');
+});

@@ -1,0 +1,104 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Metrics } from "../ports/metrics.ts";
+
+/** Metrics that can be read out, in the text format of Prometheus. */
+export interface MetricsRegistry extends Metrics {
+  readonly contentType: string;
+  render(): Promise<string>;
+}
+
+const secondsPerMs = 0.001;
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
+const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
+
+/**
+ * The broker's own metrics begin with `stele_`; those of the process (memory, processor, event loop lag, garbage collection) keep
+ * the names that common dashboards know.
+ */
+export function createMetrics(): MetricsRegistry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return new PrometheusMetrics(registry);
+}
+
+class PrometheusMetrics implements MetricsRegistry {
+  readonly #registry: Registry;
+  readonly #published: Counter<"group">;
+  readonly #transactionDuration: Histogram<"group">;
+  readonly #transactionEvents: Histogram<"group">;
+  readonly #indexed: Counter<"group">;
+  readonly #head: Gauge<"group">;
+  readonly #malformed: Counter<"group">;
+  readonly #attemptDuration: Histogram<"outcome">;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const byGroup = { registers, labelNames: ["group"] as const };
+    this.#registry = registry;
+    this.#published = new Counter({
+      ...byGroup,
+      name: "stele_events_published_total",
+      help: "Events published through this node and committed.",
+    });
+    this.#transactionDuration = new Histogram({
+      ...byGroup,
+      name: "stele_transaction_duration_seconds",
+      help: "Time from the sending of a transaction until it is final.",
+      buckets: durationBuckets,
+    });
+    this.#transactionEvents = new Histogram({
+      ...byGroup,
+      name: "stele_transaction_events",
+      help: "Events committed in one transaction.",
+      buckets: eventBuckets,
+    });
+    this.#indexed = new Counter({
+      ...byGroup,
+      name: "stele_blocks_indexed_total",
+      help: "Final blocks taken into the index.",
+    });
+    this.#head = new Gauge({ ...byGroup, name: "stele_indexed_block", help: "Number of the newest indexed block." });
+    this.#malformed = new Counter({
+      ...byGroup,
+      name: "stele_batches_malformed_total",
+      help: "Batches on the chain that did not decode and were skipped.",
+    });
+    this.#attemptDuration = new Histogram({
+      registers,
+      labelNames: ["outcome"],
+      name: "stele_delivery_attempt_duration_seconds",
+      help: "Attempts to deliver one event to one subscription, by how they ended.",
+      buckets: durationBuckets,
+    });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  async render(): Promise<string> {
+    return await this.#registry.metrics();
+  }
+
+  eventsPublished(group: string, count: number): void {
+    this.#published.inc({ group }, count);
+  }
+
+  transactionCommitted(group: string, measure: { readonly events: number; readonly durationMs: number }): void {
+    this.#transactionDuration.observe({ group }, measure.durationMs * secondsPerMs);
+    this.#transactionEvents.observe({ group }, measure.events);
+  }
+
+  blocksIndexed(group: string, measure: { readonly blocks: number; readonly head: number }): void {
+    this.#indexed.inc({ group }, measure.blocks);
+    this.#head.set({ group }, measure.head);
+  }
+
+  batchMalformed(group: string): void {
+    this.#malformed.inc({ group });
+  }
+
+  attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void {
+    this.#attemptDuration.observe({ outcome }, durationMs * secondsPerMs);
+  }
+}

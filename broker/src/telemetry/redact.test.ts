@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { redactFields, redactUrl } from "./redact.ts";
+
+test.each([
+  ["https://a.example/hook", "https://a.example/hook"],
+  ["https://user:pass@a.example:81/hook", "https://(redacted)@a.example:81/hook"],
+  ["https://token@a.example/", "https://(redacted)@a.example/"],
+  ["https://a.example/hook?token=t#f", "https://a.example/hook?(redacted)"],
+  ["not a url", "(redacted)"],
+])("the url %s is logged as %s", (url, shown) => {
+  expect(redactUrl(url)).toBe(shown);
+});
+
+test.each<[Record<string, unknown>, Record<string, unknown>]>([
+  [
+    { topic: "a", count: 3, none: undefined },
+    { topic: "a", count: 3, none: undefined },
+  ],
+  [{ secret: "whsec_x" }, { secret: "(redacted)" }],
+  [{ secret: undefined }, { secret: undefined }],
+  [
+    { subscription: { id: "1", secret: "x", url: "http://u:p@h/" } },
+    { subscription: { id: "1", secret: "(redacted)", url: "http://(redacted)@h/" } },
+  ],
+  [{ list: [{ secret: "x" }] }, { list: [{ secret: "(redacted)" }] }],
+  [{ callbackUrl: "http://h/?t=1" }, { callbackUrl: "http://h/?(redacted)" }],
+  [{ block: 2n ** 70n }, { block: "1180591620717411303424" }],
+  [{ a: { a: { a: { a: { a: { a: { a: 1 } } } } } } }, { a: { a: { a: { a: { a: { a: "…" } } } } } }],
+])("fields, case %#", (fields, shown) => {
+  expect(redactFields(fields)).toEqual(shown);
+});
+
+test("an error keeps its code and its causes", () => {
+  const error = Object.assign(new Error("outer", { cause: new TypeError("inner") }), { code: 100501 });
+  expect(redactFields({ error })).toMatchObject({
+    error: { name: "Error", message: "outer", code: 100501, cause: { name: "TypeError", message: "inner" } },
+  });
+});
+
+test("a cycle ends", () => {
+  const cycle: Record<string, unknown> = {};
+  cycle["self"] = cycle;
+  expect(JSON.stringify(redactFields({ cycle }))).toContain("…");
+});

@@ -1,0 +1,49 @@
+/** What stands in a log line in the place of a secret. */
+export const redacted = "(redacted)";
+
+/** Nesting that is looked through; what lies deeper is left out. */
+const depthMax = 5;
+const secretKey = /secret|password|privatekey|authorization/i;
+const urlKey = /url$/i;
+
+/** A copy of log fields without secrets: values of secret keys, and user-info, query and fragment of urls. */
+export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return redactObject(fields, depthMax);
+}
+
+/** An address without what may be secret in it: user-info, query and fragment. */
+export function redactUrl(text: string): string {
+  if (!URL.canParse(text)) return redacted;
+  const url = new URL(text);
+  const hidden = url.username !== "" || url.password !== "" ? `${redacted}@` : "";
+  return `${url.protocol}//${hidden}${url.host}${url.pathname}${url.search === "" ? "" : `?${redacted}`}`;
+}
+
+function redactObject(fields: object, depth: number): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, redactValue(key, { value, depth })]));
+}
+
+function redactValue(key: string, { value, depth }: { value: unknown; depth: number }): unknown {
+  if (value === undefined || value === null) return value;
+  if (secretKey.test(key)) return redacted;
+  if (urlKey.test(key) && typeof value === "string") return redactUrl(value);
+  if (typeof value === "bigint") return value.toString();
+  if (typeof value !== "object") return value;
+  if (value instanceof Error) return describeError(value, depth);
+  if (depth === 0) return "…";
+  if (Array.isArray(value)) return value.map((entry: unknown) => redactValue(key, { value: entry, depth: depth - 1 }));
+  return isPlain(value) ? redactObject(value, depth - 1) : value;
+}
+
+function describeError(error: Error, depth: number): Record<string, unknown> {
+  const { name, message, stack, cause } = error;
+  const own = "code" in error ? { code: error.code } : {};
+  const causes =
+    cause === undefined || depth === 0 ? {} : { cause: redactValue("cause", { value: cause, depth: depth - 1 }) };
+  return { name, message, ...own, stack, ...causes };
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
