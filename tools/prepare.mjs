@@ -1,0 +1,95 @@
+// Brings a fresh clone to the point where it can run: installs the locked packages and builds the workspaces, each only when
+// something has changed since the last time. Needs Node and npm, nothing else.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+
+const nodeMinimum = [20, 19];
+const installedStamp = join(root, "node_modules", ".stele-installed");
+const builtStamp = join(root, "broker", "dist", ".stele-built");
+const buildable = ["wire", "contracts", "chain", "broker"];
+
+/** Installs and builds when needed. Ends the process with a clear message when either fails. */
+export function prepare() {
+  checkNode();
+  install();
+  build();
+}
+
+/** Runs a program of the project with the terminal attached; answers its exit code. */
+export function run(command, args, options = {}) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: "inherit", ...options });
+  if (error !== undefined) console.error(`${command} could not be started: ${error.message}`);
+  return status ?? 1;
+}
+
+/** The script of an installed package's command, to be run by this same Node. */
+export function binary(path) {
+  return join(root, "node_modules", path);
+}
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major > nodeMinimum[0] || (major === nodeMinimum[0] && minor >= nodeMinimum[1])) return;
+  fail(`Stele needs Node.js ${nodeMinimum.join(".")} or later; this is ${process.version}.`);
+}
+
+function install() {
+  const wanted = digest([readFileSync(join(root, "package-lock.json")), process.platform, process.arch]);
+  if (readStamp(installedStamp) === wanted) return;
+  console.error("Installing packages (first start, or the lock file has changed) …");
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const code = run(npm, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], {
+    stdio: ["ignore", 2, 2],
+  });
+  if (code !== 0) fail("`npm ci` failed; see above.");
+  writeStamp(installedStamp, wanted);
+}
+
+function build() {
+  const wanted = digest(sources().map((file) => `${file} ${statSync(file).size} ${statSync(file).mtimeMs}`));
+  if (readStamp(builtStamp) === wanted) return;
+  console.error("Building …");
+  if (run(process.execPath, [binary("typescript/bin/tsc"), "-b"], { stdio: ["ignore", 2, 2] }) !== 0)
+    fail("The build failed; see above.");
+  writeStamp(builtStamp, wanted);
+}
+
+function sources() {
+  const configs = ["tsconfig.json", "tsconfig.base.json", "package-lock.json"].map((file) => join(root, file));
+  const perWorkspace = buildable.flatMap((name) => [
+    join(root, name, "package.json"),
+    join(root, name, "tsconfig.json"),
+    ...filesBelow(join(root, name, "src")),
+  ]);
+  return [...configs, ...perWorkspace];
+}
+
+function filesBelow(folder) {
+  const entries = readdirSync(folder, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+function digest(parts) {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part).update("\n");
+  return hash.digest("hex");
+}
+
+function readStamp(file) {
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
+
+function writeStamp(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

@@ -1,0 +1,30 @@
+// `npm test`: prepares what is missing, then runs every test that needs no service of its own. Arguments are handed to the runner.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { binary, prepare, run } from "./prepare.mjs";
+
+prepare();
+
+const folder = mkdtempSync(join(tmpdir(), "stele-test-"));
+const report = join(folder, "report.json");
+const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+const code = run(process.execPath, [binary("vitest/vitest.mjs"), "run", ...reporters, ...process.argv.slice(2)]);
+const counts = readCounts(report);
+rmSync(folder, { recursive: true });
+if (counts.skipped > 0) console.log(`${counts.skipped} tests left out: see above for what they need.`);
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = code;
+
+function readCounts(file) {
+  try {
+    const { numPassedTests, numFailedTests, numPendingTests, numFailedTestSuites } = JSON.parse(
+      readFileSync(file, "utf8"),
+    );
+    // A file that fails before its first test has no failed test; it counts as one all the same.
+    const failed = Math.max(numFailedTests, numFailedTestSuites > 0 ? 1 : 0);
+    return { passed: numPassedTests, failed, skipped: numPendingTests };
+  } catch {
+    return { passed: 0, failed: 1, skipped: 0 };
+  }
+}
