@@ -5,11 +5,12 @@ const timerDelayMsMax = 2 ** 31 - 1;
 export interface SystemClock {
   now(): number;
   after(delayMs: number, action: () => void): () => void;
+  soon(action: () => void): void;
 }
 
 /** Time from the machine. Its timers never keep the process alive. */
 export function createSystemClock(): SystemClock {
-  return { now: () => Date.now(), after: startTimer };
+  return { now: () => Date.now(), after: startTimer, soon: (action) => void setImmediate(action) };
 }
 
 function startTimer(delayMs: number, action: () => void): () => void {
