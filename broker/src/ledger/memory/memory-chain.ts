@@ -1,0 +1,138 @@
+import { decodeEvents, MalformedBatchError, portableKeccak256 } from "@stele/wire";
+import type { Address, Hash } from "../../domain/topic.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import { Wakeup } from "../wakeup.ts";
+
+/** A batch as it goes to the chain: what it claims, and bytes that may be anything. */
+export interface ChainBatch {
+  readonly address: Address;
+  readonly count: number;
+  readonly events: Uint8Array;
+}
+
+/** An entry that is not placed yet. */
+type Unplaced = LedgerEntry extends infer Entry
+  ? Entry extends LedgerEntry
+    ? Omit<Entry, "address" | "transactionHash" | "logIndex">
+    : never
+  : never;
+
+interface TopicRecord {
+  sequence: number;
+  closed: boolean;
+}
+
+/**
+ * A chain in memory, which outlives the ledgers on it as a real one does. Every call seals one block at once, so that
+ * what happens depends on the order of the calls alone.
+ */
+export class MemoryChain {
+  /** Woken after every block. */
+  readonly sealed = new Wakeup();
+  readonly #blocks: LedgerBlock[] = [];
+  readonly #topics = new Map<Address, TopicRecord>();
+  readonly #clock: Clock;
+
+  constructor(options: { readonly clock: Clock }) {
+    this.#clock = options.clock;
+    this.#seal([]);
+  }
+
+  get head(): number {
+    return this.#blocks.length - 1;
+  }
+
+  /** Blocks that hold entries, from `first` on, at most `blocksMax` of them looked at; the last one looked at is always there. */
+  read(first: number, blocksMax: number): readonly LedgerBlock[] {
+    const blocks = this.#blocks.slice(first, first + blocksMax);
+    return blocks.filter((block, index) => block.entries.length > 0 || index === blocks.length - 1);
+  }
+
+  /** Opens or reopens; answers the block from which on it is open. */
+  open(name: string, sender: Address): number {
+    const address = topicAddress(name);
+    const topic = this.#topics.get(address);
+    if (topic?.closed === false) return this.head;
+    if (topic === undefined) this.#topics.set(address, { sequence: 0, closed: false });
+    else topic.closed = false;
+    this.#seal([this.#place(address, topic ? { kind: "topic-reopened" } : { kind: "topic-opened", name, sender })]);
+    return this.head;
+  }
+
+  /** Closes; answers undefined when the topic was never opened. */
+  close(name: string): number | undefined {
+    const address = topicAddress(name);
+    const topic = this.#topics.get(address);
+    if (topic === undefined) return undefined;
+    if (topic.closed) return this.head;
+    topic.closed = true;
+    this.#seal([this.#place(address, { kind: "topic-closed" })]);
+    return this.head;
+  }
+
+  /** Publishes in one transaction; a batch that does not decode to its count is committed all the same. */
+  publish(batches: readonly ChainBatch[]): readonly BatchOutcome[] {
+    const entries: LedgerEntry[] = [];
+    const blockNumber = this.head + 1;
+    const outcomes = batches.map((batch, logIndex): BatchOutcome => {
+      const topic = this.#topics.get(batch.address);
+      const reason = refusal(topic, batch);
+      if (topic === undefined || reason !== undefined) return { status: "rejected", reason: reason ?? "unknown-topic" };
+      const firstSequence = topic.sequence + 1;
+      topic.sequence += batch.count;
+      entries.push(this.#place(batch.address, { ...readBatch(batch), firstSequence, count: batch.count }, logIndex));
+      return { status: "committed", firstSequence, blockNumber };
+    });
+    this.#seal(entries);
+    return outcomes;
+  }
+
+  #place(address: Address, entry: Unplaced, logIndex = 0): LedgerEntry {
+    return { ...entry, address, transactionHash: hashOf("transaction", this.#blocks.length), logIndex };
+  }
+
+  #seal(entries: readonly LedgerEntry[]): void {
+    const number = this.#blocks.length;
+    const now = Math.floor(this.#clock.now() / 1000) * 1000;
+    this.#blocks.push({
+      number,
+      hash: hashOf("block", number),
+      parentHash: number === 0 ? `0x${"0".repeat(64)}` : hashOf("block", number - 1),
+      timestamp: Math.max(now, this.#blocks.at(-1)?.timestamp ?? 0),
+      entries,
+    });
+    this.sealed.wake();
+  }
+}
+
+/** Where a topic of this name is, before it is opened too. */
+export function topicAddress(name: string): Address {
+  return `0x${hashOf("topic", name).slice(-40)}`;
+}
+
+function hashOf(kind: string, what: string | number): Hash {
+  return `0x${Buffer.from(portableKeccak256(Buffer.from(`${kind} ${what}`))).toString("hex")}`;
+}
+
+function refusal(
+  topic: TopicRecord | undefined,
+  batch: ChainBatch,
+): "unknown-topic" | "closed-topic" | "empty-batch" | undefined {
+  if (topic === undefined) return "unknown-topic";
+  if (topic.closed) return "closed-topic";
+  return batch.count === 0 ? "empty-batch" : undefined;
+}
+
+function readBatch(
+  batch: ChainBatch,
+): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; reason: string } {
+  try {
+    const { length } = decodeEvents(batch.events);
+    if (length === batch.count) return { kind: "events-committed", events: batch.events };
+    return { kind: "events-malformed", reason: `${length} events where ${batch.count} were claimed` };
+  } catch (error) {
+    if (error instanceof MalformedBatchError) return { kind: "events-malformed", reason: error.message };
+    throw error;
+  }
+}

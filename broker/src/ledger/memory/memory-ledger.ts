@@ -1,0 +1,96 @@
+import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
+import type { MemoryChain } from "./memory-chain.ts";
+
+const blocksPerRoundMax = 256;
+const defaultSender: Address = `0x${"5e".repeat(20)}`;
+const defaultLimits: LedgerLimits = {
+  eventsPerTransactionMax: 1000,
+  bytesPerTransactionMax: 1_048_576,
+  transactionsInFlightMax: 4,
+};
+
+export interface MemoryLedgerOptions {
+  readonly groupId: GroupId;
+  readonly chain: MemoryChain;
+  readonly limits?: LedgerLimits;
+  /** Whom topics say to have been opened by. */
+  readonly sender?: Address;
+}
+
+/** A ledger on a {@link MemoryChain}. */
+export function createMemoryLedger(options: MemoryLedgerOptions): Ledger {
+  return new MemoryLedger(options);
+}
+
+class MemoryLedger implements Ledger {
+  readonly groupId: GroupId;
+  readonly limits: LedgerLimits;
+  readonly #chain: MemoryChain;
+  readonly #sender: Address;
+  readonly #stopping = new AbortController();
+  #started = false;
+
+  constructor(options: MemoryLedgerOptions) {
+    this.groupId = options.groupId;
+    this.limits = options.limits ?? defaultLimits;
+    this.#chain = options.chain;
+    this.#sender = options.sender ?? defaultSender;
+  }
+
+  async start(): Promise<void> {
+    this.#started = true;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+  }
+
+  async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    this.#check(signal);
+    return { blockNumber: this.#chain.open(name, this.#sender) };
+  }
+
+  async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    this.#check(signal);
+    const blockNumber = this.#chain.close(name);
+    if (blockNumber === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
+    return { blockNumber };
+  }
+
+  async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
+    this.#check(signal);
+    return this.#chain.publish(
+      batches.map(({ address, events }) => ({ address, count: events.length, events: encodeEvents(events) })),
+    );
+  }
+
+  async *follow(afterBlockNumber: number, signal: AbortSignal): AsyncGenerator<readonly LedgerBlock[]> {
+    const ended = AbortSignal.any([signal, this.#stopping.signal]);
+    let next = afterBlockNumber + 1;
+    while (!ended.aborted) {
+      if (next > this.#chain.head) {
+        await this.#chain.sealed.wait(ended);
+        continue;
+      }
+      const round = this.#chain.read(next, blocksPerRoundMax);
+      next = (round.at(-1)?.number ?? next) + 1;
+      yield round;
+    }
+  }
+
+  async finalBlockNumber(signal: AbortSignal): Promise<number> {
+    this.#check(signal);
+    return this.#chain.head;
+  }
+
+  #check(signal: AbortSignal): void {
+    if (!this.#started || this.#stopping.signal.aborted) {
+      throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
+    }
+    if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
+  }
+}

@@ -1,0 +1,373 @@
+import { decodeEvents, encodeEvents } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { EventPayload } from "../domain/event.ts";
+import type { Address } from "../domain/topic.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import type { BatchOutcome, Ledger, LedgerBlock, LedgerEntry, OutgoingBatch } from "./ledger.ts";
+
+/** A batch that someone else writes through the raw contract; its claims need not be true. */
+export interface RawBatch {
+  readonly address: Address;
+  readonly count: number;
+  readonly events: Uint8Array;
+}
+
+/** One chain for one test, and ledgers on it. */
+export interface LedgerHarness {
+  /** A ledger on this chain, not started. Every ledger of a harness signs with the same key and finds the same registry. */
+  createLedger(): Ledger;
+  /** Somebody else who writes to the same contracts with a key of their own; answers after it is committed. */
+  readonly stranger: {
+    open(name: string): Promise<void>;
+    publish(batches: readonly RawBatch[]): Promise<void>;
+  };
+  dispose(): Promise<void>;
+}
+
+const never = new AbortController().signal;
+const name = parseTopicName("orders/eu west");
+const otherName = parseTopicName("orders/us");
+const unknownAddress: Address = `0x${"ab".repeat(20)}`;
+
+const event = (text: string, extensions: EventPayload["extensions"] = []): EventPayload => ({
+  content: Buffer.from(text),
+  extensions,
+});
+
+const flat = (blocks: readonly LedgerBlock[]): LedgerEntry[] => blocks.flatMap((block) => block.entries);
+
+/** Follows until `enough` says so of everything read, then leaves. */
+async function collect(
+  ledger: Ledger,
+  after: number,
+  enough: (blocks: readonly LedgerBlock[]) => boolean,
+): Promise<LedgerBlock[]> {
+  const blocks: LedgerBlock[] = [];
+  const controller = new AbortController();
+  for await (const round of ledger.follow(after, controller.signal)) {
+    blocks.push(...round);
+    if (enough(blocks)) break;
+  }
+  controller.abort();
+  return blocks;
+}
+
+/** Everything from `after` to what is final now. */
+async function collectAll(ledger: Ledger, after = -1): Promise<LedgerBlock[]> {
+  const head = await ledger.finalBlockNumber(never);
+  return collect(ledger, after, (blocks) => (blocks.at(-1)?.number ?? -1) >= head);
+}
+
+async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
+  const { blockNumber } = await ledger.openTopic(topic, never);
+  const opened = flat(await collect(ledger, -1, (blocks) => (blocks.at(-1)?.number ?? -1) >= blockNumber)).find(
+    (entry) => entry.kind === "topic-opened" && entry.name === topic,
+  );
+  if (opened === undefined) throw new Error(`no topic-opened of ${topic}`);
+  return opened.address;
+}
+
+const batch = (address: Address, events: readonly EventPayload[], topic = name): OutgoingBatch => ({
+  topic,
+  address,
+  events,
+});
+
+const contents = (entries: readonly LedgerEntry[]): string[] =>
+  entries.flatMap((entry) =>
+    entry.kind === "events-committed"
+      ? decodeEvents(entry.events).map(({ content }) => Buffer.from(content).toString())
+      : [],
+  );
+
+/** Sequences of each topic run 1, 2, 3 …, blocks and log indexes ascend. */
+function expectOrdered(blocks: readonly LedgerBlock[]): void {
+  const sequences = new Map<Address, number>();
+  for (const [index, block] of blocks.entries()) {
+    expect(block.number).toBeGreaterThan(blocks[index - 1]?.number ?? -1);
+    let logIndex = -1;
+    for (const entry of block.entries) {
+      expect(entry.logIndex).toBeGreaterThan(logIndex);
+      logIndex = entry.logIndex;
+      if (entry.kind !== "events-committed" && entry.kind !== "events-malformed") continue;
+      expect(entry.firstSequence).toBe((sequences.get(entry.address) ?? 0) + 1);
+      sequences.set(entry.address, entry.firstSequence + entry.count - 1);
+    }
+  }
+}
+
+/** The suite that every Ledger passes. */
+export function describeLedger(title: string, createHarness: () => Promise<LedgerHarness>): void {
+  describe(title, () => {
+    let harness: LedgerHarness;
+    let ledger: Ledger;
+
+    beforeEach(async () => {
+      harness = await createHarness();
+      ledger = harness.createLedger();
+      await ledger.start();
+    });
+
+    afterEach(async () => {
+      await ledger.stop();
+      await harness.dispose();
+    });
+
+    test("opening, closing and reopening are idempotent and each change is one entry", async () => {
+      const opened = await ledger.openTopic(name, never);
+      expect((await ledger.openTopic(name, never)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);
+      await ledger.closeTopic(name, never);
+      await ledger.closeTopic(name, never);
+      const reopened = await ledger.openTopic(name, never);
+      await ledger.openTopic(name, never);
+      const blocks = await collectAll(ledger);
+      expect(flat(blocks).map(({ kind }) => kind)).toEqual(["topic-opened", "topic-closed", "topic-reopened"]);
+      expect(blocks.find(({ entries }) => entries[0]?.kind === "topic-opened")?.number).toBe(opened.blockNumber);
+      expect(blocks.find(({ entries }) => entries[0]?.kind === "topic-reopened")?.number).toBe(reopened.blockNumber);
+      expect(new Set(flat(blocks).map(({ address }) => address)).size).toBe(1);
+    });
+
+    test("many calls to open one topic at once open it once", async () => {
+      await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, never)));
+      expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
+    });
+
+    test("a topic that never was cannot be closed", async () => {
+      await expect(ledger.closeTopic(name, never)).rejects.toMatchObject({ code: 100101 });
+    });
+
+    test("an opened topic carries its name and sender, a block its hash, parent and time in milliseconds", async () => {
+      const awkward = parseTopicName(`a "b"\\c/%20 ${String.fromCharCode(128)}`);
+      await openTopic(ledger, awkward);
+      const blocks = await collectAll(ledger);
+      const block = blocks.find(({ entries }) => entries.length > 0);
+      const [entry] = block?.entries ?? [];
+      expect(entry).toMatchObject({ kind: "topic-opened", name: awkward });
+      if (entry?.kind !== "topic-opened") return;
+      for (const address of [entry.sender, entry.address]) expect(address).toMatch(/^0x[0-9a-f]{40}$/);
+      for (const hash of [block?.hash, block?.parentHash, entry.transactionHash])
+        expect(hash).toMatch(/^0x[0-9a-f]{64}$/);
+      expect((block?.timestamp ?? 1) % 1000).toBe(0);
+      expect(block?.timestamp ?? 0).toBeGreaterThan(Date.UTC(2020, 0, 1));
+    });
+
+    test("appended events come back byte for byte in their order", async () => {
+      const address = await openTopic(ledger);
+      const events = [
+        event(""),
+        event("\u0000"),
+        event("plain", [["svc-format", "json"]]),
+        event("é", [
+          ["svc-ключ", "値 \u{1f600}"],
+          ["svc-empty", ""],
+        ]),
+        event("x".repeat(300)),
+      ];
+      const [outcome] = await ledger.append([batch(address, events)], never);
+      expect(outcome).toMatchObject({ status: "committed", firstSequence: 1 });
+      const entry = flat(await collectAll(ledger)).find(({ kind }) => kind === "events-committed");
+      if (entry?.kind !== "events-committed" || outcome?.status !== "committed") throw new Error("not committed");
+      expect(entry).toMatchObject({ address, firstSequence: 1, count: 5 });
+      const plain = decodeEvents(entry.events).map(({ content, extensions }) => ({
+        content: Buffer.from(content),
+        extensions,
+      }));
+      expect(plain).toEqual(events);
+    });
+
+    test("appends under way at once are committed in the order of the calls", async () => {
+      const address = await openTopic(ledger);
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => ledger.append([batch(address, [event(`${index}`)])], never)),
+      );
+      const sequences = answers.map(([outcome]) =>
+        outcome?.status === "committed" ? outcome.firstSequence : undefined,
+      );
+      expect(sequences).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+      const blocks = await collectAll(ledger);
+      expectOrdered(blocks);
+      expect(contents(flat(blocks))).toEqual(Array.from({ length: 40 }, (_, index) => `${index}`));
+      for (const [outcome] of answers) {
+        const place = blocks.find(({ number }) => outcome?.status === "committed" && number === outcome.blockNumber);
+        expect(place?.entries.some((entry) => "firstSequence" in entry)).toBe(true);
+      }
+    });
+
+    test("one append carries several topics and several batches of one topic", async () => {
+      const first = await openTopic(ledger);
+      const second = await openTopic(ledger, otherName);
+      const outcomes = await ledger.append(
+        [batch(first, [event("a"), event("b")]), batch(second, [event("c")], otherName), batch(first, [event("d")])],
+        never,
+      );
+      expect(outcomes.map((outcome) => outcome.status === "committed" && outcome.firstSequence)).toEqual([1, 1, 3]);
+      const blocks = await collectAll(ledger);
+      expectOrdered(blocks);
+      expect(contents(flat(blocks))).toEqual(["a", "b", "c", "d"]);
+    });
+
+    test("rejected batches stand beside committed ones and take no sequence", async () => {
+      const first = await openTopic(ledger);
+      const second = await openTopic(ledger, otherName);
+      await ledger.closeTopic(otherName, never);
+      const outcomes = await ledger.append(
+        [
+          batch(unknownAddress, [event("x")]),
+          batch(first, [event("a")]),
+          batch(second, [event("y")], otherName),
+          batch(first, []),
+          batch(first, [event("b")]),
+        ],
+        never,
+      );
+      expect(outcomes.map((outcome: BatchOutcome) => (outcome.status === "rejected" ? outcome.reason : "ok"))).toEqual([
+        "unknown-topic",
+        "ok",
+        "closed-topic",
+        "empty-batch",
+        "ok",
+      ]);
+      const blocks = await collectAll(ledger);
+      expectOrdered(blocks);
+      expect(contents(flat(blocks))).toEqual(["a", "b"]);
+    });
+
+    test("an append of rejected batches alone is answered", async () => {
+      const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], never);
+      expect(outcomes).toEqual([{ status: "rejected", reason: "unknown-topic" }]);
+    });
+
+    test("a reopened topic goes on with its sequence", async () => {
+      const address = await openTopic(ledger);
+      await ledger.append([batch(address, [event("a"), event("b")])], never);
+      await ledger.closeTopic(name, never);
+      await ledger.openTopic(name, never);
+      const [outcome] = await ledger.append([batch(address, [event("c")])], never);
+      expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
+    });
+
+    test("following starts anywhere, and gives the blocks after it, the newest always", async () => {
+      const address = await openTopic(ledger);
+      const places: number[] = [];
+      for (let index = 0; index < 6; index += 1) {
+        const [outcome] = await ledger.append([batch(address, [event(`${index}`)])], never);
+        if (outcome?.status === "committed") places.push(outcome.blockNumber);
+      }
+      const all = await collectAll(ledger);
+      expect(contents(flat(all))).toEqual(["0", "1", "2", "3", "4", "5"]);
+      const middle = places[2] ?? 0;
+      expect(flat(await collectAll(ledger, middle))).toEqual(flat(all.filter(({ number }) => number > middle)));
+      const head = await ledger.finalBlockNumber(never);
+      expect((await collectAll(ledger, head - 1)).map(({ number }) => number)).toEqual([head]);
+    });
+
+    test("following while events are appended misses none and repeats none", async () => {
+      const address = await openTopic(ledger);
+      const total = 60;
+      const seen = collect(ledger, -1, (blocks) => contents(flat(blocks)).length >= total);
+      const late = collect(
+        ledger,
+        await ledger.finalBlockNumber(never),
+        (blocks) => contents(flat(blocks)).length >= total,
+      );
+      const work = async (writer: number): Promise<void> => {
+        for (let index = 0; index < total / 3; index += 1) {
+          await ledger.append([batch(address, [event(`${writer}-${index}`)])], never);
+        }
+      };
+      await Promise.all([work(0), work(1), work(2)]);
+      for (const blocks of [await seen, await late]) {
+        expectOrdered(blocks);
+        const texts = contents(flat(blocks));
+        expect(texts).toHaveLength(total);
+        expect(new Set(texts).size).toBe(total);
+      }
+    });
+
+    test("following ends when aborted, also while it waits", async () => {
+      const controller = new AbortController();
+      const head = await ledger.finalBlockNumber(never);
+      const iterator = ledger.follow(head, controller.signal)[Symbol.asyncIterator]();
+      const next = iterator.next();
+      controller.abort();
+      expect((await next).done).toBe(true);
+      const aborted = ledger.follow(-1, AbortSignal.abort())[Symbol.asyncIterator]();
+      expect((await aborted.next()).done).toBe(true);
+    });
+
+    test("what strangers write is followed, and what they write badly is malformed and stops nobody", async () => {
+      const address = await openTopic(ledger);
+      await harness.stranger.open("stranger/topic");
+      const good = encodeEvents([event("good")]);
+      await harness.stranger.publish([
+        { address, count: 3, events: good },
+        { address, count: 2, events: Buffer.from("not a batch") },
+        { address, count: 1, events: good },
+      ]);
+      await ledger.append([batch(address, [event("after")])], never);
+      const blocks = await collectAll(ledger);
+      expectOrdered(blocks);
+      const entries = flat(blocks);
+      const opened = entries.filter((entry) => entry.kind === "topic-opened");
+      expect(opened.map((entry) => entry.name)).toEqual([name, "stranger/topic"]);
+      expect(new Set(opened.map((entry) => entry.sender)).size).toBe(2);
+      const malformed = entries.filter((entry) => entry.kind === "events-malformed");
+      expect(malformed.map(({ firstSequence, count }) => [firstSequence, count])).toEqual([
+        [1, 3],
+        [4, 2],
+      ]);
+      expect(contents(entries)).toEqual(["good", "after"]);
+    });
+
+    test("a ledger started later on the same chain finds everything, also from the middle", async () => {
+      const address = await openTopic(ledger);
+      await ledger.append([batch(address, [event("a")])], never);
+      const middle = await ledger.finalBlockNumber(never);
+      await ledger.append([batch(address, [event("b")])], never);
+      const before = await collectAll(ledger);
+      await ledger.stop();
+      ledger = harness.createLedger();
+      await ledger.start();
+      const [outcome] = await ledger.append([batch(address, [event("c")])], never);
+      expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
+      const all = await collectAll(ledger);
+      expect(flat(all).slice(0, -1)).toEqual(flat(before));
+      expect(contents(flat(await collectAll(ledger, middle)))).toEqual(["b", "c"]);
+    });
+
+    test("stopping answers what is under way and ends whoever follows", async () => {
+      const address = await openTopic(ledger);
+      const following = collect(ledger, -1, () => false);
+      const appends = Array.from({ length: 10 }, (_, index) =>
+        ledger.append([batch(address, [event(`${index}`)])], never),
+      );
+      const answers = Promise.all(appends);
+      await ledger.stop();
+      expect((await answers).every(([outcome]) => outcome?.status === "committed")).toBe(true);
+      await following;
+      await expect(ledger.append([batch(address, [event("late")])], never)).rejects.toMatchObject({ code: 200205 });
+    });
+
+    test("a big batch of 1,000 events of 256 bytes", async () => {
+      const address = await openTopic(ledger);
+      const events = Array.from({ length: 1000 }, (_, index) => ({
+        content: Buffer.alloc(256, index % 251),
+        extensions: [],
+      }));
+      const [outcome] = await ledger.append([batch(address, events)], never);
+      expect(outcome).toMatchObject({ status: "committed", firstSequence: 1 });
+      const entry = flat(await collectAll(ledger)).find(({ kind }) => kind === "events-committed");
+      if (entry?.kind !== "events-committed") throw new Error("not committed");
+      expect(Buffer.from(encodeEvents(events)).equals(entry.events)).toBe(true);
+    });
+
+    test("a call that is aborted before it begins changes nothing", async () => {
+      const address = await openTopic(ledger);
+      const head = await ledger.finalBlockNumber(never);
+      await expect(ledger.append([batch(address, [event("x")])], AbortSignal.abort())).rejects.toMatchObject({
+        code: 200202,
+      });
+      expect(await ledger.finalBlockNumber(never)).toBe(head);
+    });
+  });
+}
