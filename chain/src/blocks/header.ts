@@ -1,0 +1,72 @@
+import { RLP } from "@ethereumjs/rlp";
+import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import { EMPTY_TRIE_ROOT } from "../state/account.ts";
+
+/** The fields of a Cancun header that differ from block to block; the rest is the same for ever. */
+export interface Header {
+  readonly parentHash: Uint8Array;
+  readonly stateRoot: Uint8Array;
+  readonly transactionsRoot: Uint8Array;
+  readonly receiptsRoot: Uint8Array;
+  readonly logsBloom: Uint8Array;
+  readonly number: bigint;
+  readonly gasLimit: bigint;
+  readonly gasUsed: bigint;
+  /** Seconds since the epoch; never less than the parent's, and equal within one second. */
+  readonly timestamp: bigint;
+  readonly baseFeePerGas: bigint;
+}
+
+export const ZERO_HASH = new Uint8Array(32);
+export const COINBASE = new Uint8Array(20);
+export const HEADER_NONCE = new Uint8Array(8);
+export const EMPTY_OMMERS_HASH = keccak256(Uint8Array.of(0xc0));
+
+/** RLP of the whole header, in the order of Cancun (EIP-4788 last). */
+export function encodeHeader(header: Header): Uint8Array {
+  return RLP.encode([
+    header.parentHash,
+    EMPTY_OMMERS_HASH,
+    COINBASE,
+    header.stateRoot,
+    header.transactionsRoot,
+    header.receiptsRoot,
+    header.logsBloom,
+    EMPTY_BYTES, // difficulty
+    fromBigint(header.number),
+    fromBigint(header.gasLimit),
+    fromBigint(header.gasUsed),
+    fromBigint(header.timestamp),
+    EMPTY_BYTES, // extra data
+    ZERO_HASH, // mix hash, which is PREVRANDAO
+    HEADER_NONCE,
+    fromBigint(header.baseFeePerGas),
+    EMPTY_TRIE_ROOT, // withdrawals
+    EMPTY_BYTES, // blob gas used
+    EMPTY_BYTES, // excess blob gas
+    ZERO_HASH, // parent beacon block root
+  ]);
+}
+
+export function decodeHeader(encoded: Uint8Array): Header {
+  // Written by encodeHeader alone: a flat list of byte strings.
+  const items = RLP.decode(encoded) as Uint8Array[];
+  const at = (index: number): Uint8Array => {
+    const item = items[index];
+    if (item === undefined) throw new Error("A stored block header is malformed.");
+    return item;
+  };
+  return {
+    parentHash: at(0),
+    stateRoot: at(3),
+    transactionsRoot: at(4),
+    receiptsRoot: at(5),
+    logsBloom: at(6),
+    number: toBigint(at(8)),
+    gasLimit: toBigint(at(9)),
+    gasUsed: toBigint(at(10)),
+    timestamp: toBigint(at(11)),
+    baseFeePerGas: toBigint(at(15)),
+  };
+}

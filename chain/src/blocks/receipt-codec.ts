@@ -1,0 +1,79 @@
+import { RLP } from "@ethereumjs/rlp";
+import { EMPTY_BYTES, fromBigint, toBigint, toBuffer } from "../lib/bytes.ts";
+import { findShared } from "./shared-bytes.ts";
+import type { Log, Receipt } from "./receipt.ts";
+
+/** A receipt as read from the store, with the sender that it spares the recovery of. */
+export interface StoredReceipt {
+  readonly receipt: Receipt;
+  readonly sender: Uint8Array;
+}
+
+type Item = Uint8Array | readonly Item[];
+
+/**
+ * A receipt for the store. What a log repeats of its transaction stands there as a place in the transaction, because the
+ * bytes of an event come in as input and go out as log data.
+ */
+export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
+  return RLP.encode([
+    sender,
+    fromBigint(receipt.isSuccess ? 1n : 0n),
+    fromBigint(receipt.gasUsed),
+    fromBigint(receipt.cumulativeGasUsed),
+    fromBigint(receipt.effectiveGasPrice),
+    fromBigint(BigInt(receipt.firstLogIndex)),
+    receipt.logs.map(({ address, topics, data }) => [address, [...topics], ...encodeData(data, raw)]),
+  ]);
+}
+
+function encodeData(data: Uint8Array, raw: Uint8Array): Uint8Array[] {
+  const shared = findShared(data, raw);
+  if (shared === undefined) return [data];
+  const after = shared.dataOffset + shared.length;
+  return [
+    data.subarray(0, shared.dataOffset),
+    fromBigint(BigInt(shared.rawOffset)),
+    fromBigint(BigInt(shared.length)),
+    data.subarray(after),
+  ];
+}
+
+export function decodeStoredReceipt(encoded: Uint8Array, raw: Uint8Array): StoredReceipt {
+  // Written by encodeStoredReceipt alone.
+  const items = RLP.decode(encoded) as Item[];
+  const logs = items[6];
+  if (logs === undefined || logs instanceof Uint8Array) throw malformed();
+  return {
+    sender: asBytes(items[0]),
+    receipt: {
+      isSuccess: asBytes(items[1]).length > 0,
+      gasUsed: toBigint(asBytes(items[2])),
+      cumulativeGasUsed: toBigint(asBytes(items[3])),
+      effectiveGasPrice: toBigint(asBytes(items[4])),
+      firstLogIndex: Number(toBigint(asBytes(items[5]))),
+      logs: logs.map((log) => decodeLog(log, raw)),
+    },
+  };
+}
+
+function decodeLog(item: Item, raw: Uint8Array): Log {
+  if (item instanceof Uint8Array) throw malformed();
+  const [address, topics, head, rawOffset, length, tail] = item;
+  if (topics === undefined || topics instanceof Uint8Array) throw malformed();
+  const start = asBytes(head);
+  const log = { address: asBytes(address), topics: topics.map(asBytes) };
+  if (rawOffset === undefined) return { ...log, data: start };
+  const from = Number(toBigint(asBytes(rawOffset)));
+  const shared = raw.subarray(from, from + Number(toBigint(asBytes(length))));
+  return { ...log, data: Buffer.concat([start, toBuffer(shared), asBytes(tail ?? EMPTY_BYTES)]) };
+}
+
+function asBytes(item: Item | undefined): Uint8Array {
+  if (!(item instanceof Uint8Array)) throw malformed();
+  return item;
+}
+
+function malformed(): Error {
+  return new Error("A stored receipt is malformed.");
+}

@@ -1,0 +1,28 @@
+import { RLP } from "@ethereumjs/rlp";
+import { EMPTY_BYTES, fromBigint } from "../lib/bytes.ts";
+import { createBloom } from "./bloom.ts";
+import type { Transaction } from "./transaction.ts";
+
+export interface Log {
+  readonly address: Uint8Array;
+  readonly topics: readonly Uint8Array[];
+  readonly data: Uint8Array;
+}
+
+export interface Receipt {
+  readonly isSuccess: boolean;
+  readonly gasUsed: bigint;
+  readonly cumulativeGasUsed: bigint;
+  readonly effectiveGasPrice: bigint;
+  readonly logs: readonly Log[];
+  /** Index in the block of the first log. */
+  readonly firstLogIndex: number;
+}
+
+/** The receipt as the receipts trie holds it (EIP-2718 envelope, post-Byzantium status). */
+export function encodeReceipt(receipt: Receipt, type: Transaction["type"]): Uint8Array {
+  const logs = receipt.logs.map(({ address, topics, data }) => [address, [...topics], data]);
+  const status = receipt.isSuccess ? Uint8Array.of(1) : EMPTY_BYTES;
+  const encoded = RLP.encode([status, fromBigint(receipt.cumulativeGasUsed), createBloom(receipt.logs), logs]);
+  return type === 0 ? encoded : Buffer.concat([Uint8Array.of(type), encoded]);
+}

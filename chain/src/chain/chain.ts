@@ -1,0 +1,195 @@
+import type { EVM } from "@ethereumjs/evm";
+import type { Block, BlockHead } from "../blocks/block.ts";
+import { parseTransaction, type Transaction } from "../blocks/transaction.ts";
+import { createChainEvm } from "../execution/evm.ts";
+import { fromHex, toHex } from "../lib/bytes.ts";
+import type { Hex } from "../lib/hex.ts";
+import { BASE_FEE_PER_GAS, CHECKPOINT_PAGES, COMMIT_RETRY_MS } from "../limits.ts";
+import { checkAdmissible, checkFunds } from "../pool/admit.ts";
+import { Pool } from "../pool/pool.ts";
+import { serverError } from "../rpc-error.ts";
+import { ExecutionState } from "../state/execution-state.ts";
+import { NodeStore } from "../state/node-store.ts";
+import type { ChainDatabase } from "../storage/chain-database.ts";
+import type { Place } from "../storage/places.ts";
+import { BlockReader } from "./block-reader.ts";
+import { createGenesis } from "./genesis.ts";
+import { Sealer } from "./sealer.ts";
+
+export interface ChainOptions {
+  readonly chainId: number;
+  readonly genesisAccounts: readonly Hex[];
+  readonly blockGasLimit: bigint;
+  readonly callGasMax: bigint;
+  readonly callTimeMsMax: number;
+  readonly transactionBytesMax: number;
+}
+
+export interface ChainListener {
+  blockSealed(block: Block): void;
+  transactionPooled(transaction: Transaction): void;
+  /** A block could not be written; undefined once blocks are written again. */
+  faultChanged(fault: Error | undefined): void;
+}
+
+/** A transaction's bytes as hex are longer than this only when it is too large. */
+const HEX_DIGITS_PER_BYTE = 2;
+
+/** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
+export class Chain {
+  readonly options: ChainOptions;
+  readonly blocks: BlockReader;
+  readonly nodes: NodeStore;
+  readonly pool: Pool;
+  readonly #database: ChainDatabase;
+  readonly #sealer: Sealer;
+  readonly #listener: ChainListener;
+  #head: BlockHead;
+  #sealing: Promise<void> | undefined;
+  #fault: Error | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #isStopping = false;
+  #pagesWritten = 0;
+
+  private constructor(parts: ChainParts, head: BlockHead) {
+    this.options = parts.options;
+    this.#database = parts.database;
+    this.#listener = parts.listener;
+    this.nodes = parts.nodes;
+    this.blocks = new BlockReader(parts.database);
+    this.pool = new Pool((sender) => this.nodes.head().findAccount(fromHex(sender))?.nonce ?? 0n);
+    this.#sealer = new Sealer(parts.evm, parts.state);
+    this.#head = head;
+  }
+
+  static async open(database: ChainDatabase, options: ChainOptions, listener: ChainListener): Promise<Chain> {
+    const nodes = new NodeStore(database);
+    const head = database.findHead() ?? (await writeGenesis(database, nodes, options));
+    const state = new ExecutionState(nodes.head());
+    const readBlockHash = (number: bigint): Uint8Array => database.findBlockHead(number)?.hash ?? new Uint8Array(32);
+    const evm = await createChainEvm({ chainId: options.chainId, state, readBlockHash });
+    return new Chain({ options, database, nodes, state, evm, listener }, head);
+  }
+
+  get head(): BlockHead {
+    return this.#head;
+  }
+
+  /** Takes a signed transaction into the pool, from where the next block takes it. Answers its hash. */
+  submit(rawHex: string): Hex {
+    if (this.#isStopping) throw serverError("the chain is stopping");
+    if (this.#fault !== undefined) throw serverError(`no block can be written: ${this.#fault.message}`);
+    const bytes = (rawHex.length - 2) / HEX_DIGITS_PER_BYTE;
+    if (bytes > this.options.transactionBytesMax) {
+      throw serverError(`oversized data: transaction size ${bytes}, limit ${this.options.transactionBytesMax}`);
+    }
+    const transaction = parseTransaction(fromHex(rawHex));
+    const { chainId, blockGasLimit } = this.options;
+    checkAdmissible(transaction, { chainId: BigInt(chainId), blockGasLimit, baseFeePerGas: BASE_FEE_PER_GAS });
+    const account = this.nodes.head().findAccount(transaction.sender);
+    if (transaction.nonce >= (account?.nonce ?? 0n)) checkFunds(transaction, account?.balance ?? 0n);
+    this.pool.add(transaction);
+    this.#listener.transactionPooled(transaction);
+    this.#sealing ??= this.#sealLater();
+    return toHex(transaction.hash);
+  }
+
+  /** Transactions in [from, to) with a log under an index key. */
+  readLogPlaces(key: number, from: Place, to: Place): Place[] {
+    return this.#database.readLogPlaces(key, from, to);
+  }
+
+  /** Finishes the block under way and closes the database. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#retry);
+    await this.#sealing;
+    this.#database.close();
+  }
+
+  /** Waits for the messages that are already here, so that all waiting transactions go into one block. */
+  async #sealLater(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    const isMore = await this.#sealBlock();
+    this.#sealing = isMore && !this.#isStopping ? this.#sealLater() : undefined;
+  }
+
+  /** Whether another block can follow at once. */
+  async #sealBlock(): Promise<boolean> {
+    const sealed = await this.#sealer.seal({
+      parent: this.#head,
+      view: this.nodes.head(),
+      candidates: this.pool.executable(),
+      now: BigInt(Math.floor(Date.now() / 1_000)),
+      gasLimit: this.options.blockGasLimit,
+    });
+    for (const transaction of sealed.dropped) this.pool.remove(transaction);
+    if (sealed.block === undefined) return false;
+    const before = this.nodes.before(sealed.nodes);
+    try {
+      this.#database.commitBlock(sealed);
+    } catch (error) {
+      this.#stumble(error instanceof Error ? error : new Error(String(error)));
+      return false;
+    }
+    this.nodes.apply(sealed.block.header.number, sealed.nodes, before);
+    this.#accept(sealed.block);
+    return this.pool.size > 0;
+  }
+
+  #accept(block: Block): void {
+    this.#head = block;
+    this.blocks.remember(block);
+    for (const { transaction } of block.executed) this.pool.remove(transaction);
+    if (this.#fault !== undefined) this.#setFault(undefined);
+    this.#listener.blockSealed(block);
+    this.#checkpointWhenLarge(block);
+  }
+
+  /** Nothing of the block was written or announced: its transactions wait in the pool for the next try. */
+  #stumble(error: Error): void {
+    this.#setFault(error);
+    this.#retry = setTimeout(() => {
+      this.#sealing ??= this.#sealLater();
+    }, COMMIT_RETRY_MS);
+  }
+
+  #setFault(fault: Error | undefined): void {
+    this.#fault = fault;
+    this.#listener.faultChanged(fault);
+  }
+
+  #checkpointWhenLarge(block: Block): void {
+    const bytes = block.executed.reduce((sum, { transaction }) => sum + transaction.raw.length, 0);
+    this.#pagesWritten += PAGES_PER_BLOCK + bytes / PAGE_BYTES;
+    if (this.#pagesWritten < CHECKPOINT_PAGES) return;
+    this.#pagesWritten = 0;
+    this.#database.checkpoint();
+  }
+}
+
+/** Pages of index and state that an ordinary block touches. */
+const PAGES_PER_BLOCK = 8;
+const PAGE_BYTES = 4_096;
+
+interface ChainParts {
+  readonly options: ChainOptions;
+  readonly database: ChainDatabase;
+  readonly nodes: NodeStore;
+  readonly state: ExecutionState;
+  readonly evm: EVM;
+  readonly listener: ChainListener;
+}
+
+async function writeGenesis(database: ChainDatabase, nodes: NodeStore, options: ChainOptions): Promise<BlockHead> {
+  const genesis = await createGenesis(nodes.head(), {
+    accounts: options.genesisAccounts,
+    gasLimit: options.blockGasLimit,
+  });
+  database.commitBlock(genesis, () => {
+    database.writeSetting("chainId", String(options.chainId));
+    database.writeSetting("genesisAccounts", options.genesisAccounts.join(",").toLowerCase());
+  });
+  nodes.apply(0n, genesis.nodes, new Map());
+  return genesis.block;
+}

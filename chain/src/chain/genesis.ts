@@ -1,0 +1,41 @@
+import { Account, Address } from "@ethereumjs/util";
+import type { Block } from "../blocks/block.ts";
+import { BLOOM_BYTES } from "../blocks/bloom.ts";
+import { encodeHeader, type Header, ZERO_HASH } from "../blocks/header.ts";
+import { fromHex } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import type { Hex } from "../lib/hex.ts";
+import { BASE_FEE_PER_GAS, GENESIS_BALANCE } from "../limits.ts";
+import { EMPTY_TRIE_ROOT } from "../state/account.ts";
+import { ExecutionState } from "../state/execution-state.ts";
+import { sealState } from "../state/seal-state.ts";
+import type { StateView } from "../state/state-view.ts";
+import type { BlockCommit } from "../storage/chain-database.ts";
+
+export interface GenesisOptions {
+  readonly accounts: readonly Hex[];
+  readonly gasLimit: bigint;
+}
+
+/** Block 0: the funded accounts and nothing else, at time 0, so that the same accounts always give the same hash. */
+export async function createGenesis(view: StateView, options: GenesisOptions): Promise<BlockCommit> {
+  const state = new ExecutionState(view);
+  for (const account of options.accounts) {
+    await state.putAccount(new Address(fromHex(account)), new Account(0n, GENESIS_BALANCE));
+  }
+  const { root, nodes } = sealState(view, state.changes());
+  const header: Header = {
+    parentHash: ZERO_HASH,
+    stateRoot: root,
+    transactionsRoot: EMPTY_TRIE_ROOT,
+    receiptsRoot: EMPTY_TRIE_ROOT,
+    logsBloom: new Uint8Array(BLOOM_BYTES),
+    number: 0n,
+    gasLimit: options.gasLimit,
+    gasUsed: 0n,
+    timestamp: 0n,
+    baseFeePerGas: BASE_FEE_PER_GAS,
+  };
+  const block: Block = { header, hash: keccak256(encodeHeader(header)), executed: [] };
+  return { block, nodes, codes: [] };
+}

@@ -1,0 +1,57 @@
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { WorkerSettings } from "../messages.ts";
+import { ChainDatabase } from "../storage/chain-database.ts";
+import { ChainFileError, explain, openDatabase } from "../storage/open-database.ts";
+import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
+
+/** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */
+export function openChainDatabase(settings: WorkerSettings): ChainDatabase {
+  const { file, filePagesMax } = settings;
+  const database = openDatabase(file);
+  try {
+    prepareTables(database, file);
+    if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);
+    const chainDatabase = new ChainDatabase(database);
+    checkSettings(chainDatabase, settings);
+    return chainDatabase;
+  } catch (cause) {
+    database.close();
+    throw cause instanceof ChainFileError ? cause : explain(file, cause);
+  }
+}
+
+function prepareTables(database: DatabaseSyncInstance, file: string): void {
+  const version = readPragma(database, "user_version");
+  const applicationId = readPragma(database, "application_id");
+  if (version === SCHEMA_VERSION && applicationId === APPLICATION_ID) return;
+  const tables = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+  if (version !== 0 || applicationId !== 0 || tables.count > 0) {
+    throw new ChainFileError(
+      `The file ${file} is not a chain of this version of Stele (version ${version}, expected ${SCHEMA_VERSION}).`,
+    );
+  }
+  database.exec(
+    `BEGIN; ${SCHEMA} PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`,
+  );
+}
+
+function readPragma(database: DatabaseSyncInstance, name: string): number {
+  return (database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name] ?? 0;
+}
+
+function checkSettings(database: ChainDatabase, { file, chainId, genesisAccounts }: WorkerSettings): void {
+  const storedId = database.readSetting("chainId");
+  if (storedId === undefined) return;
+  if (storedId !== String(chainId)) {
+    throw new ChainFileError(
+      `The chain in ${file} has chain id ${storedId}, not ${chainId}. Use its own id, or another file.`,
+    );
+  }
+  const funded = (database.readSetting("genesisAccounts") ?? "").split(",");
+  const stranger = genesisAccounts.find((account) => !funded.includes(account.toLowerCase()));
+  if (stranger !== undefined) {
+    throw new ChainFileError(
+      `The chain in ${file} was made for other accounts: ${stranger} was not funded at its genesis. Use the key that the chain was made with.`,
+    );
+  }
+}

@@ -1,0 +1,128 @@
+import type { EVM } from "@ethereumjs/evm";
+import { type Block, type BlockHead, type ExecutedTransaction, orderedRoot } from "../blocks/block.ts";
+import { createBloom } from "../blocks/bloom.ts";
+import { encodeHeader, type Header } from "../blocks/header.ts";
+import { encodeReceipt, type Receipt } from "../blocks/receipt.ts";
+import { effectiveGasPrice, type Transaction } from "../blocks/transaction.ts";
+import { toEvmBlock } from "../execution/evm.ts";
+import { type Execution, execute } from "../execution/execute.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import { BASE_FEE_PER_GAS, BLOCK_TRANSACTIONS_MAX } from "../limits.ts";
+import { checkFunds } from "../pool/admit.ts";
+import type { ExecutionState } from "../state/execution-state.ts";
+import { sealState } from "../state/seal-state.ts";
+import type { StateView } from "../state/state-view.ts";
+import type { BlockCommit } from "../storage/chain-database.ts";
+
+export interface SealRequest {
+  readonly parent: BlockHead;
+  readonly view: StateView;
+  readonly candidates: Iterable<Transaction>;
+  /** Seconds since the epoch. */
+  readonly now: bigint;
+  readonly gasLimit: bigint;
+}
+
+export interface SealedBlock extends BlockCommit {
+  /** Candidates that cannot run any more, with what is wrong. */
+  readonly dropped: readonly Transaction[];
+}
+
+/** Makes one block of the candidates that fit; undefined when none of them could run. */
+export class Sealer {
+  readonly #evm: EVM;
+  readonly #state: ExecutionState;
+
+  constructor(evm: EVM, state: ExecutionState) {
+    this.#evm = evm;
+    this.#state = state;
+  }
+
+  async seal(
+    request: SealRequest,
+  ): Promise<SealedBlock | { readonly block: undefined; readonly dropped: readonly Transaction[] }> {
+    this.#state.reset(request.view);
+    const { parent, now } = request;
+    const timestamp = now > parent.header.timestamp ? now : parent.header.timestamp;
+    const context = {
+      number: parent.header.number + 1n,
+      timestamp,
+      gasLimit: request.gasLimit,
+      baseFeePerGas: BASE_FEE_PER_GAS,
+    };
+    const { executed, dropped } = await this.#executeAll(request, context);
+    if (executed.length === 0) return { block: undefined, dropped };
+    const changes = this.#state.changes();
+    const { root, nodes } = sealState(request.view, changes);
+    const header: Header = { ...context, ...summarize(executed), parentHash: parent.hash, stateRoot: root };
+    const block: Block = { header, hash: keccak256(encodeHeader(header)), executed };
+    return { block, nodes, codes: changes.codes, dropped };
+  }
+
+  async #executeAll(
+    request: SealRequest,
+    context: BlockContext,
+  ): Promise<{ executed: ExecutedTransaction[]; dropped: Transaction[] }> {
+    const evmBlock = toEvmBlock(context);
+    const executed: ExecutedTransaction[] = [];
+    const dropped: Transaction[] = [];
+    const failed = new Set<string>();
+    let cumulativeGasUsed = 0n;
+    let firstLogIndex = 0;
+    for (const transaction of request.candidates) {
+      if (executed.length >= BLOCK_TRANSACTIONS_MAX || cumulativeGasUsed + transaction.gasLimit > context.gasLimit)
+        break;
+      const sender = Buffer.from(transaction.sender).toString("latin1");
+      const execution = failed.has(sender) ? undefined : await this.#tryExecute(transaction, evmBlock);
+      if (execution === undefined) {
+        failed.add(sender);
+        dropped.push(transaction);
+        continue;
+      }
+      cumulativeGasUsed += execution.gasUsed;
+      executed.push({ transaction, receipt: toReceipt(transaction, execution, { cumulativeGasUsed, firstLogIndex }) });
+      firstLogIndex += execution.logs.length;
+    }
+    return { executed, dropped };
+  }
+
+  /** Undefined when the transaction can no longer run, for instance because an earlier one spent its funds. */
+  async #tryExecute(transaction: Transaction, evmBlock: ReturnType<typeof toEvmBlock>): Promise<Execution | undefined> {
+    const account = this.#state.readAccount(transaction.sender);
+    if (account?.isContract() === true || (account?.nonce ?? 0n) !== transaction.nonce) return undefined;
+    try {
+      checkFunds(transaction, account?.balance ?? 0n);
+    } catch {
+      return undefined;
+    }
+    const gasPrice = effectiveGasPrice(transaction, evmBlock.header.baseFeePerGas);
+    return execute(this.#evm, { ...transaction, from: transaction.sender, gasPrice }, evmBlock);
+  }
+}
+
+type BlockContext = Pick<Header, "number" | "timestamp" | "gasLimit" | "baseFeePerGas">;
+
+function toReceipt(
+  transaction: Transaction,
+  execution: Execution,
+  sums: { readonly cumulativeGasUsed: bigint; readonly firstLogIndex: number },
+): Receipt {
+  return {
+    isSuccess: execution.failure === undefined,
+    gasUsed: execution.gasUsed,
+    effectiveGasPrice: effectiveGasPrice(transaction, BASE_FEE_PER_GAS),
+    logs: execution.logs,
+    ...sums,
+  };
+}
+
+function summarize(
+  executed: readonly ExecutedTransaction[],
+): Pick<Header, "transactionsRoot" | "receiptsRoot" | "logsBloom" | "gasUsed"> {
+  return {
+    transactionsRoot: orderedRoot(executed.map(({ transaction }) => transaction.raw)),
+    receiptsRoot: orderedRoot(executed.map(({ transaction, receipt }) => encodeReceipt(receipt, transaction.type))),
+    logsBloom: createBloom(executed.flatMap(({ receipt }) => receipt.logs)),
+    gasUsed: executed.at(-1)?.receipt.cumulativeGasUsed ?? 0n,
+  };
+}

@@ -1,0 +1,192 @@
+import { EventEmitter } from "node:events";
+import { Worker } from "node:worker_threads";
+import type { Hex } from "./lib/hex.ts";
+import {
+  BLOCK_GAS_LIMIT_DEFAULT,
+  CALL_GAS_MAX_DEFAULT,
+  CALL_TIME_MS_MAX_DEFAULT,
+  TRANSACTION_BYTES_MAX_DEFAULT,
+} from "./limits.ts";
+import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
+import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+import { ChainFileError } from "./storage/open-database.ts";
+import { findWorkerFile } from "./worker-file.ts";
+
+export interface EmbeddedChainOptions {
+  /** Path of the SQLite file, or ":memory:" for a chain that ends with the process. */
+  readonly file: string;
+  readonly chainId: number;
+  /** Accounts funded in block 0. On a later start each must be one of those that the chain was made with. */
+  readonly genesisAccounts: readonly Hex[];
+  readonly blockGasLimit?: bigint;
+  readonly callGasMax?: bigint;
+  readonly callTimeMsMax?: number;
+  readonly transactionBytesMax?: number;
+  /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
+  readonly filePagesMax?: number;
+}
+
+export interface SubscriptionMessage {
+  readonly type: "eth_subscription";
+  readonly data: { readonly subscription: Hex; readonly result: unknown };
+}
+
+export interface EmbeddedChainEvents {
+  /** A notification of a subscription (EIP-1193). */
+  message: [message: SubscriptionMessage];
+  /** Blocks cannot be written (the error says why), or can be again (undefined). Transactions that wait are tried again by themselves. */
+  fault: [fault: Error | undefined];
+  /** The chain ended without being asked to; nothing will answer any more. */
+  disconnect: [error: Error];
+}
+
+interface Pending {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A chain in a worker thread, behind an EIP-1193 provider. */
+export class EmbeddedChain implements AsyncDisposable {
+  readonly #worker: Worker;
+  readonly #events = new EventEmitter<EmbeddedChainEvents>();
+  readonly #pending = new Map<number, Pending>();
+  readonly #exited: Promise<void>;
+  #nextId = 1;
+  #closed: Error | undefined;
+  #isStopping = false;
+
+  /** Use `startEmbeddedChain`. */
+  constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (message: FromWorker) => this.#receive(message));
+    worker.on("error", (error) =>
+      this.#close(new Error(`The embedded chain failed: ${error.message}`, { cause: error })),
+    );
+    this.#exited = new Promise((resolve) => {
+      worker.once("exit", (code) => {
+        this.#close(
+          new Error(
+            this.#isStopping ? "The embedded chain was stopped." : `The embedded chain ended with code ${code}.`,
+          ),
+        );
+        resolve();
+      });
+    });
+  }
+
+  /** Answers a request; rejects with a ProviderRpcError that has geth's code. */
+  request(args: { readonly method: string; readonly params?: unknown }): Promise<unknown> {
+    if (this.#closed !== undefined || this.#isStopping) return Promise.reject(this.#disconnected());
+    const id = this.#nextId;
+    this.#nextId += 1;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      this.#post({ kind: "request", id, method: args.method, params: args.params });
+    });
+  }
+
+  on<Name extends keyof EmbeddedChainEvents>(
+    event: Name,
+    listener: (...args: EmbeddedChainEvents[Name]) => void,
+  ): this {
+    // Node's type for listeners is a conditional one that does not see through a type parameter.
+    this.#events.on(event, listener as never);
+    return this;
+  }
+
+  removeListener<Name extends keyof EmbeddedChainEvents>(
+    event: Name,
+    listener: (...args: EmbeddedChainEvents[Name]) => void,
+  ): this {
+    this.#events.removeListener(event, listener as never); // as in `on`
+    return this;
+  }
+
+  /** Finishes the block under way and closes the database. Requests made after this are refused. */
+  async stop(): Promise<void> {
+    if (!this.#isStopping && this.#closed === undefined) {
+      this.#isStopping = true;
+      this.#post({ kind: "stop" });
+    }
+    await this.#exited;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #receive(message: FromWorker): void {
+    switch (message.kind) {
+      case "result":
+        return this.#take(message.id)?.resolve(message.result);
+      case "error": {
+        const { code, message: words, data } = message.error;
+        return this.#take(message.id)?.reject(new ProviderRpcError(code, words, { data }));
+      }
+      case "notification": {
+        const { subscription, result } = message;
+        this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });
+        return;
+      }
+      case "fault":
+        this.#events.emit("fault", message.message === undefined ? undefined : new Error(message.message));
+        return;
+      case "ready":
+      case "refused":
+      case "stopped":
+        return;
+    }
+  }
+
+  #take(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    return pending;
+  }
+
+  #close(error: Error): void {
+    if (this.#closed !== undefined) return;
+    this.#closed = error;
+    for (const { reject } of this.#pending.values()) reject(this.#disconnected());
+    this.#pending.clear();
+    if (!this.#isStopping) this.#events.emit("disconnect", error);
+  }
+
+  #disconnected(): ProviderRpcError {
+    const message = this.#closed?.message ?? "The embedded chain is stopping.";
+    return new ProviderRpcError(RPC_ERROR_CODES.disconnected, message, { cause: this.#closed });
+  }
+}
+
+/** Starts a chain on its file, or makes a new one there. Throws a ChainFileError when the file cannot be used. */
+export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise<EmbeddedChain> {
+  const workerData: WorkerSettings = {
+    file: options.file,
+    chainId: options.chainId,
+    genesisAccounts: options.genesisAccounts,
+    blockGasLimit: options.blockGasLimit ?? BLOCK_GAS_LIMIT_DEFAULT,
+    callGasMax: options.callGasMax ?? CALL_GAS_MAX_DEFAULT,
+    callTimeMsMax: options.callTimeMsMax ?? CALL_TIME_MS_MAX_DEFAULT,
+    transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
+    filePagesMax: options.filePagesMax,
+  };
+  const worker = new Worker(findWorkerFile(), { workerData });
+  await untilReady(worker);
+  return new EmbeddedChain(worker);
+}
+
+function untilReady(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("exit", () => reject(new Error("The embedded chain ended while it started.")));
+    worker.once("message", (message: FromWorker) => {
+      worker.removeAllListeners("error").removeAllListeners("exit");
+      if (message.kind === "refused") reject(new ChainFileError(message.message));
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,54 @@
+import { createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common";
+import { createEVM, type EVM } from "@ethereumjs/evm";
+import { Address } from "@ethereumjs/util";
+import { COINBASE, type Header, ZERO_HASH } from "../blocks/header.ts";
+import { keccak256, recoverPublicKey } from "../lib/crypto.ts";
+import type { ExecutionState } from "../state/execution-state.ts";
+
+/** Gives the hash of a block of this chain, for the BLOCKHASH instruction. */
+export type BlockHashReader = (blockNumber: bigint) => Uint8Array;
+
+/** The block context of the EVM. */
+export type EvmBlock = ReturnType<typeof toEvmBlock>;
+
+/** Needs a trusted setup that this chain has no use for; without it the address is an ordinary empty one. */
+const POINT_EVALUATION_ADDRESS = new Address(Buffer.from("000000000000000000000000000000000000000a", "hex"));
+
+export interface EvmOptions {
+  readonly chainId: number;
+  readonly state: ExecutionState;
+  readonly readBlockHash: BlockHashReader;
+}
+
+/** An EVM of the Cancun hardfork whose hashing and recovery are native. */
+export async function createChainEvm({ chainId, state, readBlockHash }: EvmOptions): Promise<EVM> {
+  const common = createCustomCommon({ chainId, name: "stele" }, Mainnet, {
+    hardfork: Hardfork.Cancun,
+    customCrypto: { keccak256, ecrecover: recoverForPrecompile },
+  });
+  const getBlock = (number: number): Promise<{ hash(): Uint8Array }> =>
+    Promise.resolve({ hash: () => readBlockHash(BigInt(number)) });
+  const blockchain = { getBlock, putBlock: () => Promise.resolve(), shallowCopy: () => blockchain };
+  const customPrecompiles = [{ address: POINT_EVALUATION_ADDRESS }];
+  return createEVM({ common, stateManager: state, blockchain, customPrecompiles });
+}
+
+/** The ECRECOVER precompile lets only v = 27 and 28 through. */
+function recoverForPrecompile(digest: Uint8Array, v: bigint, r: Uint8Array, s: Uint8Array): Uint8Array {
+  return recoverPublicKey(digest, { r, s, yParity: Number(v - 27n) });
+}
+
+export function toEvmBlock(header: Pick<Header, "number" | "timestamp" | "gasLimit" | "baseFeePerGas">) {
+  return {
+    header: {
+      number: header.number,
+      timestamp: header.timestamp,
+      gasLimit: header.gasLimit,
+      baseFeePerGas: header.baseFeePerGas,
+      coinbase: new Address(COINBASE),
+      difficulty: 0n,
+      prevRandao: ZERO_HASH,
+      getBlobGasPrice: () => 1n,
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import type { EVM } from "@ethereumjs/evm";
+import { Account, Address } from "@ethereumjs/util";
+import { COINBASE } from "../blocks/header.ts";
+import type { Log } from "../blocks/receipt.ts";
+import type { AccessListEntry } from "../blocks/transaction.ts";
+import { toBuffer } from "../lib/bytes.ts";
+import type { EvmBlock } from "./evm.ts";
+import { intrinsicGas } from "./gas.ts";
+
+/** What runs: a transaction of a block, or a call that leaves no trace. */
+export interface Message {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array | undefined;
+  readonly gasLimit: bigint;
+  readonly gasPrice: bigint;
+  readonly value: bigint;
+  readonly data: Uint8Array;
+  readonly accessList: readonly AccessListEntry[];
+}
+
+export interface Execution {
+  readonly gasUsed: bigint;
+  readonly logs: readonly Log[];
+  readonly output: Uint8Array;
+  /** The EVM's word for what went wrong; undefined on success. */
+  readonly failure: string | undefined;
+}
+
+/** A fifth of the gas used may be given back (EIP-3529). */
+const REFUND_QUOTIENT = 5n;
+
+/** Runs a message on the state of `evm`. The caller has checked nonce, balance and intrinsic gas. */
+export async function execute(evm: EVM, message: Message, block: EvmBlock): Promise<Execution> {
+  const caller = new Address(message.from);
+  evm.journal.cleanJournal();
+  await evm.journal.checkpoint();
+  try {
+    warmAddresses(evm, message);
+    await chargeCaller(evm, caller, message);
+    const execution = await run(evm, message, block);
+    await settle(evm, { message, caller, block, gasUsed: execution.gasUsed });
+    await evm.journal.commit();
+    await evm.journal.cleanup();
+    return execution;
+  } catch (error) {
+    await evm.journal.revert();
+    throw error;
+  } finally {
+    evm.stateManager.originalStorageCache.clear();
+  }
+}
+
+/** Addresses that cost a warm access from the start (EIP-2929, 2930 and 3651). */
+function warmAddresses(evm: EVM, { from, to, accessList }: Message): void {
+  for (const precompile of evm.precompiles.keys()) evm.journal.addAlwaysWarmAddress(precompile);
+  for (const address of [from, to, COINBASE]) {
+    if (address !== undefined) evm.journal.addAlwaysWarmAddress(toUnprefixed(address));
+  }
+  for (const { address, slots } of accessList) {
+    evm.journal.addAlwaysWarmAddress(toUnprefixed(address));
+    for (const slot of slots) evm.journal.addAlwaysWarmSlot(toUnprefixed(address), toUnprefixed(slot));
+  }
+}
+
+function toUnprefixed(bytes: Uint8Array): string {
+  return toBuffer(bytes).toString("hex");
+}
+
+async function chargeCaller(evm: EVM, caller: Address, { gasLimit, gasPrice }: Message): Promise<void> {
+  const account = (await evm.stateManager.getAccount(caller)) ?? new Account();
+  account.balance -= gasLimit * gasPrice;
+  account.nonce += 1n;
+  await evm.journal.putAccount(caller, account);
+}
+
+async function run(evm: EVM, message: Message, block: EvmBlock): Promise<Execution> {
+  const intrinsic = intrinsicGas(message);
+  const { execResult } = await evm.runCall({
+    block,
+    gasPrice: message.gasPrice,
+    caller: new Address(message.from),
+    gasLimit: message.gasLimit - intrinsic,
+    ...(message.to === undefined ? {} : { to: new Address(message.to) }),
+    value: message.value,
+    data: message.data,
+    skipNonceIncrement: true,
+  });
+  await deleteDestroyed(evm, execResult);
+  const spent = intrinsic + execResult.executionGasUsed;
+  const refund = execResult.gasRefund ?? 0n;
+  const refundMax = spent / REFUND_QUOTIENT;
+  return {
+    gasUsed: spent - (refund < refundMax ? refund : refundMax),
+    logs: (execResult.logs ?? []).map(([address, topics, data]) => ({ address, topics, data })),
+    output: execResult.returnValue,
+    failure: execResult.exceptionError?.error,
+  };
+}
+
+interface Destroyed {
+  readonly selfdestruct?: ReadonlyMap<string, unknown>;
+  readonly createdAddresses?: ReadonlySet<string>;
+}
+
+/** Only a contract made in the same transaction goes away (EIP-6780). */
+async function deleteDestroyed(evm: EVM, { selfdestruct, createdAddresses }: Destroyed): Promise<void> {
+  for (const address of selfdestruct?.keys() ?? []) {
+    if (createdAddresses?.has(address) !== true) continue;
+    await evm.journal.deleteAccount(new Address(Buffer.from(address.replace(/^0x/, ""), "hex")));
+  }
+}
+
+interface Settlement {
+  readonly message: Message;
+  readonly caller: Address;
+  readonly block: EvmBlock;
+  readonly gasUsed: bigint;
+}
+
+/** Gives back what was not used; the tip goes to the coinbase, the base fee to nobody. */
+async function settle(evm: EVM, { message, caller, block, gasUsed }: Settlement): Promise<void> {
+  await credit(evm, caller, (message.gasLimit - gasUsed) * message.gasPrice);
+  const tip = message.gasPrice - block.header.baseFeePerGas;
+  if (tip > 0n) await credit(evm, new Address(COINBASE), tip * gasUsed);
+}
+
+async function credit(evm: EVM, address: Address, amount: bigint): Promise<void> {
+  const account = (await evm.stateManager.getAccount(address)) ?? new Account();
+  account.balance += amount;
+  await evm.journal.putAccount(address, account);
+}

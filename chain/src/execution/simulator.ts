@@ -1,0 +1,115 @@
+import type { EVM } from "@ethereumjs/evm";
+import { Account, Address } from "@ethereumjs/util";
+import type { Header } from "../blocks/header.ts";
+import { toHex } from "../lib/bytes.ts";
+import { ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
+import { ExecutionState } from "../state/execution-state.ts";
+import type { StateView } from "../state/state-view.ts";
+import { type BlockHashReader, createChainEvm, toEvmBlock } from "./evm.ts";
+import { type Execution, execute, type Message } from "./execute.ts";
+import { intrinsicGas } from "./gas.ts";
+import { describeRevert } from "./revert-reason.ts";
+import { applyOverrides, type StateOverrides } from "./state-overrides.ts";
+
+/** A message and the state that it is tried on. */
+export interface Simulation {
+  readonly message: Message;
+  readonly view: StateView;
+  readonly header: Header;
+  readonly overrides?: StateOverrides;
+}
+
+/** Gas that an estimate may be too high by, as a part of it: geth's 1.5 %. */
+const ESTIMATE_ERROR_PARTS = 64n;
+
+/** Tries messages on a state of the past or the present and leaves no trace. One at a time. */
+export class Simulator {
+  readonly #evm: EVM;
+  readonly #state: ExecutionState;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(evm: EVM, state: ExecutionState) {
+    this.#evm = evm;
+    this.#state = state;
+  }
+
+  static async create(options: {
+    chainId: number;
+    view: StateView;
+    readBlockHash: BlockHashReader;
+  }): Promise<Simulator> {
+    const state = new ExecutionState(options.view);
+    const evm = await createChainEvm({ chainId: options.chainId, state, readBlockHash: options.readBlockHash });
+    return new Simulator(evm, state);
+  }
+
+  /** The output of a call. Throws geth's error when it fails. */
+  call(simulation: Simulation): Promise<Uint8Array> {
+    return this.#inTurn(async () => unwrap(await this.#try(simulation)).output);
+  }
+
+  /** The least gas limit with which a message succeeds, give or take geth's tolerance. */
+  estimate(simulation: Simulation): Promise<bigint> {
+    return this.#inTurn(() => this.#estimate(simulation));
+  }
+
+  async #estimate(simulation: Simulation): Promise<bigint> {
+    const most = simulation.message.gasLimit;
+    const first = await this.#try(simulation);
+    if (first.failure === "out of gas") throw serverError(`gas required exceeds allowance (${most})`);
+    let enough = most;
+    let tooLittle = unwrap(first).gasUsed - 1n;
+    // What was used and the 63/64 rule of calls nearly always give the answer at once.
+    let guess = ((tooLittle + 1n) * 64n) / 63n + 2_300n;
+    if (await this.#isEnough(simulation, tooLittle + 1n)) return tooLittle + 1n;
+    while (enough - tooLittle > 1n && (enough - tooLittle) * ESTIMATE_ERROR_PARTS > enough) {
+      const limit = guess > tooLittle && guess < enough ? guess : (enough + tooLittle) / 2n;
+      if (await this.#isEnough(simulation, limit)) enough = limit;
+      else tooLittle = limit;
+      guess = 0n;
+    }
+    return enough;
+  }
+
+  async #isEnough(simulation: Simulation, gasLimit: bigint): Promise<boolean> {
+    const { message } = simulation;
+    if (gasLimit < intrinsicGas(message)) return false;
+    return (await this.#try({ ...simulation, message: { ...message, gasLimit } })).failure === undefined;
+  }
+
+  async #try({ message, view, header, overrides }: Simulation): Promise<Execution> {
+    this.#state.reset(view);
+    if (overrides !== undefined) await applyOverrides(this.#state, overrides);
+    const needed = intrinsicGas(message);
+    if (message.gasLimit < needed) throw serverError(`intrinsic gas too low: have ${message.gasLimit}, want ${needed}`);
+    await this.#fund(message);
+    const baseFeePerGas = message.gasPrice === 0n ? 0n : header.baseFeePerGas;
+    return execute(this.#evm, message, toEvmBlock({ ...header, baseFeePerGas }));
+  }
+
+  /** A call without a gas price costs nothing; one that sends value must have it. */
+  async #fund({ from, gasLimit, gasPrice, value }: Message): Promise<void> {
+    const account = this.#state.readAccount(from) ?? new Account();
+    const cost = gasLimit * gasPrice + value;
+    if (account.balance < cost) {
+      throw serverError(
+        `insufficient funds for gas * price + value: address ${new Address(from)} have ${account.balance} want ${cost}`,
+      );
+    }
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work, work);
+    this.#last = result;
+    return result;
+  }
+}
+
+function unwrap(execution: Execution): Execution {
+  if (execution.failure === undefined) return execution;
+  if (execution.failure !== "revert") throw serverError(execution.failure);
+  const reason = describeRevert(execution.output);
+  throw new ProviderRpcError(RPC_ERROR_CODES.executionReverted, `execution reverted${reason}`, {
+    data: toHex(execution.output),
+  });
+}

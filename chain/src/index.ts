@@ -1,0 +1,10 @@
+export {
+  EmbeddedChain,
+  type EmbeddedChainEvents,
+  type EmbeddedChainOptions,
+  startEmbeddedChain,
+  type SubscriptionMessage,
+} from "./embedded-chain.ts";
+export * from "./limits.ts";
+export { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+export { ChainFileError } from "./storage/open-database.ts";

@@ -1,0 +1,77 @@
+/** Most gas a block may use, and so the most that one transaction may ask for: 2^30. */
+export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
+
+/** Most gas that a call or an estimate may use when the caller names none, and the cap when it does. */
+export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
+
+/** Longest a call or an estimate may run, in milliseconds; blocks wait for it. */
+export const CALL_TIME_MS_MAX_DEFAULT = 5_000;
+
+/** Largest signed transaction taken, in bytes. */
+export const TRANSACTION_BYTES_MAX_DEFAULT = 4_194_304;
+
+/** Price of gas in wei, the same in every block. Not zero, because tools take a base fee of 0 for "no base fee". */
+export const BASE_FEE_PER_GAS = 7n;
+
+/** Balance in wei of each account funded at genesis: 2^200, which a signer cannot spend on gas in the life of a chain. */
+export const GENESIS_BALANCE = 2n ** 200n;
+
+/** Most transactions that wait in the pool, over all senders. */
+export const POOL_TRANSACTIONS_MAX = 4_096;
+
+/** Most bytes of transactions that wait in the pool. */
+export const POOL_BYTES_MAX = 134_217_728;
+
+/** Most transactions of one sender that may wait behind a missing nonce. */
+export const POOL_GAP_TRANSACTIONS_MAX = 64;
+
+/** A replacement of a waiting transaction pays at least this much more, in percent. */
+export const POOL_REPLACEMENT_PERCENT = 10n;
+
+/** Most transactions in one block. */
+export const BLOCK_TRANSACTIONS_MAX = 4_096;
+
+/** Blocks whose state stays readable behind the head; kept in memory, so it starts again with the process. */
+export const STATE_HISTORY_BLOCKS_MAX = 128;
+
+/** Most bytes of overwritten trie nodes kept for those blocks. */
+export const STATE_HISTORY_BYTES_MAX = 67_108_864;
+
+/** Recent blocks kept decoded in memory. */
+export const BLOCK_CACHE_BLOCKS_MAX = 128;
+
+/** Most bytes of transactions and logs in those blocks. */
+export const BLOCK_CACHE_BYTES_MAX = 33_554_432;
+
+/** Most bytes of trie nodes kept in memory. */
+export const NODE_CACHE_BYTES_MAX = 33_554_432;
+
+/** Contracts whose code is kept in memory. */
+export const CODE_CACHE_CONTRACTS_MAX = 256;
+
+/** Most logs that one `eth_getLogs` answers. */
+export const LOGS_ANSWER_LOGS_MAX = 10_000;
+
+/** Most bytes of log data that one `eth_getLogs` answers. */
+export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
+
+/** Most addresses, or alternatives of one topic, in a log filter. */
+export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
+
+/** Most blocks in one `eth_feeHistory`. */
+export const FEE_HISTORY_BLOCKS_MAX = 1_024;
+
+/** Most storage keys in one `eth_getProof`. */
+export const PROOF_KEYS_MAX = 1_024;
+
+/** Most polling filters (`eth_newFilter` and its family); the one unused longest makes room. */
+export const FILTERS_MAX = 1_024;
+
+/** Most subscriptions (`eth_subscribe`). */
+export const SUBSCRIPTIONS_MAX = 1_024;
+
+/** Write-ahead log size in pages of 4 KiB at which it is copied into the database, after the block is announced. */
+export const CHECKPOINT_PAGES = 2_048;
+
+/** Wait before a block that could not be written is tried again, in milliseconds. */
+export const COMMIT_RETRY_MS = 1_000;

@@ -1,0 +1,33 @@
+import type { Hex } from "./lib/hex.ts";
+
+/** What the worker is started with. */
+export interface WorkerSettings {
+  readonly file: string;
+  readonly chainId: number;
+  readonly genesisAccounts: readonly Hex[];
+  readonly blockGasLimit: bigint;
+  readonly callGasMax: bigint;
+  readonly callTimeMsMax: number;
+  readonly transactionBytesMax: number;
+  readonly filePagesMax: number | undefined;
+}
+
+/** An error on its way between threads, where classes are lost. */
+export interface ErrorMessage {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export type ToWorker =
+  | { readonly kind: "request"; readonly id: number; readonly method: string; readonly params: unknown }
+  | { readonly kind: "stop" };
+
+export type FromWorker =
+  | { readonly kind: "ready" }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "result"; readonly id: number; readonly result: unknown }
+  | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
+  | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
+  | { readonly kind: "fault"; readonly message: string | undefined }
+  | { readonly kind: "stopped" };

@@ -1,0 +1,51 @@
+import type { Transaction } from "../blocks/transaction.ts";
+import { toHex } from "../lib/bytes.ts";
+import { INITCODE_BYTES_MAX, intrinsicGas } from "../execution/gas.ts";
+import { serverError } from "../rpc-error.ts";
+
+export interface AdmissionRules {
+  readonly chainId: bigint;
+  readonly blockGasLimit: bigint;
+  readonly baseFeePerGas: bigint;
+}
+
+/** Refuses a transaction that no block of this chain could ever take, in geth's words. */
+export function checkAdmissible(transaction: Transaction, rules: AdmissionRules): void {
+  const { chainId, gasLimit, maxFeePerGas, maxPriorityFeePerGas, to, data } = transaction;
+  if (chainId === undefined) throw serverError("only replay-protected (EIP-155) transactions allowed over RPC");
+  if (chainId !== rules.chainId)
+    throw serverError(`invalid chain id for signer: have ${chainId} want ${rules.chainId}`);
+  if (gasLimit > rules.blockGasLimit) throw serverError("exceeds block gas limit");
+  if (maxPriorityFeePerGas > maxFeePerGas) {
+    throw serverError(
+      `max priority fee per gas higher than max fee per gas: address ${toHex(transaction.sender)}, ` +
+        `maxPriorityFeePerGas: ${maxPriorityFeePerGas}, maxFeePerGas: ${maxFeePerGas}`,
+    );
+  }
+  if (maxFeePerGas < rules.baseFeePerGas) {
+    throw serverError(
+      `max fee per gas less than block base fee: address ${toHex(transaction.sender)}, ` +
+        `maxFeePerGas: ${maxFeePerGas}, baseFee: ${rules.baseFeePerGas}`,
+    );
+  }
+  if (to === undefined && data.length > INITCODE_BYTES_MAX) {
+    throw serverError(`max initcode size exceeded: code size ${data.length}, limit ${INITCODE_BYTES_MAX}`);
+  }
+  checkGas(transaction);
+}
+
+function checkGas(transaction: Transaction): void {
+  const needed = intrinsicGas(transaction);
+  if (transaction.gasLimit < needed) {
+    throw serverError(`intrinsic gas too low: gas ${transaction.gasLimit}, minimum needed ${needed}`);
+  }
+}
+
+/** Refuses a transaction whose sender could not pay for it. */
+export function checkFunds(transaction: Transaction, balance: bigint): void {
+  const cost = transaction.gasLimit * transaction.maxFeePerGas + transaction.value;
+  if (balance >= cost) return;
+  throw serverError(
+    `insufficient funds for gas * price + value: balance ${balance}, tx cost ${cost}, overshot ${cost - balance}`,
+  );
+}

@@ -1,0 +1,108 @@
+import type { Transaction } from "../blocks/transaction.ts";
+import { toHex } from "../lib/bytes.ts";
+import {
+  POOL_BYTES_MAX,
+  POOL_GAP_TRANSACTIONS_MAX,
+  POOL_REPLACEMENT_PERCENT,
+  POOL_TRANSACTIONS_MAX,
+} from "../limits.ts";
+import { serverError } from "../rpc-error.ts";
+
+/** The nonce that the newest state has for an address given as hex. */
+export type NonceReader = (sender: string) => bigint;
+
+/** Signed transactions that wait for a block: in order of arrival, and per sender in order of nonce. */
+export class Pool {
+  readonly #byHash = new Map<string, Transaction>();
+  readonly #bySender = new Map<string, Map<bigint, Transaction>>();
+  readonly #readNonce: NonceReader;
+  #bytes = 0;
+
+  constructor(readNonce: NonceReader) {
+    this.#readNonce = readNonce;
+  }
+
+  get size(): number {
+    return this.#byHash.size;
+  }
+
+  find(hash: string): Transaction | undefined {
+    return this.#byHash.get(hash);
+  }
+
+  /** The nonce after the newest state and the transactions that wait without a gap. */
+  nextNonce(sender: string): bigint {
+    const waiting = this.#bySender.get(sender);
+    let nonce = this.#readNonce(sender);
+    while (waiting?.has(nonce) === true) nonce += 1n;
+    return nonce;
+  }
+
+  /** Takes a transaction in, or throws geth's words for why not. */
+  add(transaction: Transaction): void {
+    const hash = toHex(transaction.hash);
+    if (this.#byHash.has(hash)) throw serverError("already known");
+    const sender = toHex(transaction.sender);
+    const current = this.#readNonce(sender);
+    if (transaction.nonce < current) {
+      throw serverError(`nonce too low: next nonce ${current}, tx nonce ${transaction.nonce}`);
+    }
+    const replaced = this.#bySender.get(sender)?.get(transaction.nonce);
+    if (replaced !== undefined) this.#checkReplacement(replaced, transaction);
+    else this.#checkRoom(sender, transaction);
+    if (replaced !== undefined) this.remove(replaced);
+    this.#insert(hash, sender, transaction);
+  }
+
+  remove(transaction: Transaction): void {
+    if (!this.#byHash.delete(toHex(transaction.hash))) return;
+    this.#bytes -= transaction.raw.length;
+    const sender = toHex(transaction.sender);
+    const waiting = this.#bySender.get(sender);
+    waiting?.delete(transaction.nonce);
+    if (waiting?.size === 0) this.#bySender.delete(sender);
+  }
+
+  /** The transactions that can run now, each after those of its sender with a lower nonce. */
+  *executable(): Generator<Transaction> {
+    const next = new Map<string, bigint>();
+    for (const first of this.#byHash.values()) {
+      const sender = toHex(first.sender);
+      let nonce = next.get(sender) ?? this.#readNonce(sender);
+      const waiting = this.#bySender.get(sender);
+      // Everything up to this one, so that a low nonce that came late does not hold its followers back a block.
+      for (let ready = waiting?.get(nonce); ready !== undefined && nonce <= first.nonce; ready = waiting?.get(nonce)) {
+        yield ready;
+        nonce += 1n;
+      }
+      next.set(sender, nonce);
+    }
+  }
+
+  #insert(hash: string, sender: string, transaction: Transaction): void {
+    this.#byHash.set(hash, transaction);
+    this.#bytes += transaction.raw.length;
+    const waiting = this.#bySender.get(sender) ?? new Map<bigint, Transaction>();
+    waiting.set(transaction.nonce, transaction);
+    this.#bySender.set(sender, waiting);
+  }
+
+  #checkReplacement(replaced: Transaction, transaction: Transaction): void {
+    const enough = (before: bigint): bigint => before + (before * POOL_REPLACEMENT_PERCENT) / 100n;
+    const isBetter =
+      transaction.maxFeePerGas > replaced.maxFeePerGas &&
+      transaction.maxPriorityFeePerGas >= enough(replaced.maxPriorityFeePerGas) &&
+      transaction.maxFeePerGas >= enough(replaced.maxFeePerGas);
+    if (!isBetter) throw serverError("replacement transaction underpriced");
+  }
+
+  #checkRoom(sender: string, transaction: Transaction): void {
+    if (this.#byHash.size >= POOL_TRANSACTIONS_MAX || this.#bytes + transaction.raw.length > POOL_BYTES_MAX) {
+      throw serverError("txpool is full");
+    }
+    const behindGap = transaction.nonce - this.nextNonce(sender);
+    if (behindGap > BigInt(POOL_GAP_TRANSACTIONS_MAX)) {
+      throw serverError(`nonce too high: at most ${POOL_GAP_TRANSACTIONS_MAX} past the next one may wait`);
+    }
+  }
+}

@@ -1,0 +1,33 @@
+/** Codes of JSON-RPC 2.0 and those that geth adds. */
+export const RPC_ERROR_CODES = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+  server: -32000,
+  limitExceeded: -32005,
+  executionReverted: 3,
+  disconnected: 4900,
+} as const;
+
+/** A refusal by the chain, in the shape of EIP-1193: geth's code and words, and revert data where there is some. */
+export class ProviderRpcError extends Error {
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, options: { readonly data?: unknown; readonly cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ProviderRpcError";
+    this.code = code;
+    this.data = options.data;
+  }
+}
+
+export function serverError(message: string): ProviderRpcError {
+  return new ProviderRpcError(RPC_ERROR_CODES.server, message);
+}
+
+export function invalidParams(message: string): ProviderRpcError {
+  return new ProviderRpcError(RPC_ERROR_CODES.invalidParams, message);
+}

@@ -1,0 +1,94 @@
+import type { AccessListEntry } from "../blocks/transaction.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { Message } from "../execution/execute.ts";
+import type { Simulation } from "../execution/simulator.ts";
+import type { StateOverrides } from "../execution/state-overrides.ts";
+import { EMPTY_BYTES, isSameBytes } from "../lib/bytes.ts";
+import { invalidParams } from "../rpc-error.ts";
+import { getState } from "./block-tag.ts";
+import { isRecord, type Params, toData, toFixed, toQuantityValue } from "./params.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const ADDRESS_BYTES = 20;
+const WORD_BYTES = 32;
+
+/** Reads the parameters of `eth_call` and `eth_estimateGas`: transaction, block, state overrides. */
+export function toSimulation(chain: Chain, params: Params): Simulation {
+  const fields = params.required(0);
+  if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
+  const { head, view } = getState(chain, params.optional(1));
+  const overrides = params.optional(2);
+  return {
+    message: toMessage(fields, chain.options.callGasMax),
+    view,
+    header: head.header,
+    ...(overrides === undefined ? {} : { overrides: toOverrides(overrides) }),
+  };
+}
+
+function toMessage(fields: Fields, gasMax: bigint): Message {
+  const gas = optionalQuantity(fields, "gas") ?? gasMax;
+  const { to } = fields;
+  return {
+    from: fields["from"] === undefined ? new Uint8Array(ADDRESS_BYTES) : toFixed(fields["from"], ADDRESS_BYTES, "from"),
+    to: to === undefined || to === null ? undefined : toFixed(to, ADDRESS_BYTES, "to"),
+    gasLimit: gas < gasMax ? gas : gasMax,
+    gasPrice: optionalQuantity(fields, "gasPrice") ?? optionalQuantity(fields, "maxFeePerGas") ?? 0n,
+    value: optionalQuantity(fields, "value") ?? 0n,
+    data: toInput(fields),
+    accessList: toAccessList(fields["accessList"]),
+  };
+}
+
+function toInput({ input, data }: Fields): Uint8Array {
+  const inputBytes = input === undefined ? undefined : toData(input, "input");
+  const dataBytes = data === undefined ? undefined : toData(data, "data");
+  if (inputBytes !== undefined && dataBytes !== undefined && !isSameBytes(inputBytes, dataBytes)) {
+    throw invalidParams(
+      'both "data" and "input" are set and not equal. Please use "input" to pass transaction call data',
+    );
+  }
+  return inputBytes ?? dataBytes ?? EMPTY_BYTES;
+}
+
+function optionalQuantity(fields: Fields, name: string): bigint | undefined {
+  const value = fields[name];
+  return value === undefined || value === null ? undefined : toQuantityValue(value, name);
+}
+
+function toAccessList(list: unknown): AccessListEntry[] {
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) throw invalidParams("invalid accessList: must be an array");
+  return list.map((entry: unknown) => {
+    if (!isRecord(entry) || !Array.isArray(entry["storageKeys"])) throw invalidParams("invalid accessList entry");
+    const slots = entry["storageKeys"].map((slot: unknown) => toFixed(slot, WORD_BYTES, "storage key"));
+    return { address: toFixed(entry["address"], ADDRESS_BYTES, "access list address"), slots };
+  });
+}
+
+function toOverrides(overrides: unknown): StateOverrides {
+  if (!isRecord(overrides)) throw invalidParams("invalid argument 2: state overrides must be an object");
+  return Object.entries(overrides).map(([address, override]) => {
+    if (!isRecord(override)) throw invalidParams("invalid state override: must be an object");
+    if (override["state"] !== undefined)
+      throw invalidParams("invalid state override: state is not supported, use stateDiff");
+    const nonce = optionalQuantity(override, "nonce");
+    const balance = optionalQuantity(override, "balance");
+    return {
+      address: toFixed(address, ADDRESS_BYTES, "override address"),
+      ...(nonce === undefined ? {} : { nonce }),
+      ...(balance === undefined ? {} : { balance }),
+      ...(override["code"] === undefined ? {} : { code: toData(override["code"], "override code") }),
+      slots: toSlots(override["stateDiff"]),
+    };
+  });
+}
+
+function toSlots(diff: unknown): (readonly [Uint8Array, Uint8Array])[] {
+  if (diff === undefined) return [];
+  if (!isRecord(diff)) throw invalidParams("invalid stateDiff: must be an object");
+  return Object.entries(diff).map(
+    ([slot, value]) => [toFixed(slot, WORD_BYTES, "slot"), toFixed(value, WORD_BYTES, "slot value")] as const,
+  );
+}

@@ -1,0 +1,149 @@
+import type { Block } from "../blocks/block.ts";
+import type { Log } from "../blocks/receipt.ts";
+import type { Chain } from "../chain/chain.ts";
+import type { IncludedTransaction } from "../chain/block-reader.ts";
+import { isSameBytes } from "../lib/bytes.ts";
+import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
+import { invalidParams, ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
+import { addressKey, type Place, topicKey, toPlace } from "../storage/places.ts";
+import { findBlock, getBlock } from "./block-tag.ts";
+import { formatLog } from "./format.ts";
+import { isRecord, toFixed } from "./params.ts";
+
+/** Which logs are wanted, by what they say. */
+export interface LogCriteria {
+  /** Undefined for every address. */
+  readonly addresses: readonly Uint8Array[] | undefined;
+  /** Alternatives for each topic; undefined where any will do. */
+  readonly topics: readonly (readonly Uint8Array[] | undefined)[];
+}
+
+export interface LogQuery extends LogCriteria {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+const TOPICS_MAX = 4;
+const ADDRESS_BYTES = 20;
+const TOPIC_BYTES = 32;
+
+export function toLogCriteria(filter: unknown): LogCriteria {
+  if (!isRecord(filter)) throw invalidParams("invalid argument 0: a log filter must be an object");
+  return { addresses: toAlternatives(filter["address"], ADDRESS_BYTES), topics: toTopics(filter["topics"]) };
+}
+
+export function toLogQuery(chain: Chain, filter: unknown): LogQuery {
+  const criteria = toLogCriteria(filter);
+  const { fromBlock, toBlock, blockHash } = filter as Readonly<Record<string, unknown>>; // toLogCriteria has checked it
+  if (blockHash !== undefined) {
+    if (fromBlock !== undefined || toBlock !== undefined) {
+      throw invalidParams("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other");
+    }
+    const head = chain.blocks.findHeadByHash(toFixed(blockHash, TOPIC_BYTES, "block hash"));
+    if (head === undefined) throw serverError("unknown block");
+    return { ...criteria, from: head.header.number, to: head.header.number };
+  }
+  const from = fromBlock === undefined ? chain.head.header.number : toNumber(chain, fromBlock);
+  const to = toBlock === undefined ? chain.head.header.number : toNumber(chain, toBlock);
+  if (from > to && findBlock(chain, toBlock) !== undefined && findBlock(chain, fromBlock) !== undefined) {
+    throw invalidParams("invalid block range params");
+  }
+  return { ...criteria, from, to };
+}
+
+/** A number past the head stands for itself: there is nothing there yet. */
+function toNumber(chain: Chain, tag: unknown): bigint {
+  if (typeof tag === "string" && tag.startsWith("0x")) {
+    const head = findBlock(chain, tag);
+    return head === undefined ? BigInt(tag) : head.header.number;
+  }
+  return getBlock(chain, tag).header.number;
+}
+
+function toAlternatives(value: unknown, length: number): readonly Uint8Array[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (values.length > LOG_FILTER_ALTERNATIVES_MAX) {
+    throw invalidParams(`exceed max addresses or topics: at most ${LOG_FILTER_ALTERNATIVES_MAX} alternatives`);
+  }
+  if (values.length === 0) return undefined;
+  return values.map((one) => toFixed(one, length, length === ADDRESS_BYTES ? "address" : "topic"));
+}
+
+function toTopics(value: unknown): LogCriteria["topics"] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw invalidParams("invalid topics: must be an array");
+  if (value.length > TOPICS_MAX) throw invalidParams("exceed max topics");
+  return value.map((topic: unknown) => toAlternatives(topic, TOPIC_BYTES));
+}
+
+export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
+  if (addresses !== undefined && !addresses.some((address) => isSameBytes(address, log.address))) return false;
+  if (topics.length > log.topics.length) return false;
+  return topics.every((alternatives, index) => {
+    const topic = log.topics[index];
+    return alternatives === undefined || (topic !== undefined && alternatives.some((one) => isSameBytes(one, topic)));
+  });
+}
+
+/** The logs that match, in order. Refuses when the answer would be too large. */
+export function findLogs(chain: Chain, query: LogQuery): Record<string, unknown>[] {
+  const answer = new LogAnswer();
+  for (const included of candidates(chain, query)) answer.add(included, query);
+  return answer.logs;
+}
+
+/** The logs of one block that match. */
+export function matchBlock(block: Block, criteria: LogCriteria): Record<string, unknown>[] {
+  const answer = new LogAnswer();
+  for (const [index, executed] of block.executed.entries()) answer.add({ ...executed, head: block, index }, criteria);
+  return answer.logs;
+}
+
+class LogAnswer {
+  readonly logs: Record<string, unknown>[] = [];
+  #bytes = 0;
+
+  add(included: IncludedTransaction, criteria: LogCriteria): void {
+    for (const [at, log] of included.receipt.logs.entries()) {
+      if (!isMatch(log, criteria)) continue;
+      this.#bytes += log.data.length;
+      if (this.logs.length >= LOGS_ANSWER_LOGS_MAX || this.#bytes > LOGS_ANSWER_BYTES_MAX) throw tooLarge();
+      this.logs.push(formatLog(log, at, included));
+    }
+  }
+}
+
+function tooLarge(): ProviderRpcError {
+  return new ProviderRpcError(
+    RPC_ERROR_CODES.limitExceeded,
+    `query returned more than ${LOGS_ANSWER_LOGS_MAX} results or ${LOGS_ANSWER_BYTES_MAX} bytes; ask for fewer blocks`,
+  );
+}
+
+function* candidates(chain: Chain, query: LogQuery): Generator<IncludedTransaction> {
+  const to = query.to < chain.head.header.number ? query.to : chain.head.header.number;
+  const keys = query.addresses?.map(addressKey) ?? query.topics[0]?.map(topicKey);
+  if (keys === undefined) {
+    for (let number = query.from; number <= to; number += 1n) yield* wholeBlock(chain, number);
+    return;
+  }
+  for (const place of placesOf(chain, keys, { ...query, to })) {
+    const included = chain.blocks.findAt(place);
+    if (included !== undefined) yield included;
+  }
+}
+
+function placesOf(chain: Chain, keys: readonly number[], { from, to }: LogQuery): Place[] {
+  const places = new Set<Place>();
+  for (const key of new Set(keys)) {
+    for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) places.add(place);
+  }
+  return [...places].sort((left, right) => left - right);
+}
+
+function* wholeBlock(chain: Chain, number: bigint): Generator<IncludedTransaction> {
+  const head = chain.blocks.findHead(number);
+  if (head === undefined) return;
+  for (const [index, executed] of chain.blocks.readExecuted(head).entries()) yield { ...executed, head, index };
+}

@@ -1,0 +1,75 @@
+import { fromHex } from "../lib/bytes.ts";
+import type { Hex } from "../lib/hex.ts";
+import { invalidParams } from "../rpc-error.ts";
+
+/** Positional parameters of one request, read one at a time with geth's words when one is wrong. */
+export class Params {
+  readonly #values: readonly unknown[];
+
+  constructor(values: unknown) {
+    if (values !== undefined && !Array.isArray(values)) throw invalidParams("non-array args");
+    this.#values = values ?? [];
+  }
+
+  optional(index: number): unknown {
+    return this.#values[index] ?? undefined;
+  }
+
+  required(index: number): unknown {
+    const value = this.optional(index);
+    if (value === undefined) throw invalidParams(`missing value for required argument ${index}`);
+    return value;
+  }
+
+  data(index: number): Uint8Array {
+    return toData(this.required(index), `argument ${index}`);
+  }
+
+  address(index: number): Uint8Array {
+    return toFixed(this.required(index), 20, `argument ${index}`);
+  }
+
+  hash(index: number): Uint8Array {
+    return toFixed(this.required(index), 32, `argument ${index}`);
+  }
+
+  quantity(index: number): bigint {
+    return toQuantityValue(this.required(index), `argument ${index}`);
+  }
+
+  hexText(index: number): Hex {
+    return toHexText(this.required(index), `argument ${index}`);
+  }
+}
+
+const HEX_PATTERN = /^0x(?:[0-9a-fA-F]{2})*$/;
+const QUANTITY_PATTERN = /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,63})$/;
+
+export function toHexText(value: unknown, place: string): Hex {
+  if (typeof value !== "string" || !HEX_PATTERN.test(value)) {
+    throw invalidParams(`invalid ${place}: must be a hex string with 0x prefix and an even number of digits`);
+  }
+  return value as Hex; // the pattern begins with 0x
+}
+
+export function toData(value: unknown, place: string): Uint8Array {
+  return fromHex(toHexText(value, place));
+}
+
+export function toFixed(value: unknown, length: number, place: string): Uint8Array {
+  const bytes = toData(value, place);
+  if (bytes.length !== length)
+    throw invalidParams(`invalid ${place}: hex string has length ${bytes.length * 2}, want ${length * 2}`);
+  return bytes;
+}
+
+export function toQuantityValue(value: unknown, place: string): bigint {
+  if (typeof value !== "string" || !QUANTITY_PATTERN.test(value)) {
+    throw invalidParams(`invalid ${place}: must be a quantity such as 0x1b4, without leading zeros`);
+  }
+  return BigInt(value);
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

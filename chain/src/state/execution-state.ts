@@ -1,0 +1,194 @@
+import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
+import { Account, type Address } from "@ethereumjs/util";
+import { EMPTY_BYTES, isSameBytes, toBuffer, trimZeros } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import { EMPTY_TRIE_ROOT } from "./account.ts";
+import type { StateView } from "./state-view.ts";
+
+/** What execution changed, by address and slot as latin1 strings; an account is undefined where it is gone. */
+export interface StateChanges {
+  readonly accounts: ReadonlyMap<string, Account | undefined>;
+  readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;
+  readonly codes: readonly Uint8Array[];
+}
+
+const SLOT_BYTES = 32;
+
+/**
+ * The state that the EVM works on: changes in maps over a view, with an undo list for checkpoints. Nothing here waits, and
+ * no trie is touched until the block is whole.
+ */
+export class ExecutionState implements StateManagerInterface {
+  #view: StateView;
+  readonly #accounts = new Map<string, Account | undefined>();
+  readonly #storage = new Map<string, Map<string, Uint8Array>>();
+  readonly #codes = new Map<string, Uint8Array>();
+  readonly #original = new Map<string, Uint8Array>();
+  readonly #undo: (() => void)[] = [];
+  readonly #checkpoints: number[] = [];
+
+  /** Slot values at the start of the transaction, which the price of a write depends on (EIP-2200). */
+  readonly originalStorageCache = {
+    get: (address: Address, slot: Uint8Array): Promise<Uint8Array> =>
+      Promise.resolve(this.#original.get(toText(address.bytes) + toText(slot)) ?? this.#readStorage(address, slot)),
+    clear: (): void => this.#original.clear(),
+  };
+
+  constructor(view: StateView) {
+    this.#view = view;
+  }
+
+  /** Forgets every change and goes on from another view. */
+  reset(view: StateView): void {
+    this.#view = view;
+    for (const part of [this.#accounts, this.#storage, this.#codes, this.#original]) part.clear();
+    this.#undo.length = 0;
+    this.#checkpoints.length = 0;
+  }
+
+  changes(): StateChanges {
+    return { accounts: this.#accounts, storage: this.#storage, codes: [...this.#codes.values()] };
+  }
+
+  getAccount(address: Address): Promise<Account | undefined> {
+    return Promise.resolve(this.readAccount(address.bytes));
+  }
+
+  readAccount(address: Uint8Array): Account | undefined {
+    const key = toText(address);
+    if (!this.#accounts.has(key)) this.#accounts.set(key, this.#loadAccount(address));
+    const account = this.#accounts.get(key);
+    return account === undefined ? undefined : copyAccount(account);
+  }
+
+  putAccount(address: Address, account?: Account): Promise<void> {
+    this.#write(this.#accounts, toText(address.bytes), account === undefined ? undefined : copyAccount(account));
+    return Promise.resolve();
+  }
+
+  async deleteAccount(address: Address): Promise<void> {
+    await this.clearStorage(address);
+    await this.putAccount(address, undefined);
+  }
+
+  async modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
+    const account = this.readAccount(address.bytes) ?? new Account();
+    await this.putAccount(address, Object.assign(account, fields));
+  }
+
+  async putCode(address: Address, code: Uint8Array): Promise<void> {
+    const codeHash = keccak256(code);
+    this.#write(this.#codes, toText(codeHash), code);
+    await this.modifyAccountFields(address, { codeHash });
+  }
+
+  getCode(address: Address): Promise<Uint8Array> {
+    const account = this.readAccount(address.bytes);
+    if (account === undefined) return Promise.resolve(EMPTY_BYTES);
+    const code = this.#codes.get(toText(account.codeHash)) ?? this.#view.getCodeByHash(account.codeHash);
+    return Promise.resolve(code);
+  }
+
+  async getCodeSize(address: Address): Promise<number> {
+    return (await this.getCode(address)).length;
+  }
+
+  getStorage(address: Address, slot: Uint8Array): Promise<Uint8Array> {
+    return Promise.resolve(this.#readStorage(address, slot));
+  }
+
+  putStorage(address: Address, slot: Uint8Array, value: Uint8Array): Promise<void> {
+    const slots = this.#slotsOf(address);
+    const key = toText(address.bytes) + toText(slot);
+    if (!this.#original.has(key)) this.#original.set(key, this.#readStorage(address, slot));
+    this.#write(slots, toText(slot), trimZeros(value));
+    return Promise.resolve();
+  }
+
+  /** Only an account made in this transaction is ever cleared (EIP-6780), so no stored slot can show through. */
+  clearStorage(address: Address): Promise<void> {
+    const account = this.#loadAccount(address.bytes);
+    if (account !== undefined && !isSameBytes(account.storageRoot, EMPTY_TRIE_ROOT)) {
+      throw new Error("The storage of an account from an earlier block cannot be cleared.");
+    }
+    const slots = this.#storage.get(toText(address.bytes));
+    for (const slot of slots?.keys() ?? []) this.#write(slots ?? new Map(), slot, EMPTY_BYTES);
+    return Promise.resolve();
+  }
+
+  checkpoint(): Promise<void> {
+    this.#checkpoints.push(this.#undo.length);
+    return Promise.resolve();
+  }
+
+  commit(): Promise<void> {
+    this.#checkpoints.pop();
+    if (this.#checkpoints.length === 0) this.#undo.length = 0;
+    return Promise.resolve();
+  }
+
+  revert(): Promise<void> {
+    const start = this.#checkpoints.pop() ?? 0;
+    while (this.#undo.length > start) this.#undo.pop()?.();
+    return Promise.resolve();
+  }
+
+  getStateRoot(): Promise<Uint8Array> {
+    throw new Error("The state root is known only once the block is sealed.");
+  }
+
+  setStateRoot(): Promise<void> {
+    throw new Error("The state root cannot be set.");
+  }
+
+  hasStateRoot(): Promise<boolean> {
+    throw new Error("State roots are not looked up here.");
+  }
+
+  clearCaches(): void {
+    this.#original.clear();
+  }
+
+  shallowCopy(): StateManagerInterface {
+    return new ExecutionState(this.#view);
+  }
+
+  #loadAccount(address: Uint8Array): Account | undefined {
+    const stored = this.#view.findAccount(address);
+    if (stored === undefined) return undefined;
+    return new Account(stored.nonce, stored.balance, stored.storageRoot, stored.codeHash);
+  }
+
+  #slotsOf(address: Address): Map<string, Uint8Array> {
+    const key = toText(address.bytes);
+    const slots = this.#storage.get(key) ?? new Map<string, Uint8Array>();
+    this.#storage.set(key, slots);
+    return slots;
+  }
+
+  #readStorage(address: Address, slot: Uint8Array): Uint8Array {
+    if (slot.length !== SLOT_BYTES) throw new Error("A storage slot has 32 bytes.");
+    const changed = this.#storage.get(toText(address.bytes))?.get(toText(slot));
+    return changed ?? this.#view.getStorage(address.bytes, slot);
+  }
+
+  #write<Value>(map: Map<string, Value>, key: string, value: Value): void {
+    const before = map.get(key);
+    const wasPresent = map.has(key);
+    this.#undo.push(() => {
+      if (wasPresent && before !== undefined) map.set(key, before);
+      else if (wasPresent)
+        map.set(key, before as Value); // an account known to be absent: undefined is its value
+      else map.delete(key);
+    });
+    map.set(key, value);
+  }
+}
+
+function toText(bytes: Uint8Array): string {
+  return toBuffer(bytes).toString("latin1");
+}
+
+function copyAccount(account: Account): Account {
+  return new Account(account.nonce, account.balance, account.storageRoot, account.codeHash);
+}

@@ -1,0 +1,71 @@
+import { RLP } from "@ethereumjs/rlp";
+import { EMPTY_BYTES, isSameBytes, toBuffer } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT, type StoredAccount } from "./account.ts";
+import { proveTrie, readTrie } from "./trie/read.ts";
+import type { NodeReader } from "./trie/update.ts";
+
+/** Where a view finds trie nodes and code. Node keys come from `accountNodeKey` and `storageNodeKey`. */
+export interface StateSource {
+  findNode(key: string): Uint8Array | undefined;
+  findCode(codeHash: Uint8Array): Uint8Array | undefined;
+}
+
+export function accountNodeKey(path: string): string {
+  return `A${path}`;
+}
+
+export function storageNodeKey(addressHash: Uint8Array, path: string): string {
+  return `S${toBuffer(addressHash).toString("latin1")}${path}`;
+}
+
+/** The state after one block, read through its tries. */
+export class StateView {
+  readonly #source: StateSource;
+
+  constructor(source: StateSource) {
+    this.#source = source;
+  }
+
+  findAccount(address: Uint8Array): StoredAccount | undefined {
+    const encoded = readTrie(this.accountReader(), keccak256(address));
+    return encoded === undefined ? undefined : decodeAccount(encoded);
+  }
+
+  /** The value of a slot without leading zeros; empty when nothing is stored. */
+  getStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
+    const account = this.findAccount(address);
+    if (account === undefined || isSameBytes(account.storageRoot, EMPTY_TRIE_ROOT)) return EMPTY_BYTES;
+    const encoded = readTrie(this.storageReader(keccak256(address)), keccak256(slot));
+    // A slot's value is one RLP string.
+    return encoded === undefined ? EMPTY_BYTES : (RLP.decode(encoded) as Uint8Array);
+  }
+
+  getCode(address: Uint8Array): Uint8Array {
+    const account = this.findAccount(address);
+    return account === undefined ? EMPTY_BYTES : this.getCodeByHash(account.codeHash);
+  }
+
+  getCodeByHash(codeHash: Uint8Array): Uint8Array {
+    if (isSameBytes(codeHash, EMPTY_CODE_HASH)) return EMPTY_BYTES;
+    const code = this.#source.findCode(codeHash);
+    if (code === undefined) throw new Error("The code of a contract is missing.");
+    return code;
+  }
+
+  proveAccount(address: Uint8Array): Uint8Array[] {
+    return proveTrie(this.accountReader(), keccak256(address));
+  }
+
+  proveStorage(address: Uint8Array, slot: Uint8Array): Uint8Array[] {
+    return proveTrie(this.storageReader(keccak256(address)), keccak256(slot));
+  }
+
+  accountReader(): NodeReader {
+    return (path) => this.#source.findNode(accountNodeKey(path));
+  }
+
+  storageReader(addressHash: Uint8Array): NodeReader {
+    return (path) => this.#source.findNode(storageNodeKey(addressHash, path));
+  }
+}

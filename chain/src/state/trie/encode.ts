@@ -1,0 +1,49 @@
+import { RLP } from "@ethereumjs/rlp";
+import { EMPTY_BYTES } from "../../lib/bytes.ts";
+import { keccak256 } from "../../lib/crypto.ts";
+import { type ChildNode, packPath, type TrieNode } from "./node.ts";
+
+/** What stands for a child inside its parent: a hash, or the child itself when it is shorter than a hash. */
+type Reference = Uint8Array | readonly Reference[];
+
+/** Receives each node that is stored by itself, under its path from the root. */
+export type NodeSink = (path: string, encoded: Uint8Array) => void;
+
+const INLINE_BYTES_MAX = 31;
+
+/** Encodes a trie from its root down, gives each node that stands alone to `sink`, and returns the root hash. */
+export function encodeTrie(root: TrieNode, sink: NodeSink): Uint8Array {
+  const encoded = RLP.encode(toItems(root, "", sink) as Uint8Array[]);
+  sink("", encoded);
+  return keccak256(encoded);
+}
+
+function toItems(node: TrieNode, path: string, sink: NodeSink): readonly Reference[] {
+  switch (node.kind) {
+    case "leaf":
+      return [packPath(node.path, true), node.value];
+    case "extension":
+      return [packPath(node.path, false), toReference(node.child, path + toPathString(node.path), sink)];
+    case "branch":
+      return [
+        ...Array.from(node.children, (child, index) =>
+          child === undefined ? EMPTY_BYTES : toReference(child, path + String.fromCharCode(index), sink),
+        ),
+        EMPTY_BYTES,
+      ];
+  }
+}
+
+function toReference(node: ChildNode, path: string, sink: NodeSink): Reference {
+  if (node.kind === "hash") return node.hash;
+  const items = toItems(node, path, sink);
+  const encoded = RLP.encode(items as Uint8Array[]);
+  if (encoded.length <= INLINE_BYTES_MAX) return items;
+  sink(path, encoded);
+  return keccak256(encoded);
+}
+
+/** A path as a string of characters 0 to 15, so that it can be a map key and can be cut cheaply. */
+export function toPathString(path: Uint8Array): string {
+  return String.fromCharCode(...path);
+}

@@ -1,0 +1,169 @@
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { decodeHeader, encodeHeader } from "../blocks/header.ts";
+import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
+import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
+import { parseTransaction } from "../blocks/transaction.ts";
+import { isSameBytes } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import type { NodeChanges, StateDatabase } from "../state/node-store.ts";
+import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
+
+/** Everything that one block adds. */
+export interface BlockCommit {
+  readonly block: Block;
+  readonly nodes: NodeChanges;
+  readonly codes: readonly Uint8Array[];
+}
+
+/** A transaction as stored; `raw` and `receipt` are decoded together because one refers to the other. */
+interface TransactionRow {
+  readonly place: number;
+  readonly receipt: Uint8Array;
+  readonly raw: Uint8Array;
+}
+
+export interface PlacedTransaction extends ExecutedTransaction {
+  readonly place: Place;
+}
+
+/** The tables of the chain. A block is written in one SQL transaction, so it is there whole or not at all. */
+export class ChainDatabase implements StateDatabase {
+  // The statements do not keep the database alive: it must be referenced for as long as they are.
+  readonly #database: DatabaseSyncInstance;
+  readonly #statements: ReturnType<typeof prepareStatements>;
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#database = database;
+    this.#statements = prepareStatements(database);
+  }
+
+  /** Writes a block; nothing of it is there when this throws. `within` may add to the same SQL transaction. */
+  commitBlock(commit: BlockCommit, within: () => void = () => undefined): void {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      this.#insertBlock(commit.block);
+      for (const [key, node] of commit.nodes) this.#writeNode(key, node);
+      for (const code of commit.codes) this.#statements.insertCode.run(keccak256(code), code);
+      within();
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  findHead(): BlockHead | undefined {
+    return toHead(this.#statements.selectLastBlock.get());
+  }
+
+  findBlockHead(number: bigint): BlockHead | undefined {
+    return toHead(this.#statements.selectBlock.get(Number(number)));
+  }
+
+  findBlockHeadByHash(hash: Uint8Array): BlockHead | undefined {
+    const heads = this.#statements.selectBlocksByHashKey.all(toHashKey(hash)).map(toHead);
+    return heads.find((head) => head !== undefined && isSameBytes(head.hash, hash));
+  }
+
+  readExecuted(number: bigint): ExecutedTransaction[] {
+    const from = toPlace(number, 0);
+    const rows = this.#statements.selectTransactions.all(from, toPlace(number + 1n, 0));
+    return rows.map((row) => toPlaced(row as TransactionRow)); // the columns are those of the statement
+  }
+
+  findPlaced(place: Place): PlacedTransaction | undefined {
+    const row: unknown = this.#statements.selectTransaction.get(place);
+    return row === undefined ? undefined : toPlaced(row as TransactionRow);
+  }
+
+  findPlacedByHash(hash: Uint8Array): PlacedTransaction | undefined {
+    for (const row of this.#statements.selectTransactionsByHashKey.all(toHashKey(hash))) {
+      const placed = toPlaced(row as TransactionRow);
+      if (isSameBytes(placed.transaction.hash, hash)) return placed;
+    }
+    return undefined;
+  }
+
+  /** Transactions from `from` up to before `to` with a log under `key`. */
+  readLogPlaces(key: number, from: Place, to: Place): Place[] {
+    return this.#statements.selectLogPlaces.all(key, from, to).map((row) => (row as { place: number }).place);
+  }
+
+  readNode(key: string): Uint8Array | undefined {
+    return this.#statements.selectNode.get(Buffer.from(key, "latin1"))?.node as Uint8Array | undefined;
+  }
+
+  readCode(codeHash: Uint8Array): Uint8Array | undefined {
+    return this.#statements.selectCode.get(codeHash)?.code as Uint8Array | undefined;
+  }
+
+  readSetting(name: string): string | undefined {
+    return this.#statements.selectSetting.get(name)?.value as string | undefined;
+  }
+
+  writeSetting(name: string, value: string): void {
+    this.#statements.insertSetting.run(name, value);
+  }
+
+  /** Copies the write-ahead log into the database file; the log starts over. */
+  checkpoint(): void {
+    this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #insertBlock(block: Block): void {
+    const { number } = block.header;
+    this.#statements.insertBlock.run(Number(number), toHashKey(block.hash), encodeHeader(block.header));
+    for (const [index, { transaction, receipt }] of block.executed.entries()) {
+      const place = toPlace(number, index);
+      const stored = encodeStoredReceipt({ receipt, sender: transaction.sender }, transaction.raw);
+      this.#statements.insertTransaction.run(place, toHashKey(transaction.hash), stored, transaction.raw);
+      for (const key of logKeys(receipt.logs)) this.#statements.insertLogPlace.run(key, place);
+    }
+  }
+
+  #writeNode(key: string, node: Uint8Array | undefined): void {
+    const bytes = Buffer.from(key, "latin1");
+    if (node === undefined) this.#statements.deleteNode.run(bytes);
+    else this.#statements.upsertNode.run(bytes, node);
+  }
+}
+
+function toHead(row: { header: Uint8Array } | undefined): BlockHead | undefined {
+  return row === undefined ? undefined : { hash: keccak256(row.header), header: decodeHeader(row.header) };
+}
+
+function toPlaced({ place, raw, receipt: stored }: TransactionRow): PlacedTransaction {
+  const { receipt, sender } = decodeStoredReceipt(stored, raw);
+  return { place, receipt, transaction: parseTransaction(raw, sender) };
+}
+
+function prepareStatements(database: DatabaseSyncInstance) {
+  const prepare = (sql: string): StatementSyncInstance => database.prepare(sql);
+  return {
+    insertBlock: prepare("INSERT INTO blocks (number, hash_key, header) VALUES (?, ?, ?)"),
+    insertTransaction: prepare("INSERT INTO transactions (place, hash_key, receipt, raw) VALUES (?, ?, ?, ?)"),
+    insertLogPlace: prepare("INSERT OR IGNORE INTO log_places (key, place) VALUES (?, ?)"),
+    insertCode: prepare("INSERT OR IGNORE INTO codes (hash, code) VALUES (?, ?)"),
+    insertSetting: prepare("INSERT INTO settings (name, value) VALUES (?, ?)"),
+    upsertNode: prepare(
+      "INSERT INTO nodes (key, node) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET node = excluded.node",
+    ),
+    deleteNode: prepare("DELETE FROM nodes WHERE key = ?"),
+    selectLastBlock: prepare("SELECT header FROM blocks ORDER BY number DESC LIMIT 1"),
+    selectBlock: prepare("SELECT header FROM blocks WHERE number = ?"),
+    selectBlocksByHashKey: prepare("SELECT header FROM blocks WHERE hash_key = ?"),
+    selectTransactions: prepare(
+      "SELECT place, receipt, raw FROM transactions WHERE place >= ? AND place < ? ORDER BY place",
+    ),
+    selectTransaction: prepare("SELECT place, receipt, raw FROM transactions WHERE place = ?"),
+    selectTransactionsByHashKey: prepare("SELECT place, receipt, raw FROM transactions WHERE hash_key = ?"),
+    selectLogPlaces: prepare("SELECT place FROM log_places WHERE key = ? AND place >= ? AND place < ? ORDER BY place"),
+    selectNode: prepare("SELECT node FROM nodes WHERE key = ?"),
+    selectCode: prepare("SELECT code FROM codes WHERE hash = ?"),
+    selectSetting: prepare("SELECT value FROM settings WHERE name = ?"),
+  };
+}

@@ -1,0 +1,65 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { Chain } from "./chain/chain.ts";
+import { openChainDatabase } from "./chain/open-chain-database.ts";
+import { Simulator } from "./execution/simulator.ts";
+import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
+import type { RpcContext } from "./rpc/context.ts";
+import { dispatch } from "./rpc/dispatch.ts";
+import { Filters } from "./rpc/filters.ts";
+import { Subscriptions } from "./rpc/subscriptions.ts";
+import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
+
+function post(message: FromWorker): void {
+  port?.postMessage(message);
+}
+
+async function start(settings: WorkerSettings): Promise<RpcContext> {
+  const subscriptions = new Subscriptions((subscription, result) =>
+    post({ kind: "notification", subscription, result }),
+  );
+  const chain = await Chain.open(openChainDatabase(settings), settings, {
+    blockSealed: (block) => subscriptions.tellBlock(block),
+    transactionPooled: (transaction) => subscriptions.tellPending(transaction),
+    faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
+  });
+  const readBlockHash = (number: bigint): Uint8Array => chain.blocks.findHead(number)?.hash ?? new Uint8Array(32);
+  const simulator = await Simulator.create({ chainId: settings.chainId, view: chain.nodes.head(), readBlockHash });
+  return { chain, simulator, filters: new Filters(chain), subscriptions };
+}
+
+async function answer(
+  context: RpcContext,
+  { id, method, params }: Extract<ToWorker, { kind: "request" }>,
+): Promise<void> {
+  try {
+    post({ kind: "result", id, result: await dispatch(context, method, params) });
+  } catch (error) {
+    post({ kind: "error", id, error: toErrorMessage(error) });
+  }
+}
+
+function toErrorMessage(error: unknown): { code: number; message: string; data?: unknown } {
+  if (error instanceof ProviderRpcError) {
+    return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
+  }
+  return { code: RPC_ERROR_CODES.internal, message: error instanceof Error ? error.message : String(error) };
+}
+
+async function stop({ chain }: RpcContext): Promise<void> {
+  await chain.stop();
+  post({ kind: "stopped" });
+  port?.close();
+}
+
+try {
+  // The owner starts this file with WorkerSettings and nothing else.
+  const context = await start(workerData as WorkerSettings);
+  port.on("message", (message: ToWorker) => void (message.kind === "stop" ? stop(context) : answer(context, message)));
+  post({ kind: "ready" });
+} catch (error) {
+  post({ kind: "refused", message: error instanceof Error ? error.message : String(error) });
+  port.close();
+}
