@@ -1,0 +1,173 @@
+import { type Address, toHex, zeroAddress, zeroHash } from "viem";
+import { describe, expect, test } from "vitest";
+import { topicAbi } from "./artifacts.generated.ts";
+import { batchRejectedReason } from "./constants.ts";
+import { batchOf, published, rejected } from "./testing/batches.ts";
+import { deployForeignProxy } from "./testing/foreign-proxy.ts";
+import {
+  alice,
+  type Batch,
+  bob,
+  carol,
+  decodeLogs,
+  type GetFixture,
+  type RegistryFixture,
+} from "./testing/registry-fixture.ts";
+
+export function describePublish(get: GetFixture): void {
+  describe("publish", () => {
+    test("emits nothing for no batches", async () => {
+      expect((await get().publish([])).logs).toEqual([]);
+    });
+
+    test("emits the events as given, from the address of the topic", async () => {
+      const topic = await get().openTopic("orders");
+      const batch = batchOf(topic, 7, "0xc0ffee");
+      const receipt = await get().publish([batch], bob);
+      expect(decodeLogs(receipt)).toEqual([published(batch, 1n, bob.address)]);
+      expect(await get().stateOf(topic)).toMatchObject({ sequence: 7n, lastBlock: receipt.blockNumber });
+    });
+
+    test("carries 100 KiB of events", async () => {
+      const topic = await get().openTopic("orders");
+      const batch = batchOf(
+        topic,
+        400,
+        toHex(Uint8Array.from({ length: 100 * 1024 + 1 }, (_, index) => (index * 7) % 251)),
+      );
+      expect(decodeLogs(await get().publish([batch]))).toEqual([published(batch, 1n)]);
+    });
+
+    test("numbers the batches of one call in order", async () => {
+      const orders = await get().openTopic("orders");
+      const bills = await get().openTopic("bills");
+      const batches = [
+        batchOf(orders, 2),
+        batchOf(bills, 5),
+        batchOf(orders, 3),
+        batchOf(orders, 1),
+        batchOf(bills, 1),
+      ];
+      const firsts = [1n, 1n, 3n, 6n, 6n];
+      const receipt = await get().publish(batches);
+      expect(decodeLogs(receipt)).toEqual(batches.map((batch, index) => published(batch, firsts[index] ?? 0n)));
+    });
+
+    test("numbers without a gap over many calls, topics and senders", async () => {
+      const topics = [await get().openTopic("a"), await get().openTopic("b"), await get().openTopic("c")];
+      await Promise.all(
+        [alice, bob, carol].map((account, index) => publishRounds(get(), { topics, account, seed: index })),
+      );
+      for (const topic of topics) {
+        const logs = await get().client.getContractEvents({
+          address: topic,
+          abi: topicAbi,
+          strict: true,
+          fromBlock: 0n,
+        });
+        const spans = logs.map(({ args }) => ({ first: args.firstSequence, count: BigInt(args.count) }));
+        expect(new Set(logs.map(({ args }) => args.sender)).size).toBe(3);
+        expect(spans.map(({ first }) => first)).toEqual(expectedFirsts(spans));
+        const total = spans.reduce((sum, { count }) => sum + count, 0n);
+        expect((await get().stateOf(topic)).sequence).toBe(total);
+      }
+    });
+  });
+}
+
+async function publishRounds(
+  fixture: RegistryFixture,
+  { topics, account, seed }: { topics: readonly Address[]; account: typeof alice; seed: number },
+): Promise<void> {
+  for (let round = 0; round < 8; round += 1) {
+    const batches = topics.flatMap((topic, index) => [
+      batchOf(topic, 1 + ((seed + round * index) % 5)),
+      batchOf(topic, 1),
+    ]);
+    await fixture.publish(batches, account);
+  }
+}
+
+function expectedFirsts(spans: readonly { count: bigint }[]): bigint[] {
+  let next = 1n;
+  return spans.map(({ count }) => {
+    const first = next;
+    next += count;
+    return first;
+  });
+}
+
+export function describeRejections(get: GetFixture): void {
+  describe("publish", () => {
+    const { topicUnknown, topicClosed, batchEmpty } = batchRejectedReason;
+
+    test("skips a batch for an address without code", async () => {
+      await expectRejected(get(), batchOf(bob.address, 1), topicUnknown);
+      await expectRejected(get(), batchOf(zeroAddress, 1), topicUnknown);
+    });
+
+    test("skips a batch for an address with code, and does not call it", async () => {
+      const emitter = await get().deployCode(emitterBytecode);
+      const hash = await get().client.sendTransaction({ to: emitter, chain: null, type: "legacy", gasPrice: 0n });
+      expect((await get().client.waitForTransactionReceipt({ hash })).logs).toHaveLength(1);
+      const receipt = await get().publish([batchOf(emitter, 1)]);
+      expect(receipt.logs).toHaveLength(1);
+      expect(decodeLogs(receipt)).toEqual([rejected(get().registry, batchOf(emitter, 1), topicUnknown)]);
+      await expectRejected(get(), batchOf(get().registry, 1), topicUnknown);
+    });
+
+    test("skips a batch for a foreign proxy of the same implementation", async () => {
+      const { proxy, implementation } = await deployForeignProxy(get());
+      await expectRejected(get(), batchOf(proxy, 1), topicUnknown);
+      await expectRejected(get(), batchOf(implementation, 1), topicUnknown);
+    });
+
+    test("skips a batch for a closed topic", async () => {
+      const topic = await get().openTopic("orders");
+      await get().close("orders");
+      const before = await get().stateOf(topic);
+      await expectRejected(get(), batchOf(topic, 1), topicClosed);
+      expect(await get().stateOf(topic)).toEqual(before);
+    });
+
+    test("skips a batch without events", async () => {
+      const topic = await get().openTopic("orders");
+      const before = await get().stateOf(topic);
+      await expectRejected(get(), batchOf(topic, 0), batchEmpty);
+      await expectRejected(get(), { topic, count: 0, eventsRoot: zeroHash, events: "0x" }, batchEmpty);
+      expect(await get().stateOf(topic)).toEqual(before);
+    });
+
+    test("gives the first reason that holds", async () => {
+      const topic = await get().openTopic("orders");
+      await get().close("orders");
+      await expectRejected(get(), batchOf(topic, 0), topicClosed);
+      await expectRejected(get(), batchOf(bob.address, 0), topicUnknown);
+    });
+
+    test("skips some batches and publishes the others, one log each, in order", async () => {
+      const { registry } = get();
+      const topic = await get().openTopic("orders");
+      const shut = await get().openTopic("shut");
+      await get().close("shut");
+      const good = [batchOf(topic, 2), batchOf(topic, 3), batchOf(topic, 1)] as const;
+      const bad = [batchOf(bob.address, 1), batchOf(shut, 1), batchOf(topic, 0)] as const;
+      const receipt = await get().publish([bad[0], good[0], bad[1], good[1], bad[2], good[2]]);
+      expect(decodeLogs(receipt)).toEqual([
+        rejected(registry, bad[0], topicUnknown),
+        published(good[0], 1n),
+        rejected(registry, bad[1], topicClosed),
+        published(good[1], 3n),
+        rejected(registry, bad[2], batchEmpty),
+        published(good[2], 6n),
+      ]);
+    });
+  });
+}
+
+async function expectRejected(fixture: RegistryFixture, batch: Batch, reason: number): Promise<void> {
+  expect(decodeLogs(await fixture.publish([batch]))).toEqual([rejected(fixture.registry, batch, reason)]);
+}
+
+// A contract that emits an empty log whenever it is called: PUSH1 0 PUSH1 0 LOG0 STOP.
+const emitterBytecode = "0x6560006000a0006000526006601af3";
