@@ -1,0 +1,105 @@
+import type { Kysely } from "kysely";
+import type { Schema, SqlBackend } from "./schema.ts";
+import { StoreError } from "./store-error.ts";
+
+type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
+
+/** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
+const migrations: readonly Migration[] = [createFirstTables];
+
+/** Newest version that this program knows. */
+export const schemaVersion = migrations.length;
+
+/** Brings the tables to the newest version in one transaction; answers the version they had. Refuses tables of a newer program. */
+export async function migrate(database: Kysely<Schema>, backend: SqlBackend): Promise<number> {
+  return database.transaction().execute(async (transaction) => {
+    await transaction.schema.createTable("schema_version").ifNotExists().addColumn("version", "integer").execute();
+    const row = await transaction.selectFrom("schema_version").select("version").executeTakeFirst();
+    const version = row?.version ?? 0;
+    if (version > schemaVersion) throw newerThanKnown(version, backend);
+    if (version === schemaVersion) return version;
+    for (const migration of migrations.slice(version)) await migration(transaction, backend);
+    await transaction.deleteFrom("schema_version").execute();
+    await transaction.insertInto("schema_version").values({ version: schemaVersion }).execute();
+    return version;
+  });
+}
+
+function newerThanKnown(version: number, backend: SqlBackend): StoreError {
+  return new StoreError(
+    "newer",
+    `${backend.description} was written by a newer version (its schema is ${version}, this program knows up to ${schemaVersion}): ` +
+      "run that version again, or use another data folder",
+  );
+}
+
+async function createFirstTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await createGroups(database);
+  await createTopics(database);
+  await createBatches(database, backend);
+  await createSubscriptions(database);
+}
+
+async function createGroups({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("groups")
+    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("block_number", "bigint", (column) => column.notNull())
+    .addColumn("block_hash", "text", (column) => column.notNull())
+    .execute();
+}
+
+async function createTopics({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("topics")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("ordinal", "bigint", (column) => column.notNull())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("address", "text", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("created_timestamp", "bigint", (column) => column.notNull())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addColumn("block_number", "bigint", (column) => column.notNull())
+    .addColumn("closed", "integer", (column) => column.notNull())
+    .addColumn("event_count", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("topics_by_ordinal", ["group_id", "ordinal"])
+    .addUniqueConstraint("topics_by_name", ["group_id", "name"])
+    .addUniqueConstraint("topics_by_address", ["group_id", "address"])
+    .execute();
+  await schema.createIndex("topics_by_digest").on("topics").columns(["group_id", "digest"]).execute();
+}
+
+async function createBatches({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("batches")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("first_position", "bigint", (column) => column.notNull())
+    .addColumn("last_position", "bigint", (column) => column.notNull())
+    .addColumn("topic_ordinal", "bigint", (column) => column.notNull())
+    .addColumn("first_sequence", "bigint", (column) => column.notNull())
+    .addColumn("events_before", "bigint", (column) => column.notNull())
+    .addColumn("byte_count", "bigint", (column) => column.notNull())
+    .addColumn("events", backend.bytesType, (column) => column.notNull())
+    .addPrimaryKeyConstraint("batches_by_position", ["group_id", "last_position"])
+    .addUniqueConstraint("batches_by_topic_position", ["group_id", "topic_ordinal", "last_position"])
+    .addUniqueConstraint("batches_by_topic_sequence", ["group_id", "topic_ordinal", "first_sequence"])
+    .execute();
+}
+
+async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("subscriptions")
+    .addColumn("id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("filter", "text", (column) => column.notNull())
+    .addColumn("interface_type", "text", (column) => column.notNull())
+    .addColumn("url", "text", (column) => column.notNull())
+    .addColumn("secret", "text")
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("cursor", "bigint", (column) => column.notNull())
+    .addColumn("notified_count", "bigint", (column) => column.notNull())
+    .addColumn("notified_at", "bigint", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .execute();
+}

@@ -1,0 +1,19 @@
+/** Lets one caller in at a time, in the order in which they came. */
+export class Mutex {
+  #isHeld = false;
+  readonly #waiting: (() => void)[] = [];
+
+  async acquire(): Promise<void> {
+    if (!this.#isHeld) {
+      this.#isHeld = true;
+      return;
+    }
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  release(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#isHeld = false;
+    else next();
+  }
+}

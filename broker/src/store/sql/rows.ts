@@ -1,0 +1,101 @@
+import { topicDigest } from "@stele/wire";
+import type { EventBatch } from "../../domain/event.ts";
+import { blockOf, fromStored } from "../../domain/position.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { Topic } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
+import type { BatchTable, SubscriptionTable, TopicTable } from "./schema.ts";
+
+// Brands are given back to what was taken from them: only this store writes these tables.
+
+export function toTopicRow(groupId: string, record: TopicRecord): TopicTable {
+  const { topic, ordinal, eventCount } = record;
+  return {
+    group_id: groupId,
+    ordinal,
+    name: topic.name,
+    digest: topicDigest(topic.name),
+    address: topic.address,
+    sender: topic.sender,
+    created_timestamp: topic.createdTimestamp,
+    sequence: topic.sequence,
+    block_number: topic.blockNumber,
+    closed: topic.closed ? 1 : 0,
+    event_count: eventCount,
+  };
+}
+
+export function fromTopicRow(row: TopicTable): TopicRecord {
+  const topic = {
+    name: row.name as TopicName,
+    address: row.address as Topic["address"],
+    sender: row.sender as Topic["sender"],
+    createdTimestamp: row.created_timestamp,
+    sequence: row.sequence,
+    blockNumber: row.block_number,
+    closed: row.closed !== 0,
+  };
+  return { topic, ordinal: row.ordinal, eventCount: row.event_count };
+}
+
+export function toBatchRow(groupId: string, record: BatchRecord): BatchTable {
+  const { batch, ordinal, eventsBefore } = record;
+  return {
+    group_id: groupId,
+    first_position: batch.firstPosition,
+    last_position: lastPositionOf(batch),
+    topic_ordinal: ordinal,
+    first_sequence: batch.firstSequence,
+    events_before: eventsBefore,
+    byte_count: batch.events.length,
+    events: batch.events,
+  };
+}
+
+/** The columns that a batch is made from. */
+export type BatchRow = Pick<BatchTable, "first_position" | "last_position" | "first_sequence" | "events">;
+
+export function fromBatchRow(row: BatchRow, topic: string): EventBatch {
+  const firstPosition = fromStored(row.first_position);
+  return {
+    topic: topic as TopicName,
+    firstSequence: row.first_sequence,
+    firstPosition,
+    count: row.last_position - row.first_position + 1,
+    blockNumber: blockOf(firstPosition),
+    events: row.events,
+  };
+}
+
+export function toSubscriptionRow(subscription: Subscription): SubscriptionTable {
+  return {
+    id: subscription.id,
+    group_id: subscription.groupId,
+    filter: subscription.filter,
+    interface_type: subscription.interfaceType,
+    url: subscription.url,
+    secret: subscription.secret ?? null,
+    state: subscription.state,
+    cursor: subscription.cursor,
+    notified_count: subscription.notifiedCount,
+    notified_at: subscription.notifiedAt,
+    created_at: subscription.createdAt,
+  };
+}
+
+export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
+  return {
+    id: row.id as Subscription["id"],
+    groupId: row.group_id as Subscription["groupId"],
+    filter: row.filter as Subscription["filter"],
+    interfaceType: row.interface_type as Subscription["interfaceType"],
+    url: row.url,
+    secret: row.secret ?? undefined,
+    state: row.state as Subscription["state"],
+    cursor: fromStored(row.cursor),
+    notifiedCount: row.notified_count,
+    notifiedAt: row.notified_at,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,80 @@
+import type { Kysely } from "kysely";
+
+/** How far each group's index is. */
+export interface GroupTable {
+  readonly group_id: string;
+  readonly block_number: number;
+  readonly block_hash: string;
+}
+
+/** One row a topic. `ordinal` counts from 1 in the order of opening in its group; `event_count` counts stored events, not skipped ones. */
+export interface TopicTable {
+  readonly group_id: string;
+  readonly ordinal: number;
+  readonly name: string;
+  readonly digest: string;
+  readonly address: string;
+  readonly sender: string;
+  readonly created_timestamp: number;
+  readonly sequence: number;
+  readonly block_number: number;
+  readonly closed: number;
+  readonly event_count: number;
+}
+
+/**
+ * One row a batch. Ranges are sought by `last_position`, so that a batch that lies across the start of a range is found without a
+ * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups.
+ */
+export interface BatchTable {
+  readonly group_id: string;
+  readonly first_position: number;
+  readonly last_position: number;
+  readonly topic_ordinal: number;
+  readonly first_sequence: number;
+  readonly events_before: number;
+  readonly byte_count: number;
+  /** The last column, so that the others are read without it. */
+  readonly events: Uint8Array;
+}
+
+/** One row a subscription; see the domain's Subscription. */
+export interface SubscriptionTable {
+  readonly id: string;
+  readonly group_id: string;
+  readonly filter: string;
+  readonly interface_type: string;
+  readonly url: string;
+  readonly secret: string | null;
+  readonly state: string;
+  readonly cursor: number;
+  readonly notified_count: number;
+  readonly notified_at: number;
+  readonly created_at: number;
+}
+
+/** Tables as the newest migration leaves them. */
+export interface Schema {
+  readonly schema_version: { readonly version: number };
+  readonly groups: GroupTable;
+  readonly topics: TopicTable;
+  readonly batches: BatchTable;
+  readonly subscriptions: SubscriptionTable;
+}
+
+/** An open database, seen with two promises about the disk. */
+export interface SqlDatabase {
+  /** What it commits is on disk when the commit answers. */
+  readonly durable: Kysely<Schema>;
+  /** What it commits is whole or absent after a power cut, and there after a kill. */
+  readonly relaxed: Kysely<Schema>;
+  close(): Promise<void>;
+}
+
+/** One kind of database. All that is particular to it stands behind this. */
+export interface SqlBackend {
+  /** What error messages call the database. */
+  readonly description: string;
+  readonly bytesType: "blob" | "bytea";
+  open(): Promise<SqlDatabase>;
+}

@@ -1,0 +1,137 @@
+import type { Event, EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Position } from "../../domain/position.ts";
+import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import type { Address, Topic } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { type Logger, silentLogger } from "../../lib/logger.ts";
+import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
+import { migrate, schemaVersion } from "./migrations.ts";
+import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
+import { SqlIndex } from "./sql-index.ts";
+import { SqlSubscriptions } from "./sql-subscriptions.ts";
+
+export interface SqlStoreOptions {
+  /** The database's file; its folder exists. */
+  readonly file: string;
+  readonly logger?: Logger;
+}
+
+/** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
+export function createSqlStore(options: SqlStoreOptions): Store {
+  return new SqlStore(createSqliteBackend(options.file), options.logger ?? silentLogger);
+}
+
+interface OpenParts {
+  readonly database: SqlDatabase;
+  readonly index: SqlIndex;
+  readonly subscriptions: SqlSubscriptions;
+}
+
+export class SqlStore implements Store {
+  readonly #backend: SqlBackend;
+  readonly #logger: Logger;
+  #open: OpenParts | undefined;
+
+  constructor(backend: SqlBackend, logger: Logger) {
+    this.#backend = backend;
+    this.#logger = logger;
+  }
+
+  async start(): Promise<void> {
+    if (this.#open !== undefined) throw new Error("the store is started already");
+    const database = await this.#backend.open();
+    try {
+      const from = await migrate(database.durable, this.#backend);
+      this.#open = { database, index: new SqlIndex(database), subscriptions: new SqlSubscriptions(database) };
+      this.#logger.info("store opened", {
+        database: this.#backend.description,
+        schema: schemaVersion,
+        migratedFrom: from,
+      });
+    } catch (error) {
+      await database.close();
+      throw error;
+    }
+  }
+
+  /** Waits for the call under way. A store that was not started, or is stopped, stays as it is. */
+  async stop(): Promise<void> {
+    const open = this.#open;
+    this.#open = undefined;
+    await open?.database.close();
+  }
+
+  async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
+    return this.#parts().index.findHead(groupId);
+  }
+
+  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void> {
+    return this.#parts().index.applyBlocks(groupId, blocks);
+  }
+
+  async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {
+    return this.#parts().index.findTopic(groupId, name);
+  }
+
+  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
+    return this.#parts().index.findTopicByAddress(groupId, address);
+  }
+
+  async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
+    return this.#parts().index.listTopics(groupId, page);
+  }
+
+  async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
+    return this.#parts().index.findTopicsByDigest(groupId, digest);
+  }
+
+  async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
+    return this.#parts().index.findBatch(groupId, event);
+  }
+
+  async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
+    return this.#parts().index.readBatches(groupId, range);
+  }
+
+  async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
+    return this.#parts().index.countEventsAfter(groupId, { topic, after });
+  }
+
+  async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
+    return this.#parts().subscriptions.find(id);
+  }
+
+  async listSubscriptions(): Promise<readonly Subscription[]> {
+    return this.#parts().subscriptions.list();
+  }
+
+  async insertSubscription(subscription: Subscription): Promise<boolean> {
+    return this.#parts().subscriptions.insert(subscription);
+  }
+
+  async updateSubscription(
+    id: SubscriptionId,
+    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
+  ): Promise<boolean> {
+    return this.#parts().subscriptions.update(id, change);
+  }
+
+  async setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean> {
+    return this.#parts().subscriptions.setState(id, state);
+  }
+
+  async deleteSubscription(id: SubscriptionId): Promise<boolean> {
+    return this.#parts().subscriptions.delete(id);
+  }
+
+  async saveProgress(rows: readonly Progress[]): Promise<void> {
+    return this.#parts().subscriptions.saveProgress(rows);
+  }
+
+  #parts(): OpenParts {
+    if (this.#open === undefined) throw new Error("the store is not started");
+    return this.#open;
+  }
+}

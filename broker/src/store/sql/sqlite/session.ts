@@ -1,0 +1,111 @@
+import type { DatabaseConnection, QueryResult } from "kysely";
+import { toStoreError } from "./errors.ts";
+import { Mutex } from "../mutex.ts";
+import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
+
+/** How far a commit goes before it answers: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
+export type Synchronous = "FULL" | "NORMAL";
+
+/** The store's queries are fewer than this; a statement beyond is prepared each time. */
+const statementsCachedMax = 100;
+
+interface CachedStatement {
+  readonly statement: NativeStatement;
+  readonly hasRows: boolean;
+}
+
+/** The one connection, which callers take in turns. */
+export class SqliteSession implements DatabaseConnection {
+  readonly #database: NativeDatabase; // Statements do not keep it alive.
+  readonly #description: string;
+  readonly #mutex = new Mutex();
+  readonly #statements = new Map<string, CachedStatement>();
+  #synchronous: Synchronous | undefined;
+  #isOpen = true;
+
+  constructor(database: NativeDatabase, description: string) {
+    this.#database = database;
+    this.#description = description;
+  }
+
+  /** Waits for its turn, then sets what the caller's commits promise. */
+  async acquire(synchronous: Synchronous): Promise<this> {
+    await this.#mutex.acquire();
+    try {
+      this.#setSynchronous(synchronous);
+    } catch (error) {
+      this.#mutex.release();
+      throw error;
+    }
+    return this;
+  }
+
+  release(): void {
+    this.#mutex.release();
+  }
+
+  async executeQuery<Row>(query: {
+    readonly sql: string;
+    readonly parameters: readonly unknown[];
+  }): Promise<QueryResult<Row>> {
+    return this.#run(query.sql, query.parameters as readonly SqliteValue[]); // SQLite refuses any other value.
+  }
+
+  streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {
+    throw new Error("the store reads in pages, not in streams");
+  }
+
+  /** Undoes what is open; a failed commit may have undone it already. */
+  rollback(): void {
+    if (this.#database.isTransaction) this.#run("rollback", []);
+  }
+
+  async close(): Promise<void> {
+    await this.#mutex.acquire();
+    try {
+      if (!this.#isOpen) return;
+      this.#isOpen = false;
+      this.#statements.clear();
+      this.#wrapped(() => this.#database.close());
+    } finally {
+      this.#mutex.release();
+    }
+  }
+
+  /**
+   * Always by `exec`: this pragma acts when it is compiled, so that a cached statement does nothing; and only between transactions,
+   * since within one SQLite refuses it. A FULL commit syncs the whole log file, and with it every NORMAL commit before it.
+   */
+  #setSynchronous(synchronous: Synchronous): void {
+    if (this.#synchronous === synchronous) return;
+    this.#synchronous = undefined;
+    this.#wrapped(() => this.#database.exec(`pragma synchronous = ${synchronous}`));
+    this.#synchronous = synchronous;
+  }
+
+  #run<Row>(sql: string, parameters: readonly SqliteValue[]): QueryResult<Row> {
+    return this.#wrapped(() => {
+      const { statement, hasRows } = this.#prepare(sql);
+      // The rows are what the query builder's types say of the query.
+      if (hasRows) return { rows: statement.all(...parameters) as Row[] };
+      return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) };
+    });
+  }
+
+  #prepare(sql: string): CachedStatement {
+    const cached = this.#statements.get(sql);
+    if (cached !== undefined) return cached;
+    const statement = this.#database.prepare(sql);
+    const prepared = { statement, hasRows: statement.columns().length > 0 };
+    if (this.#statements.size < statementsCachedMax) this.#statements.set(sql, prepared);
+    return prepared;
+  }
+
+  #wrapped<Result>(action: () => Result): Result {
+    try {
+      return action();
+    } catch (error) {
+      throw toStoreError(error, this.#description);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { closeSync, openSync } from "node:fs";
+import { Kysely } from "kysely";
+import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
+import { StoreError } from "../store-error.ts";
+import { toStoreError } from "./errors.ts";
+import { type NativeDatabase, openNative } from "./native.ts";
+import { SqliteSession } from "./session.ts";
+import { SqliteDialect } from "./sqlite-dialect.ts";
+
+/** The log is copied into the database whenever it reaches this: 4 MiB, so that one copy takes a few milliseconds. */
+const logPagesMax = 1024;
+
+/** After a burst the log's file is cut back to this. */
+const logBytesKept = 16 * 1024 * 1024;
+
+const pageCacheKibibytes = 16 * 1024;
+
+/** SQLite in one file, for one process. */
+export function createSqliteBackend(file: string): SqlBackend {
+  const description = `store ${file}`;
+  return { description, bytesType: "blob", open: async () => openSqlite(file, description) };
+}
+
+async function openSqlite(file: string, description: string): Promise<SqlDatabase> {
+  createPrivately(file, description);
+  const native = await openConfigured(file, description);
+  const session = new SqliteSession(native, description);
+  return {
+    durable: new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") }),
+    relaxed: new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") }),
+    close: async () => session.close(),
+  };
+}
+
+/** The file holds the secrets of subscriptions; SQLite gives its log the same mode. */
+function createPrivately(file: string, description: string): void {
+  try {
+    closeSync(openSync(file, "a", 0o600));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StoreError("cannot-open", `${description} cannot be created or written: ${reason}`, error);
+  }
+}
+
+async function openConfigured(file: string, description: string): Promise<NativeDatabase> {
+  let native: NativeDatabase | undefined;
+  try {
+    native = await openNative(file);
+    configure(native);
+    return native;
+  } catch (error) {
+    native?.close();
+    throw toStoreError(error, description);
+  }
+}
+
+/** Exclusive locking comes first: the lock is then taken with the first access, before the log is, and kept until close or death. */
+function configure(native: NativeDatabase): void {
+  native.exec("pragma locking_mode = exclusive");
+  native.exec("pragma journal_mode = wal");
+  native.exec("pragma synchronous = full");
+  native.exec("begin exclusive; commit");
+  native.exec(`pragma wal_autocheckpoint = ${logPagesMax}`);
+  native.exec(`pragma journal_size_limit = ${logBytesKept}`);
+  native.exec(`pragma cache_size = -${pageCacheKibibytes}`);
+}

@@ -1,0 +1,76 @@
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type DatabaseIntrospector,
+  type Dialect,
+  type DialectAdapter,
+  type Driver,
+  type Kysely,
+  type QueryCompiler,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from "kysely";
+import type { SqliteSession, Synchronous } from "./session.ts";
+
+/** SQLite for the query builder, over a session that others may share; `synchronous` holds for every commit made through it. */
+export class SqliteDialect implements Dialect {
+  readonly #session: SqliteSession;
+  readonly #synchronous: Synchronous;
+
+  constructor(session: SqliteSession, synchronous: Synchronous) {
+    this.#session = session;
+    this.#synchronous = synchronous;
+  }
+
+  createDriver(): Driver {
+    return new SqliteDriver(this.#session, this.#synchronous);
+  }
+
+  createQueryCompiler(): QueryCompiler {
+    return new SqliteQueryCompiler();
+  }
+
+  createAdapter(): DialectAdapter {
+    return new SqliteAdapter();
+  }
+
+  createIntrospector(database: Kysely<unknown>): DatabaseIntrospector {
+    return new SqliteIntrospector(database);
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #session: SqliteSession;
+  readonly #synchronous: Synchronous;
+
+  constructor(session: SqliteSession, synchronous: Synchronous) {
+    this.#session = session;
+    this.#synchronous = synchronous;
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#session.acquire(this.#synchronous);
+  }
+
+  async releaseConnection(): Promise<void> {
+    this.#session.release();
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("begin"));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw("commit"));
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    this.#session.rollback();
+  }
+
+  /** The session is closed by whoever opened it. */
+  async destroy(): Promise<void> {}
+}

@@ -1,0 +1,40 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { TopicRecord } from "../index-plan.ts";
+
+/**
+ * The topics that were last written, at most `topicsMax`. Only a committed change of the index puts one here, never a read, so that
+ * nothing stale can be put back. This is right as long as this process alone writes the index; with several nodes, those that
+ * do not write must `clear` it when they are woken for a new head, before they answer.
+ */
+export class TopicCache {
+  readonly #records = new Map<string, TopicRecord>();
+  readonly #topicsMax: number;
+
+  constructor(topicsMax: number) {
+    this.#topicsMax = topicsMax;
+  }
+
+  find(groupId: GroupId, name: TopicName): TopicRecord | undefined {
+    return this.#records.get(keyOf(groupId, name));
+  }
+
+  /** The oldest written falls out first. */
+  set(groupId: GroupId, record: TopicRecord): void {
+    const key = keyOf(groupId, record.topic.name);
+    this.#records.delete(key);
+    this.#records.set(key, record);
+    if (this.#records.size <= this.#topicsMax) return;
+    const [oldest] = this.#records.keys();
+    if (oldest !== undefined) this.#records.delete(oldest);
+  }
+
+  clear(): void {
+    this.#records.clear();
+  }
+}
+
+/** A group has no line feed in its name, so that no two pairs share a key. */
+function keyOf(groupId: GroupId, name: TopicName): string {
+  return `${groupId}\n${name}`;
+}
