@@ -28,8 +28,9 @@ export {
   type OperationResult,
   operationNames,
   operations,
-  requiredParameters,
 } from "./schemas/operations.ts";
+export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
+export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";
 export {
   type BrokerException,
   brokerExceptionSchema,

@@ -148,13 +148,6 @@ export type OperationResult<Name extends OperationName> = z.output<(typeof opera
 // The keys of a literal are its names.
 export const operationNames = Object.keys(operations) as readonly OperationName[];
 
-/** Parameter names that a call cannot do without. */
-export function requiredParameters(params: z.ZodObject): readonly string[] {
-  return Object.entries(params.shape)
-    .filter(([, schema]) => !z.safeParse(schema, undefined).success)
-    .map(([name]) => name);
-}
-
 /** Parameter names that take an integer. */
 export function integerParameters(params: z.ZodObject): readonly string[] {
   return Object.entries(params.shape)

@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Broker } from "../../engine/broker.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { jsonType, sendFailure } from "../shared/send-failure.ts";
+import { toListing } from "./listing.ts";
+
+/** Renders every metric, as Prometheus reads them. */
+export interface MetricsPage {
+  readonly contentType: string;
+  render(): Promise<string>;
+}
+
+export interface AdminOptions {
+  readonly broker: Broker;
+  readonly logger: Logger;
+  readonly metrics: MetricsPage;
+  readonly openApi: unknown;
+  readonly version: string;
+  readonly basePath: string;
+  /** Whether the server is closing, so that no new work should be sent to it. */
+  readonly isClosing: () => boolean;
+  /** host:port under which the listing names this node. */
+  readonly nodeAddress: () => string;
+}
+
+/** What operators ask: subscriptions, health, metrics, and where everything is. */
+export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
+  app.route({
+    method: ["GET", "POST"],
+    url: "/admin/listSubscription",
+    exposeHeadRoute: false,
+    handler: (_request, reply) => sendListing(reply, options),
+  });
+  app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
+  app.get("/health/ready", (_request, reply) => sendReadiness(reply, options));
+  app.get("/metrics", async (_request, reply) =>
+    reply.header("content-type", options.metrics.contentType).send(await options.metrics.render()),
+  );
+  app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
+  // Under a context segment Fastify serves it with and without the last slash.
+  app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
+}
+
+async function sendListing(reply: FastifyReply, options: AdminOptions): Promise<FastifyReply> {
+  try {
+    return sendJson(reply, toListing(options.nodeAddress(), await options.broker.listSubscriptions()));
+  } catch (error) {
+    return sendFailure(reply, error, { logger: options.logger, operation: "listSubscription" });
+  }
+}
+
+/** 503 while a group cannot serve, with each group's reason. */
+function sendReadiness(reply: FastifyReply, options: AdminOptions): FastifyReply {
+  const groups = options.broker.health();
+  const isReady = !options.isClosing() && groups.every(({ ready }) => ready);
+  const status = options.isClosing() ? "closing" : isReady ? "ready" : "not ready";
+  return sendJson(reply.status(isReady ? 200 : 503), { status, groups });
+}
+
+function toIndex({ basePath, version }: AdminOptions) {
+  return {
+    name: "stele",
+    version,
+    rest: `${basePath}/rest/`,
+    jsonrpc: `${basePath}/jsonrpc`,
+    subscriptions: `${basePath}/admin/listSubscription`,
+    openapi: `${basePath}/openapi.json`,
+    live: `${basePath}/health/live`,
+    ready: `${basePath}/health/ready`,
+    metrics: `${basePath}/metrics`,
+  };
+}
+
+function sendJson(reply: FastifyReply, value: unknown): FastifyReply {
+  return reply.header("content-type", jsonType).send(JSON.stringify(value));
+}

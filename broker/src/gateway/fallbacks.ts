@@ -1,0 +1,31 @@
+import { isBrokerError, quote } from "@stele/wire";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../lib/logger.ts";
+import { toPath } from "./shared/base-path.ts";
+import { parameterError } from "./shared/failure.ts";
+import { fromFramework } from "./shared/from-framework.ts";
+import { sendFailure } from "./shared/send-failure.ts";
+
+/**
+ * Answers for what no route answers. Under `/rest` a failure has HTTP status 200 (INTERFACE.md, Errors); elsewhere the status says
+ * what kind of failure it is.
+ */
+export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
+  const restPath = `${basePath}/rest`;
+  const isRest = ({ raw }: FastifyRequest) => {
+    const path = toPath(raw.url ?? "");
+    return path === restPath || path.startsWith(`${restPath}/`);
+  };
+  const context = { logger, operation: "none" };
+  return {
+    answerNotFound: (request: FastifyRequest, reply: FastifyReply): void => {
+      const failure = parameterError(`there is nothing at ${request.method} ${quote(toPath(request.raw.url ?? ""))}`);
+      sendFailure(reply.status(isRest(request) ? 200 : 404), failure, context);
+    },
+    answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+      const failure = fromFramework(error);
+      const status = isBrokerError(failure, "parameterInvalid") ? 400 : 500;
+      sendFailure(reply.status(isRest(request) ? 200 : status), failure, context);
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import type { AddressInfo } from "node:net";
+import { toOpenApi, toOpenRpc } from "@stele/wire";
+import { type FastifyInstance, fastify } from "fastify";
+import type { Broker } from "../engine/broker.ts";
+import type { Logger } from "../lib/logger.ts";
+import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { answerClientError } from "./client-error.ts";
+import { createFallbacks } from "./fallbacks.ts";
+import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
+import {
+  closeDeadlineDefaultMs,
+  closePollIntervalMs,
+  connectionsMax,
+  headerBytesMax,
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  requestTimeoutMs,
+  timeoutCheckIntervalMs,
+} from "./limits.ts";
+import { registerRest } from "./rest/rest-plugin.ts";
+import { toBasePath } from "./shared/base-path.ts";
+import { createBodyCollector } from "./shared/collect-body.ts";
+
+export interface HttpServerOptions {
+  readonly broker: Broker;
+  readonly logger: Logger;
+  /** Context segment of every path; empty for none. */
+  readonly basePath: string;
+  readonly extensionPrefix: string;
+  /** Longest request body. A longer publish is answered 100201, anything else 200001. */
+  readonly bodyBytesMax: number;
+  readonly metrics: MetricsPage;
+  readonly version: string;
+  /** host:port under which the subscription listing names this node; the address listened on when undefined. */
+  readonly advertisedAddress?: string | undefined;
+  /** How long requests under way may take when the server closes. */
+  readonly closeDeadlineMs?: number | undefined;
+}
+
+/** REST, JSON-RPC and admin on one port. */
+export interface HttpServer {
+  /** Answers the base URL, context segment included. Rejects with the system's error, such as EADDRINUSE. */
+  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
+  /** Stops accepting, lets requests under way finish within the deadline, then closes every connection. */
+  close(): Promise<void>;
+}
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  return new StartableServer(options);
+}
+
+class StartableServer implements HttpServer {
+  readonly #app: FastifyInstance;
+  readonly #basePath: string;
+  readonly #closeDeadlineMs: number;
+  #isClosing = false;
+
+  constructor(options: HttpServerOptions) {
+    this.#basePath = toBasePath(options.basePath);
+    this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
+    this.#app = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
+  }
+
+  async listen(address: { readonly host: string; readonly port: number }): Promise<string> {
+    return `${await this.#app.listen({ ...address })}${this.#basePath}`;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    const { server } = this.#app;
+    const deadline = setTimeout(() => {
+      server.closeAllConnections();
+    }, this.#closeDeadlineMs);
+    // A connection whose last request ends after the server has closed would be kept alive otherwise.
+    const poll = setInterval(() => {
+      server.closeIdleConnections();
+    }, closePollIntervalMs);
+    try {
+      await this.#app.close();
+    } finally {
+      clearTimeout(deadline);
+      clearInterval(poll);
+    }
+  }
+}
+
+function createApp(options: HttpServerOptions, isClosing: () => boolean): FastifyInstance {
+  const { broker, logger, basePath, version } = options;
+  const fallbacks = createFallbacks({ basePath, logger });
+  const app = fastify({
+    logger: false,
+    // While closing, requests of connections that are still open are served.
+    return503OnClosing: false,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    http: {
+      maxHeaderSize: headerBytesMax,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: timeoutCheckIntervalMs,
+    },
+    // Handlers read the query from the request target themselves.
+    routerOptions: { querystringParser: () => ({}) },
+    clientErrorHandler: answerClientError,
+    frameworkErrors: fallbacks.answerError,
+  });
+  app.server.maxConnections = connectionsMax;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", createBodyCollector(options.bodyBytesMax));
+  app.setNotFoundHandler(fallbacks.answerNotFound);
+  app.setErrorHandler(fallbacks.answerError);
+  const document = { version, basePath, extensionPrefix: options.extensionPrefix };
+  const nodeAddress = () => options.advertisedAddress ?? toHostPort(app.server.address());
+  app.register(
+    (scope, _options, done) => {
+      registerRest(scope, options);
+      registerJsonRpc(scope, { broker, logger, openRpc: toOpenRpc(document) });
+      registerAdmin(scope, { ...options, openApi: toOpenApi(document), isClosing, nodeAddress });
+      done();
+    },
+    { prefix: basePath },
+  );
+  return app;
+}
+
+function toHostPort(address: AddressInfo | string | null): string {
+  if (address === null || typeof address === "string") return "";
+  return address.family === "IPv6" ? `[${address.address}]:${address.port}` : `${address.address}:${address.port}`;
+}

@@ -1,0 +1,78 @@
+import type { Operation } from "@stele/wire";
+import type { Extensions } from "../../domain/event.ts";
+import { checkWellFormed } from "../shared/decode-text.ts";
+import { parameterError } from "../shared/failure.ts";
+import type { ParameterReader } from "../shared/operation-handlers.ts";
+import { decodeBase64 } from "./base64.ts";
+import type { RpcCall } from "./message.ts";
+
+/** Reads the parameters of a JSON-RPC call, named or by position. */
+export class RpcReader implements ParameterReader {
+  readonly #values: ReadonlyMap<string, unknown>;
+
+  /** @throws BrokerError 200001 when the parameters do not have the operation's types. */
+  constructor(params: RpcCall["params"], operation: Operation) {
+    const named = toNamed(params, Object.keys(operation.params.shape));
+    checkTypes(named, operation);
+    this.#values = new Map(Object.entries(named));
+  }
+
+  text(name: string): string {
+    const text = this.optionalText(name);
+    if (text === undefined) throw parameterError(`"${name}" is missing`);
+    return text;
+  }
+
+  optionalText(name: string): string | undefined {
+    const value = this.#values.get(name) ?? undefined;
+    if (value === undefined) return undefined;
+    if (typeof value !== "string") throw parameterError(`"${name}" is not a string`);
+    return checkWellFormed(value, name);
+  }
+
+  pageIndex(): number | undefined {
+    return this.#number("pageIndex");
+  }
+
+  pageSize(): number | undefined {
+    return this.#number("pageSize");
+  }
+
+  content(): Uint8Array {
+    return decodeBase64(this.text("content"), "content");
+  }
+
+  extensions(): Extensions {
+    return Object.entries(this.#values.get("extensions") ?? {}).map(([key, value]) => {
+      // The schema passes over a key `__proto__`.
+      if (typeof value !== "string") throw parameterError('"extensions" holds a value that is not a string');
+      return [checkWellFormed(key, "extensions"), checkWellFormed(value, "extensions")];
+    });
+  }
+
+  #number(name: string): number | undefined {
+    const value = this.#values.get(name);
+    return typeof value === "number" ? value : undefined;
+  }
+}
+
+function toNamed(params: RpcCall["params"], names: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!isPositional(params)) return params;
+  if (params.length > names.length) {
+    throw parameterError(`${params.length} positional parameters, at most ${names.length}: ${names.join(", ")}`);
+  }
+  return Object.fromEntries(params.map((value, index) => [names[index], value]));
+}
+
+function isPositional(params: RpcCall["params"]): params is readonly unknown[] {
+  return Array.isArray(params);
+}
+
+function checkTypes(named: Readonly<Record<string, unknown>>, operation: Operation): void {
+  const [issue] = operation.params.safeParse(named).error?.issues ?? [];
+  if (issue === undefined) return;
+  const [name] = issue.path;
+  const value = typeof name === "string" && Object.hasOwn(named, name) ? named[name] : undefined;
+  if (value === undefined) throw parameterError(`"${String(name)}" is missing`);
+  throw parameterError(`"${issue.path.join(".")}": ${issue.message}`);
+}

@@ -1,0 +1,33 @@
+/** Longest query string of a GET, in bytes (INTERFACE.md, Limits). */
+export const getQueryBytesMax = 1024;
+
+/** Longest request line and headers together; with it the longest query of a POST. Node answers 431 beyond. */
+export const headerBytesMax = 32 * 1024;
+
+/** A client that sends more than this beyond the body limit is cut off; up to it, it is read and gets its answer. */
+export const bodyDrainBytesMax = 16 * 1024 * 1024;
+
+/** Connections open at once; further ones are refused until one closes. */
+export const connectionsMax = 20_000;
+
+/** How long a client may take for its headers, and for its whole request. */
+export const headersTimeoutMs = 10_000;
+export const requestTimeoutMs = 30_000;
+
+/** How often connections are checked against the two timeouts above. */
+export const timeoutCheckIntervalMs = 1000;
+
+/** How long an idle connection is kept; longer than the 60 s at which common proxies give up. */
+export const keepAliveTimeoutMs = 65_000;
+
+/** How long requests under way may take when the server closes. */
+export const closeDeadlineDefaultMs = 10_000;
+
+/** How often connections that have become idle are closed while the server closes. */
+export const closePollIntervalMs = 20;
+
+/** Members of one JSON-RPC batch. */
+export const rpcBatchMax = 1000;
+
+/** Members of one JSON-RPC batch that run at once. */
+export const rpcBatchRunningMax = 256;

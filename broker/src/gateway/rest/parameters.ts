@@ -1,0 +1,41 @@
+import { quote } from "@stele/wire";
+import { parameterError } from "../shared/failure.ts";
+
+/** Parameters by name. A Map, so that no name means anything to the language. */
+export type Parameters = Map<string, string>;
+
+/**
+ * Adds the pairs of a query string or form: `+` is a space, escapes are UTF-8.
+ * @throws BrokerError 200001 for a malformed escape, invalid UTF-8, or a name that is there already.
+ */
+export function addEncodedPairs(parameters: Parameters, encoded: string): void {
+  let start = 0;
+  while (start < encoded.length) {
+    let end = encoded.indexOf("&", start);
+    if (end === -1) end = encoded.length;
+    if (end > start) addEncodedPair(parameters, encoded.slice(start, end));
+    start = end + 1;
+  }
+}
+
+function addEncodedPair(parameters: Parameters, pair: string): void {
+  const equals = pair.indexOf("=");
+  const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals));
+  addParameter(parameters, name, equals === -1 ? "" : decodeComponent(pair.slice(equals + 1)));
+}
+
+/** @throws BrokerError 200001 when the name is there already, in the query or in the body. */
+export function addParameter(parameters: Parameters, name: string, value: string): void {
+  if (parameters.has(name)) throw parameterError(`${quote(name)} is given more than once`);
+  parameters.set(name, value);
+}
+
+function decodeComponent(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch (cause) {
+    throw parameterError(`${quote(text)} has a malformed escape or is not valid UTF-8`, cause);
+  }
+}

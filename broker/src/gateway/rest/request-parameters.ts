@@ -1,0 +1,102 @@
+import { BrokerError, integerParameters, type Operation, quote } from "@stele/wire";
+import type { FastifyRequest } from "fastify";
+import { getQueryBytesMax } from "../limits.ts";
+import { bodyTooLong, type RawBody } from "../shared/collect-body.ts";
+import { parseContentType } from "../shared/content-type.ts";
+import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
+import { parameterError } from "../shared/failure.ts";
+import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
+
+/** What a request needs to be read for one operation. */
+export interface ParameterRules {
+  /** Names that a JSON body may give as a number. */
+  readonly integers: ReadonlySet<string>;
+  /** Names that mean something; any other is ignored unless it begins with the prefix. */
+  readonly known: ReadonlySet<string>;
+  /** Undefined where the operation takes no extensions. */
+  readonly extensionPrefix: string | undefined;
+}
+
+export function toParameterRules(operation: Operation, extensionPrefix: string): ParameterRules {
+  return {
+    integers: new Set(integerParameters(operation.restParams)),
+    known: new Set(Object.keys(operation.restParams.shape)),
+    extensionPrefix: operation.hasExtensions ? extensionPrefix : undefined,
+  };
+}
+
+/** The parameters of a request, from its query and its body. A name may stand in one place only. @throws BrokerError 200001. */
+export function readParameters(request: FastifyRequest, rules: ParameterRules): Parameters {
+  const parameters: Parameters = new Map();
+  const query = findQuery(request.raw.url ?? "");
+  if (request.method === "GET") checkQueryLength(query);
+  if (query !== "") addEncodedPairs(parameters, fromWire(query));
+  // What createBodyCollector gives; Fastify types it as unknown.
+  const body = request.body as RawBody;
+  if (body !== undefined) addBody(parameters, { body, header: request.headers["content-type"], rules });
+  return parameters;
+}
+
+function findQuery(url: string): string {
+  const mark = url.indexOf("?");
+  if (mark === -1) return "";
+  const hash = url.indexOf("#", mark);
+  return hash === -1 ? url.slice(mark + 1) : url.slice(mark + 1, hash);
+}
+
+function checkQueryLength(query: string): void {
+  if (query.length <= getQueryBytesMax) return;
+  throw parameterError(
+    `the query has ${query.length} bytes, at most ${getQueryBytesMax} with GET; use POST with a body`,
+  );
+}
+
+// Node gives the request line byte by byte as characters; bytes that a client left unescaped are read as UTF-8.
+function fromWire(query: string): string {
+  return /[\u0080-\u00ff]/.test(query) ? decodeUtf8(Buffer.from(query, "latin1")) : query;
+}
+
+interface Body {
+  readonly body: Exclude<RawBody, undefined>;
+  readonly header: string | undefined;
+  readonly rules: ParameterRules;
+}
+
+function addBody(parameters: Parameters, { body, header, rules }: Body): void {
+  if (body === bodyTooLong) throw bodyTooLongError(rules);
+  if (body.length === 0) return;
+  const type = parseContentType(header);
+  if (!type.isUtf8) throw parameterError("the body's character set is not UTF-8");
+  if (type.mediaType === "application/x-www-form-urlencoded") addEncodedPairs(parameters, decodeUtf8(body));
+  else if (type.mediaType === "application/json") addJsonMembers(parameters, parseJson(decodeUtf8(body)), rules);
+  else {
+    throw parameterError(
+      `content type ${quote(type.mediaType)} is neither application/x-www-form-urlencoded nor application/json`,
+    );
+  }
+}
+
+// Where content is taken it is what made the body long.
+function bodyTooLongError(rules: ParameterRules): BrokerError {
+  const details = "the request body is over the limit";
+  return rules.known.has("content") ? new BrokerError("contentTooLong", { details }) : parameterError(details);
+}
+
+function addJsonMembers(parameters: Parameters, value: unknown, rules: ParameterRules): void {
+  if (!isJsonObject(value)) throw parameterError("the JSON body is not an object");
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== null && isMeant(name, rules)) addParameter(parameters, name, toText(name, member, rules));
+  }
+}
+
+function isMeant(name: string, rules: ParameterRules): boolean {
+  if (rules.known.has(name)) return true;
+  return rules.extensionPrefix !== undefined && name.startsWith(rules.extensionPrefix);
+}
+
+function toText(name: string, member: unknown, rules: ParameterRules): string {
+  if (typeof member === "string") return checkWellFormed(member, name);
+  if (typeof member === "number" && rules.integers.has(name)) return String(member);
+  const expected = rules.integers.has(name) ? "an integer" : "a string";
+  throw parameterError(`${quote(name)} is not ${expected}`);
+}

@@ -1,0 +1,165 @@
+import { operations, type OperationName } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import { sampleEventId, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
+import { serve } from "../testing/serve.ts";
+
+const url = "http://127.0.0.1:9/cb?x=1&y=ä";
+const topic = "a b/c%~\u0080";
+const topicInfo = {
+  topicName: "a/b",
+  topicAddress: sampleTopic.address,
+  senderAddress: sampleTopic.sender,
+  createdTimestamp: sampleTopic.createdTimestamp,
+};
+
+interface Row {
+  readonly operation: OperationName;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly call: unknown;
+  readonly result: unknown;
+}
+
+// INTERFACE.md, Endpoints, REST operations: one entry a row, with every parameter and with only the required ones.
+const rows: readonly Row[] = [
+  { operation: "open", parameters: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: true },
+  { operation: "open", parameters: { topic }, call: { topic, groupId: undefined }, result: true },
+  { operation: "close", parameters: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: true },
+  { operation: "exist", parameters: { topic, groupId: "" }, call: { topic, groupId: "" }, result: true },
+  {
+    operation: "publish",
+    parameters: { topic, groupId: "1", content: "x=1&y", "svc-format": "json", "svc-": "", other: "ignored" },
+    call: {
+      topic,
+      groupId: "1",
+      content: Buffer.from("x=1&y"),
+      extensions: [
+        ["svc-format", "json"],
+        ["svc-", ""],
+      ],
+    },
+    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+  },
+  {
+    operation: "subscribe",
+    parameters: { topic, url },
+    call: {
+      topic,
+      groupId: undefined,
+      url,
+      interfaceType: "RESTful",
+      subscriptionId: undefined,
+      offset: undefined,
+      secret: undefined,
+    },
+    result: sampleSubscriptionId,
+  },
+  {
+    operation: "subscribe",
+    parameters: { topic, groupId: "1", url, subscriptionId: "s", offset: "OFFSET_FIRST", secret: "k" },
+    call: {
+      topic,
+      groupId: "1",
+      url,
+      interfaceType: "RESTful",
+      subscriptionId: "s",
+      offset: "OFFSET_FIRST",
+      secret: "k",
+    },
+    result: sampleSubscriptionId,
+  },
+  {
+    operation: "unSubscribe",
+    parameters: { subscriptionId: "s" },
+    call: { subscriptionId: "s", interfaceType: "RESTful" },
+    result: true,
+  },
+  {
+    operation: "getEvent",
+    parameters: { eventId: sampleEventId, groupId: "1" },
+    call: { eventId: sampleEventId, groupId: "1" },
+    result: { topic: "a/b", content: "AP8K", extensions: { "svc-format": "json" }, eventId: sampleEventId },
+  },
+  {
+    operation: "list",
+    parameters: { pageIndex: "2", pageSize: "5", groupId: "1" },
+    call: { pageIndex: 2, pageSize: 5, groupId: "1" },
+    result: { total: 1, pageIndex: 0, pageSize: 10, topicInfoList: [topicInfo] },
+  },
+  {
+    operation: "list",
+    parameters: {},
+    call: { pageIndex: 0, pageSize: 0, groupId: undefined },
+    result: { total: 1, pageIndex: 0, pageSize: 10, topicInfoList: [topicInfo] },
+  },
+  {
+    operation: "list",
+    parameters: { pageIndex: "-1", pageSize: "100" },
+    call: { pageIndex: -1, pageSize: 100, groupId: undefined },
+    result: { total: 1, pageIndex: 0, pageSize: 10, topicInfoList: [topicInfo] },
+  },
+  {
+    operation: "state",
+    parameters: { topic, groupId: "1" },
+    call: { topic, groupId: "1" },
+    result: { ...topicInfo, sequenceNumber: 59, blockNumber: 1124 },
+  },
+];
+
+type Send = (base: string, row: Row) => Promise<Response>;
+
+const query = ({ parameters }: Row) => String(new URLSearchParams(parameters));
+
+const carriers: Readonly<Record<string, Send>> = {
+  "GET with a query": (base, row) => fetch(`${base}/rest/${row.operation}?${query(row)}`),
+  "POST with a query": (base, row) => fetch(`${base}/rest/${row.operation}?${query(row)}`, { method: "POST" }),
+  "POST with a form": (base, row) =>
+    fetch(`${base}/rest/${row.operation}`, { method: "POST", body: new URLSearchParams(row.parameters) }),
+  "POST with JSON": (base, row) =>
+    fetch(`${base}/rest/${row.operation}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(row.parameters),
+    }),
+};
+
+describe("INTERFACE.md, Endpoints, REST operations", () => {
+  it("has a row here for every operation", () => {
+    expect(new Set(rows.map(({ operation }) => operation))).toEqual(new Set(Object.keys(operations)));
+  });
+
+  describe.each(Object.entries(carriers))("%s", (_name, send) => {
+    it.each(rows)("$operation $parameters", async (row) => {
+      await using server = await serve();
+      const response = await send(server.url, row);
+      expect(response.status).toBe(200);
+      expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+      expect(await response.json()).toEqual(row.result);
+      expect(server.calls).toEqual([{ operation: row.operation, call: row.call }]);
+    });
+  });
+
+  it("answers exactly the documented fields", async () => {
+    await using server = await serve();
+    for (const row of rows) {
+      const result: unknown = await (await fetch(`${server.url}/rest/${row.operation}?${query(row)}`)).json();
+      expect(operations[row.operation].result.safeParse(result).error).toBeUndefined();
+    }
+  });
+
+  it("exist answers false for a topic that does not exist", async () => {
+    await using server = await serve({ exist: () => Promise.resolve(false) });
+    expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("false");
+  });
+
+  it("serves everything under a context segment", async () => {
+    await using server = await serve({}, { basePath: "stele/" });
+    expect(server.url).toMatch(/:[0-9]+\/stele$/);
+    expect(await (await fetch(`${server.url}/rest/exist?topic=a`)).text()).toBe("true");
+  });
+
+  it("takes another extension prefix", async () => {
+    await using server = await serve({}, { extensionPrefix: "acme-" });
+    await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
+    expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });
+  });
+});

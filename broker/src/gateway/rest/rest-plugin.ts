@@ -1,0 +1,62 @@
+import { type OperationName, operationNames, operations } from "@stele/wire";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Broker } from "../../engine/broker.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { fromFramework } from "../shared/from-framework.ts";
+import { operationHandlers } from "../shared/operation-handlers.ts";
+import { jsonType, sendFailure } from "../shared/send-failure.ts";
+import { prefersText } from "./accept.ts";
+import { readParameters, toParameterRules } from "./request-parameters.ts";
+import { RestReader } from "./rest-reader.ts";
+
+export interface RestOptions {
+  readonly broker: Broker;
+  readonly logger: Logger;
+  readonly extensionPrefix: string;
+}
+
+/** Every operation at `/rest/<operation>`, by GET and POST. */
+export function registerRest(app: FastifyInstance, options: RestOptions): void {
+  for (const name of operationNames) {
+    app.route({
+      method: ["GET", "POST"],
+      url: `/rest/${name}`,
+      // A HEAD would run the operation.
+      exposeHeadRoute: false,
+      handler: createHandler(name, options),
+      errorHandler: createErrorHandler(name, options),
+    });
+  }
+}
+
+function createHandler(name: OperationName, options: RestOptions) {
+  const rules = toParameterRules(operations[name], options.extensionPrefix);
+  const context = { broker: options.broker, interfaceType: "RESTful" } as const;
+  const run = operationHandlers[name];
+  const send = name === "subscribe" ? sendIdentifier : sendResult;
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    try {
+      const result = await run(context, new RestReader(readParameters(request, rules), rules));
+      return send(request, reply, result);
+    } catch (error) {
+      return sendFailure(reply, error, { logger: options.logger, operation: name });
+    }
+  };
+}
+
+function sendResult(_request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {
+  return reply.header("content-type", jsonType).send(JSON.stringify(result));
+}
+
+function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {
+  reply.header("vary", "accept");
+  if (!prefersText(request.headers.accept)) return sendResult(request, reply, result);
+  return reply.header("content-type", "text/plain; charset=utf-8").send(result);
+}
+
+/** Failures of the server before the handler runs, such as a Content-Type that is none. */
+function createErrorHandler(name: OperationName, { logger }: RestOptions) {
+  return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
+    sendFailure(reply.status(200), fromFramework(error), { logger, operation: name });
+  };
+}

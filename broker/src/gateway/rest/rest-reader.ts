@@ -1,0 +1,58 @@
+import { BrokerError, quote } from "@stele/wire";
+import type { Extensions } from "../../domain/event.ts";
+import { parameterError } from "../shared/failure.ts";
+import type { ParameterReader } from "../shared/operation-handlers.ts";
+import type { Parameters } from "./parameters.ts";
+import type { ParameterRules } from "./request-parameters.ts";
+
+const integerText = /^-?[0-9]{1,15}$/;
+
+/** Reads text parameters of a REST call as an operation wants them. */
+export class RestReader implements ParameterReader {
+  readonly #parameters: Parameters;
+  readonly #rules: ParameterRules;
+
+  constructor(parameters: Parameters, rules: ParameterRules) {
+    this.#parameters = parameters;
+    this.#rules = rules;
+  }
+
+  text(name: string): string {
+    const value = this.#parameters.get(name);
+    if (value === undefined) throw parameterError(`"${name}" is missing`);
+    return value;
+  }
+
+  optionalText(name: string): string | undefined {
+    return this.#parameters.get(name);
+  }
+
+  pageIndex(): number | undefined {
+    const text = this.#parameters.get("pageIndex");
+    if (text === undefined) return undefined;
+    if (!integerText.test(text)) throw new BrokerError("pageIndexInvalid", { details: quote(text) });
+    return Number(text);
+  }
+
+  pageSize(): number | undefined {
+    const text = this.#parameters.get("pageSize");
+    if (text === undefined) return undefined;
+    if (!integerText.test(text)) throw parameterError(`"pageSize" is not an integer: ${quote(text)}`);
+    return Number(text);
+  }
+
+  /** Plain text, as the bytes of its UTF-8 form. */
+  content(): Uint8Array {
+    return Buffer.from(this.text("content"), "utf8");
+  }
+
+  extensions(): Extensions {
+    const { extensionPrefix, known } = this.#rules;
+    if (extensionPrefix === undefined) return [];
+    const extensions: [string, string][] = [];
+    for (const [name, value] of this.#parameters) {
+      if (name.startsWith(extensionPrefix) && !known.has(name)) extensions.push([name, value]);
+    }
+    return extensions;
+  }
+}

@@ -1,0 +1,18 @@
+import { BrokerError, toBrokerError } from "@stele/wire";
+import type { Logger } from "../../lib/logger.ts";
+
+/** A parameter or request that cannot be read (200001). */
+export function parameterError(details: string, cause?: unknown): BrokerError {
+  return new BrokerError("parameterInvalid", cause === undefined ? { details } : { details, cause });
+}
+
+/**
+ * What a client is told of a failure. Failures of the broker's own are logged here, once, with their cause; the caller's are not
+ * worth a line.
+ */
+export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
+  const failure = toBrokerError(error);
+  if (failure.kind === "internal") logger.error("request failed", { ...fields, error: failure.cause ?? failure });
+  else logger.debug("request refused", { ...fields, code: failure.code, reason: failure.message });
+  return failure;
+}

@@ -1,0 +1,74 @@
+import type { OperationName, OperationResult } from "@stele/wire";
+import type { Extensions } from "../../domain/event.ts";
+import type { Broker, TopicCall } from "../../engine/broker.ts";
+import { toEventBody, toSendResult, toTopicPage, toTopicState } from "./results.ts";
+
+/** The parameters of one call, whatever carried them. Each method throws 200001 for a value that is missing or malformed. */
+export interface ParameterReader {
+  text(name: string): string;
+  optionalText(name: string): string | undefined;
+  /** Undefined when left out. Any number may come back, also one that is no page index. */
+  pageIndex(): number | undefined;
+  pageSize(): number | undefined;
+  content(): Uint8Array;
+  extensions(): Extensions;
+}
+
+/** Whom a call is for, and the kind of callback that its transport stands for. */
+export interface OperationContext {
+  readonly broker: Broker;
+  readonly interfaceType: "RESTful" | "JsonRPC";
+}
+
+type OperationHandler<Name extends OperationName> = (
+  context: OperationContext,
+  reader: ParameterReader,
+) => Promise<OperationResult<Name>>;
+
+// Outside 1…99 the engine takes its default.
+const pageSizeLeftOut = 0;
+
+/** How each operation is asked of the broker: parameters in, documented result out, and no rule between. */
+export const operationHandlers: { readonly [Name in OperationName]: OperationHandler<Name> } = {
+  open: async ({ broker }, reader) => {
+    await broker.open(readTopicCall(reader));
+    return true;
+  },
+  close: async ({ broker }, reader) => {
+    await broker.close(readTopicCall(reader));
+    return true;
+  },
+  exist: ({ broker }, reader) => broker.exist(readTopicCall(reader)),
+  publish: async ({ broker }, reader) => {
+    const call = { ...readTopicCall(reader), content: reader.content(), extensions: reader.extensions() };
+    return toSendResult(await broker.publish(call));
+  },
+  subscribe: ({ broker, interfaceType }, reader) =>
+    broker.subscribe({
+      ...readTopicCall(reader),
+      url: reader.text("url"),
+      interfaceType,
+      subscriptionId: reader.optionalText("subscriptionId"),
+      offset: reader.optionalText("offset"),
+      secret: reader.optionalText("secret"),
+    }),
+  unSubscribe: async ({ broker, interfaceType }, reader) => {
+    await broker.unSubscribe({ subscriptionId: reader.text("subscriptionId"), interfaceType });
+    return true;
+  },
+  getEvent: async ({ broker }, reader) =>
+    toEventBody(await broker.getEvent({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
+  list: async ({ broker }, reader) =>
+    toTopicPage(
+      await broker.list({
+        pageIndex: reader.pageIndex() ?? 0,
+        pageSize: reader.pageSize() ?? pageSizeLeftOut,
+        groupId: reader.optionalText("groupId"),
+      }),
+    ),
+  state: async ({ broker }, reader) => toTopicState(await broker.state(readTopicCall(reader))),
+};
+
+function readTopicCall(reader: ParameterReader): TopicCall {
+  return { topic: reader.text("topic"), groupId: reader.optionalText("groupId") };
+}

@@ -1,0 +1,41 @@
+import type { EventBody, SendResult, TopicInfo, TopicPageBody, TopicState } from "@stele/wire";
+import type { Topic } from "../../domain/topic.ts";
+import type { EventResult, ListResult, PublishResult } from "../../engine/broker.ts";
+
+/** Each result has exactly the documented fields: clients of the interface refuse unknown ones. */
+export function toSendResult(result: PublishResult): SendResult {
+  return { topic: result.topic, eventId: result.eventId, status: result.status };
+}
+
+export function toEventBody(event: EventResult): EventBody {
+  const { buffer, byteOffset, byteLength } = event.content;
+  return {
+    topic: event.topic,
+    content: Buffer.from(buffer, byteOffset, byteLength).toString("base64"),
+    // Object.fromEntries defines own properties, so that a key `__proto__` is plain data.
+    extensions: Object.fromEntries(event.extensions),
+    eventId: event.eventId,
+  };
+}
+
+export function toTopicPage(page: ListResult): TopicPageBody {
+  return {
+    total: page.total,
+    pageIndex: page.pageIndex,
+    pageSize: page.pageSize,
+    topicInfoList: page.topics.map(toTopicInfo),
+  };
+}
+
+export function toTopicState(topic: Topic): TopicState {
+  return { ...toTopicInfo(topic), sequenceNumber: topic.sequence, blockNumber: topic.blockNumber };
+}
+
+function toTopicInfo(topic: Topic): TopicInfo {
+  return {
+    topicName: topic.name,
+    topicAddress: topic.address,
+    senderAddress: topic.sender,
+    createdTimestamp: topic.createdTimestamp,
+  };
+}

@@ -1,0 +1,25 @@
+import type { Broker } from "../../engine/broker.ts";
+
+/** A broker whose operations are given; any other that is called fails its call as a defect would. */
+export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
+  return {
+    open: refuse("open"),
+    close: refuse("close"),
+    exist: refuse("exist"),
+    state: refuse("state"),
+    list: refuse("list"),
+    publish: refuse("publish"),
+    subscribe: refuse("subscribe"),
+    unSubscribe: refuse("unSubscribe"),
+    getEvent: refuse("getEvent"),
+    listSubscriptions: refuse("listSubscriptions"),
+    health: () => [],
+    ...operations,
+  };
+}
+
+function refuse(name: string) {
+  return (): never => {
+    throw new Error(`${name} was not expected`);
+  };
+}

@@ -1,0 +1,78 @@
+import { formatEventId } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { toPosition } from "../../domain/position.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Topic } from "../../domain/topic.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Broker, SubscriptionStatus } from "../../engine/broker.ts";
+import { createFakeBroker } from "./fake-broker.ts";
+
+export const sampleEventId = formatEventId({ topicDigest: "2cf24dba", sequence: 59, blockNumber: 1124 });
+export const sampleSubscriptionId = parseSubscriptionId("0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11");
+
+export const sampleTopic: Topic = {
+  name: parseTopicName("a/b"),
+  address: `0x${"a1".repeat(20)}`,
+  sender: `0x${"b2".repeat(20)}`,
+  createdTimestamp: 1_790_000_000_123,
+  sequence: 59,
+  blockNumber: 1124,
+  closed: false,
+};
+
+export const sampleSubscription: SubscriptionStatus = {
+  id: sampleSubscriptionId,
+  groupId: defaultGroupId,
+  filter: parseTopicFilter("a/#"),
+  interfaceType: "RESTful",
+  url: "http://127.0.0.1:9/",
+  secret: "not to be listed",
+  state: "active",
+  cursor: toPosition(3, 0),
+  notifiedCount: 12,
+  notifiedAt: Date.UTC(2026, 1, 3, 4, 5, 6, 789),
+  createdAt: 0,
+  notifyingCount: 7,
+};
+
+const sampleEvent: Event = {
+  topic: sampleTopic.name,
+  sequence: 59,
+  blockNumber: 1124,
+  position: toPosition(1124, 0),
+  content: new Uint8Array([0, 255, 10]),
+  extensions: [["svc-format", "json"]],
+};
+
+/** What the broker was asked, in order. */
+export interface RecordedCall {
+  readonly operation: string;
+  readonly call: unknown;
+}
+
+/** A broker that writes down what it is asked and answers with the samples above; `overrides` answer otherwise. */
+export function createRecordingBroker(overrides: Partial<Broker> = {}) {
+  const calls: RecordedCall[] = [];
+  const record =
+    <Result>(operation: string, result: Result) =>
+    (call: unknown): Promise<Result> => {
+      calls.push({ operation, call });
+      return Promise.resolve(result);
+    };
+  const broker = createFakeBroker({
+    open: record("open", undefined),
+    close: record("close", undefined),
+    exist: record("exist", true),
+    state: record("state", sampleTopic),
+    list: record("list", { total: 1, topics: [sampleTopic], pageIndex: 0, pageSize: 10 }),
+    publish: record("publish", { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" as const }),
+    subscribe: record("subscribe", sampleSubscriptionId),
+    unSubscribe: record("unSubscribe", undefined),
+    getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),
+    listSubscriptions: () => Promise.resolve([sampleSubscription]),
+    ...overrides,
+  });
+  return { broker, calls };
+}

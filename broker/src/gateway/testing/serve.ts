@@ -1,0 +1,37 @@
+import type { Broker } from "../../engine/broker.ts";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import { createHttpServer, type HttpServerOptions } from "../http-server.ts";
+import { createRecordingBroker, type RecordedCall } from "./recording-broker.ts";
+
+export const testBodyBytesMax = 200_000;
+
+export interface Served extends AsyncDisposable {
+  readonly url: string;
+  readonly calls: readonly RecordedCall[];
+  /** Lines at level error. */
+  readonly errors: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
+  readonly close: () => Promise<void>;
+}
+
+/** A server on a port of its own, over a recording broker with the given operations. */
+export async function serve(
+  operations: Partial<Broker> = {},
+  options: Partial<HttpServerOptions> = {},
+): Promise<Served> {
+  const { broker, calls } = createRecordingBroker(operations);
+  const errors: { message: string; fields: LogFields | undefined }[] = [];
+  const logger: Logger = { ...silentLogger, error: (message, fields) => errors.push({ message, fields }) };
+  const server = createHttpServer({
+    broker,
+    logger,
+    basePath: "",
+    extensionPrefix: "svc-",
+    bodyBytesMax: testBodyBytesMax,
+    metrics: { contentType: "text/plain; version=0.0.4", render: () => Promise.resolve("events 1\n") },
+    version: "0.1.0",
+    ...options,
+  });
+  const url = await server.listen({ host: "127.0.0.1", port: 0 });
+  const close = () => server.close();
+  return { url, calls, errors, close, [Symbol.asyncDispose]: close };
+}

@@ -1,0 +1,165 @@
+import type * as z from "zod";
+import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "./json-schema.ts";
+import { type Operation, operationNames, operations } from "./operations.ts";
+import {
+  brokerExceptionSchema,
+  eventSchema,
+  sendResultSchema,
+  subscriptionListingSchema,
+  topicInfoSchema,
+  topicPageSchema,
+  topicStateSchema,
+} from "./results.ts";
+
+/** What a served document says of the server that serves it. */
+export interface DocumentOptions {
+  readonly version: string;
+  /** Context segment of every path, without a slash at its end; empty for none. */
+  readonly basePath: string;
+  readonly extensionPrefix: string;
+}
+
+const components = new Map<z.ZodType, string>([
+  [sendResultSchema, "SendResult"],
+  [eventSchema, "Event"],
+  [topicInfoSchema, "TopicInfo"],
+  [topicStateSchema, "TopicState"],
+  [topicPageSchema, "TopicPage"],
+  [subscriptionListingSchema, "SubscriptionListing"],
+  [brokerExceptionSchema, "BrokerException"],
+]);
+
+/** The OpenAPI 3.1 document of the REST and admin interface, made from the schemas that validate. */
+export function toOpenApi(options: DocumentOptions) {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Stele",
+      version: options.version,
+      description:
+        "Event broker: topics, publishing and subscriptions. Every answer of an operation has HTTP status 200; a failure is a BrokerException.",
+    },
+    servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
+    paths: {
+      ...Object.fromEntries(operationNames.map((name) => [`/rest/${name}`, toRestPath(name, options)])),
+      ...adminPaths,
+    },
+    components: {
+      schemas: Object.fromEntries([...components].map(([schema, name]) => [name, toJsonSchema(schema)])),
+    },
+  };
+}
+
+function toRestPath(name: (typeof operationNames)[number], options: DocumentOptions) {
+  const operation: Operation = operations[name];
+  const common = { summary: operation.summary, tags: ["rest"], responses: { 200: toAnswer(operation.result, name) } };
+  return {
+    get: { operationId: name, ...common, parameters: toQueryParameters(operation, options) },
+    post: { operationId: `${name}ByPost`, ...common, requestBody: toRequestBody(operation, options) },
+  };
+}
+
+function toQueryParameters(operation: Operation, options: DocumentOptions): readonly JsonSchema[] {
+  const named = listProperties(operation.restParams).map(({ name, schema, description, isRequired }) => ({
+    name,
+    in: "query",
+    required: isRequired,
+    description,
+    schema: toPresentSchema(schema),
+  }));
+  if (!operation.hasExtensions) return named;
+  const extensions = {
+    name: "extensions",
+    in: "query",
+    description: `Extension data: one parameter a key, each named with the prefix ${options.extensionPrefix}.`,
+    style: "form",
+    explode: true,
+    schema: { type: "object", patternProperties: toExtensionPattern(options), additionalProperties: false },
+  };
+  return [...named, extensions];
+}
+
+/** A body's members may also stand in the query, each in one of the two places. */
+function toRequestBody(operation: Operation, options: DocumentOptions) {
+  const properties = listProperties(operation.restParams);
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(properties.map((property) => [property.name, toPresentSchema(property.schema)])),
+    required: properties.filter(({ isRequired }) => isRequired).map(({ name }) => name),
+    ...(operation.hasExtensions ? { patternProperties: toExtensionPattern(options) } : {}),
+  };
+  return {
+    content: { "application/x-www-form-urlencoded": { schema }, "application/json": { schema } },
+  };
+}
+
+function toExtensionPattern({ extensionPrefix }: DocumentOptions): JsonSchema {
+  return { [`^${extensionPrefix.replaceAll(/[^A-Za-z0-9_-]/g, "\\$&")}`]: { type: "string" } };
+}
+
+function toAnswer(result: z.ZodType, name: string) {
+  const json = { schema: { oneOf: [toReference(result), toReference(brokerExceptionSchema)] } };
+  const text = name === "subscribe" ? { "text/plain": { schema: { type: "string" } } } : {};
+  return {
+    description: "The result, or a BrokerException.",
+    headers: {
+      "stele-error-retry": {
+        description: "With a BrokerException: whether the same call can succeed later.",
+        schema: { type: "string", enum: ["true", "false"] },
+      },
+    },
+    content: { "application/json": json, ...text },
+  };
+}
+
+function toReference(schema: z.ZodType): JsonSchema {
+  const name = components.get(schema);
+  return name === undefined ? toJsonSchema(schema) : { $ref: `#/components/schemas/${name}` };
+}
+
+const toGet = (operationId: string, summary: string, responses: JsonSchema) => ({
+  get: { operationId, summary, tags: ["admin"], responses },
+});
+
+const toJsonResponse = (description: string, schema: JsonSchema) => ({
+  description,
+  content: { "application/json": { schema } },
+});
+
+const readinessSchema = {
+  type: "object",
+  required: ["status", "groups"],
+  properties: {
+    status: { type: "string", enum: ["ready", "not ready", "closing"] },
+    groups: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["groupId", "ready", "indexedBlock"],
+        properties: {
+          groupId: { type: "string" },
+          ready: { type: "boolean" },
+          reason: { type: "string" },
+          indexedBlock: { type: "integer" },
+        },
+      },
+    },
+  },
+};
+
+const anyObject = { type: "object" };
+
+const adminPaths = {
+  "/admin/listSubscription": toGet("listSubscription", "Every subscription, by node and identifier.", {
+    200: toAnswer(subscriptionListingSchema, "listSubscription"),
+  }),
+  "/health/live": toGet("live", "Whether the process answers.", { 200: toJsonResponse("It does.", anyObject) }),
+  "/health/ready": toGet("ready", "Whether every group can serve.", {
+    200: toJsonResponse("All can.", readinessSchema),
+    503: toJsonResponse("At least one cannot; its reason is given.", readinessSchema),
+  }),
+  "/metrics": toGet("metrics", "Metrics as Prometheus reads them.", {
+    200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
+  }),
+  "/openapi.json": toGet("openapi", "This document.", { 200: toJsonResponse("OpenAPI 3.1.", anyObject) }),
+};
