@@ -1,4 +1,4 @@
-import { BrokerError, isBrokerError } from "@stele/wire";
+import { BrokerError, encodedBytes, isBrokerError } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -34,10 +34,6 @@ export interface GathererParts {
   readonly limits: EngineLimits;
 }
 
-/** Bytes that the batch codec adds to an event at the most: three RLP headers, and two for each extension (DESIGN section 4.2). */
-const eventOverheadBytes = 27;
-const extensionOverheadBytes = 10;
-
 /**
  * Natural batching: while transactions are under way, events gather; the next transaction takes all that wait, up to the ledger's
  * limits. Events of one topic are committed in the order in which they were added.
@@ -60,7 +56,7 @@ export class Gatherer {
    */
   add(event: Pick<Waiting, "topic" | "address" | "payload">): Promise<Committed> {
     const { limits, clock } = this.#parts;
-    const bytes = payloadBytes(event.payload);
+    const bytes = encodedBytes(event.payload);
     if (
       this.#waiting.length >= limits.publishesWaitingMax ||
       this.#waitingBytes + bytes > limits.publishBytesWaitingMax
@@ -109,7 +105,7 @@ export class Gatherer {
   /** Refuses what has waited longer than a transaction may take: it was never sent, so the caller may try again. */
   #expire(): void {
     const oldest = this.#parts.clock.now() - this.#parts.limits.transactionTimeoutMs;
-    const count = this.#waiting.findIndex((event) => event.since >= oldest);
+    const count = this.#waiting.findIndex((event) => event.since > oldest);
     const expired = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count);
     for (const event of expired) {
       this.#waitingBytes -= event.bytes;
@@ -163,13 +159,6 @@ export class Gatherer {
     }
     return outcomes;
   }
-}
-
-/** An upper bound of the event's encoded size. Text is counted at three bytes a UTF-16 unit, which is the most that UTF-8 takes. */
-function payloadBytes(payload: EventPayload): number {
-  let bytes = payload.content.byteLength + eventOverheadBytes;
-  for (const [key, value] of payload.extensions) bytes += 3 * (key.length + value.length) + extensionOverheadBytes;
-  return bytes;
 }
 
 function groupByTopic(events: readonly Waiting[]): readonly (readonly Waiting[])[] {

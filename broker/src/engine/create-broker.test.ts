@@ -1,0 +1,363 @@
+import { BrokerError, type ErrorName, encodeEvents, errorCatalogue } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import type { AttemptOutcome } from "../ports/sink.ts";
+import type { PublishCall } from "./broker.ts";
+import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
+
+let engine: TestEngine;
+async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
+  engine = await TestEngine.start(options);
+  return engine;
+}
+afterEach(() => engine.stop());
+
+const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+const content = new Uint8Array([1, 2, 3]);
+
+/** A chain that never answers. */
+function untilAborted(_: unknown, signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")), { once: true });
+  });
+}
+
+/** What a call is refused with. */
+function refused(call: Promise<unknown>): Promise<unknown> {
+  return call.then(
+    () => "not refused",
+    (error: unknown) => error,
+  );
+}
+
+describe("topics", () => {
+  it("open, exist, close and open again with the history kept", async () => {
+    const { broker } = await start();
+    expect(await broker.exist(topic("a"))).toBe(false);
+    await broker.open(topic("a"));
+    await broker.open(topic("a"));
+    expect(await broker.exist(topic("a"))).toBe(true);
+    const eventId = await engine.publish("a", "one");
+    await broker.close(topic("a"));
+    await broker.close(topic("a"));
+    expect(await broker.exist(topic("a"))).toBe(true);
+    await expect(engine.publish("a", "two")).rejects.toEqual(refusal("topicClosed"));
+    expect((await broker.getEvent({ eventId, groupId: undefined })).sequence).toBe(1);
+    await broker.open(topic("a"));
+    await engine.publish("a", "three");
+    expect(await broker.state(topic("a"))).toMatchObject({ name: "a", sequence: 2, closed: false });
+  });
+
+  it("closing or describing what never was is refused", async () => {
+    const { broker } = await start();
+    await expect(broker.close(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
+    await expect(broker.state(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
+  });
+
+  it("list pages in the order of opening, and replaces a page size outside (0,100) by 10", async () => {
+    const { broker } = await start();
+    for (let index = 0; index < 12; index += 1) await broker.open(topic(`t${index}`));
+    const page = await broker.list({ pageIndex: 1, pageSize: 5, groupId: "" });
+    expect(page).toMatchObject({ total: 12, pageIndex: 1, pageSize: 5 });
+    expect(page.topics.map((row) => row.name)).toEqual(["t5", "t6", "t7", "t8", "t9"]);
+    for (const pageSize of [0, 100, -1, Number.NaN, 1.5]) {
+      expect((await broker.list({ pageIndex: 0, pageSize, groupId: undefined })).pageSize).toBe(10);
+    }
+    expect((await broker.list({ pageIndex: 99, pageSize: 99, groupId: undefined })).topics).toEqual([]);
+    for (const pageIndex of [-1, 0.5, Number.NaN]) {
+      await expect(broker.list({ pageIndex, pageSize: 10, groupId: undefined })).rejects.toEqual(
+        refusal("pageIndexInvalid"),
+      );
+    }
+  });
+
+  it("refuses a malformed and an unknown group, and takes a blank one as left out", async () => {
+    const { broker } = await start();
+    await expect(broker.open({ topic: "a", groupId: "2" })).rejects.toEqual(refusal("groupUnknown"));
+    await expect(broker.open({ topic: "a", groupId: "a b" })).rejects.toEqual(refusal("groupInvalid"));
+    await broker.open({ topic: "a", groupId: " " });
+    expect(await broker.exist({ topic: "a", groupId: "1" })).toBe(true);
+  });
+});
+
+describe("publish", () => {
+  it("answers an eventId that getEvent finds at once, with content and extensions as they were given", async () => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    const extensions = [
+      ["svc-format", "json"],
+      ["svc-b", "é"],
+    ] as const;
+    const { eventId } = await broker.publish({ ...topic("a"), content, extensions });
+    expect(eventId).toMatch(/^ca978112-1-\d+$/);
+    const event = await broker.getEvent({ eventId, groupId: undefined });
+    expect(event).toMatchObject({ topic: "a", sequence: 1, eventId, extensions });
+    expect([...event.content]).toEqual([1, 2, 3]);
+  });
+
+  const bad: readonly (readonly [string, Partial<PublishCall>, ErrorName])[] = [
+    ["an unknown topic", { topic: "b" }, "topicNotExist"],
+    ["a pattern", { topic: "a/#" }, "topicInvalidCharacter"],
+    ["no content", { content: new Uint8Array() }, "contentBlank"],
+    ["content over the limit", { content: new Uint8Array(65_537) }, "contentTooLong"],
+    ["a key without the prefix", { extensions: [["format", "json"]] }, "extensionKeyInvalid"],
+    ["extensions over the limit", { extensions: [["svc-a", "é".repeat(2046)]] }, "extensionsTooLong"],
+  ];
+  it.each(bad)("refuses %s and changes nothing", async (_, call, name) => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    await expect(broker.publish({ ...topic("a"), content, extensions: [], ...call })).rejects.toEqual(refusal(name));
+    expect((await broker.state(topic("a"))).sequence).toBe(0);
+  });
+
+  it("takes content and extensions at their limits", async () => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    const extensions = [["svc-a", "x".repeat(4096 - 5)]] as const;
+    const result = await broker.publish({ ...topic("a"), content: new Uint8Array(65_536), extensions });
+    expect(result.status).toBe("SUCCESS");
+  });
+
+  it("answers TIMEOUT, never success, when the fate of the transaction is not known in time", async () => {
+    const { broker, clock } = await start({ append: untilAborted });
+    await broker.open(topic("a"));
+    const answer = broker.publish({ ...topic("a"), content, extensions: [] });
+    await clock.advance(30_000);
+    expect(await answer).toEqual({ topic: "a", eventId: "", status: "TIMEOUT" });
+  });
+
+  it("refuses what waits beyond the limit, and what no transaction took in time, and sends neither", async () => {
+    const { broker, clock } = await start({
+      append: untilAborted,
+      limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000 },
+    });
+    await broker.open(topic("a"));
+    const underWay: Promise<string>[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      underWay.push(engine.publish("a", "x"));
+      await clock.settle();
+    }
+    const waiting = [refused(engine.publish("a", "y")), refused(engine.publish("a", "y"))];
+    await clock.settle();
+    await expect(engine.publish("a", "z")).rejects.toEqual(refusal("busy"));
+    await clock.advance(1_001);
+    expect(await Promise.all(underWay)).toEqual(["TIMEOUT", "TIMEOUT", "TIMEOUT", "TIMEOUT"]);
+    for (const error of await Promise.all(waiting)) expect(error).toEqual(refusal("busy"));
+  });
+
+  it("gathers what comes while a transaction is under way, and keeps the order of each topic", async () => {
+    const { broker, clock } = await start();
+    for (const name of ["a", "b"]) await broker.open(topic(name));
+    const ids = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => engine.publish(index % 2 === 0 ? "a" : "b", `${index}`)),
+    );
+    await clock.settle();
+    const events = await Promise.all(ids.map((eventId) => broker.getEvent({ eventId, groupId: undefined })));
+    expect(events.map((event) => new TextDecoder().decode(event.content))).toEqual("0123456789".split(""));
+    expect(events.map((event) => event.sequence)).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5, 5]);
+    expect(new Set(events.map((event) => event.blockNumber)).size).toBe(1);
+  });
+});
+
+describe("getEvent", () => {
+  it("tells what is wrong with an identifier", async () => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    const { eventId } = await broker.publish({ ...topic("a"), content, extensions: [] });
+    const get = (text: string) => broker.getEvent({ eventId: text, groupId: undefined });
+    await expect(get("")).rejects.toEqual(refusal("eventIdBlank"));
+    await expect(get("1".repeat(43))).rejects.toEqual(refusal("eventIdTooLong"));
+    for (const text of ["x", "ca978112-0-1", "ca978112-01-1", `${eventId} `, "CA978112-1-2", "ca978112-1-1e3"]) {
+      await expect(get(text)).rejects.toEqual(refusal("eventIdIllegal"));
+    }
+    await expect(get(eventId.replace(/-1-/, "-2-"))).rejects.toEqual(refusal("eventNotExist"));
+    await expect(get(eventId.replace("ca978112", "00000000"))).rejects.toEqual(refusal("eventNotExist"));
+    await expect(get("ca978112-1-999999")).rejects.toEqual(refusal("eventBeyondHead"));
+  });
+});
+
+describe("subscribe", () => {
+  it("notifies every event after the newest, in order, by name and by pattern", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a/b"));
+    await engine.publishMany("a/b", 3);
+    const byName = await engine.subscribe("a/b");
+    const byPattern = await engine.subscribe("a/+");
+    await broker.open(topic("a/c"));
+    await engine.publishMany("a/b", 3);
+    await engine.publishMany("a/c", 2);
+    await clock.settle();
+    expect(sink.sequencesOf(byName)).toEqual([4, 5, 6]);
+    expect(sink.sequencesOf(byPattern)).toEqual([4, 5, 6, 1, 2]);
+  });
+
+  it("begins at the offset that is asked for", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    await engine.publish("a", "1");
+    const second = await engine.publish("a", "2");
+    await engine.publish("a", "3");
+    const first = await engine.subscribe("a", { offset: "OFFSET_FIRST" });
+    const last = await engine.subscribe("a", { offset: "OFFSET_LAST" });
+    const after = await engine.subscribe("a", { offset: second });
+    await engine.publish("a", "4");
+    await clock.settle();
+    expect(sink.sequencesOf(first)).toEqual([1, 2, 3, 4]);
+    expect(sink.sequencesOf(last)).toEqual([4]);
+    expect(sink.sequencesOf(after)).toEqual([3, 4]);
+    await expect(engine.subscribe("a", { offset: "bogus" })).rejects.toEqual(refusal("eventIdIllegal"));
+  });
+
+  it("refuses an unknown topic, a bad pattern, a bad url, an identifier that is no UUID", async () => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    await expect(engine.subscribe("b")).rejects.toEqual(refusal("topicNotExist"));
+    await expect(engine.subscribe("a/#/b")).rejects.toEqual(refusal("topicPatternInvalid"));
+    await expect(engine.subscribe("a", { url: "ftp://x" })).rejects.toEqual(refusal("urlInvalid"));
+    await expect(engine.subscribe("a", { subscriptionId: "x" })).rejects.toEqual(refusal("subscriptionIdInvalid"));
+    expect(await broker.listSubscriptions()).toEqual([]);
+  });
+
+  it("continues an earlier subscription after a restart, with everything since its cursor", async () => {
+    const { broker, sink } = await start();
+    await broker.open(topic("a"));
+    const id = await engine.subscribe("a");
+    await engine.publishMany("a", 2);
+    await engine.clock.settle();
+    await engine.rebuild();
+    const { address } = await engine.broker.state(topic("a"));
+    engine.chain.publish([
+      { address, count: 3, events: encodeEvents([1, 2, 3].map(() => ({ content, extensions: [] }))) },
+    ]);
+    await engine.broker.start();
+    await engine.clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it("moves to a new url without a gap, and refuses another topic", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    await broker.open(topic("b"));
+    sink.receive("http://old/", () => new Promise<AttemptOutcome>(() => {}));
+    const id = await engine.subscribe("a", { url: "http://old/" });
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(await engine.subscribe("a", { subscriptionId: id.toUpperCase(), url: "http://new/" })).toBe(id);
+    await engine.publishMany("a", 1);
+    await clock.settle();
+    const accepted = sink.attempts.filter((attempt) => attempt.subscription.url === "http://new/");
+    expect(accepted.map((attempt) => attempt.event.sequence)).toEqual([1, 2, 3]);
+    await expect(engine.subscribe("b", { subscriptionId: id })).rejects.toEqual(refusal("subscriptionElsewhere"));
+  });
+
+  it("ends with unSubscribe", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.settle();
+    await broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    await engine.publish("a", "2");
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    expect(await broker.listSubscriptions()).toEqual([]);
+    const again = broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    await expect(again).rejects.toEqual(refusal("subscriptionNotExist"));
+  });
+
+  it("without a coordinator, JSON-RPC cannot unSubscribe", async () => {
+    const { broker } = await start({ hasCoordinator: false });
+    const call = broker.unSubscribe({ subscriptionId: "x", interfaceType: "JsonRPC" });
+    await expect(call).rejects.toEqual(refusal("noCoordinator"));
+  });
+});
+
+describe("delivery", () => {
+  it("tries the same event again, with growing waits, and the next only when it is accepted", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    let failures = 3;
+    sink.receive("http://receiver/", () => {
+      failures -= 1;
+      return failures >= 0 ? { status: "failed", reason: "500" } : { status: "accepted" };
+    });
+    const id = await engine.subscribe("a");
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(749);
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(1);
+    expect(sink.sequencesOf(id)).toEqual([1, 1]);
+    await clock.advance(1_500 + 3_000);
+    expect(sink.sequencesOf(id)).toEqual([1, 1, 1, 1, 2]);
+  });
+
+  it("waits as long as Retry-After asks", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    let isFirst = true;
+    sink.receive("http://receiver/", () => {
+      const outcome: AttemptOutcome = isFirst
+        ? { status: "failed", reason: "429", retryAfterMs: 60_000 }
+        : { status: "accepted" };
+      isFirst = false;
+      return outcome;
+    });
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.advance(59_000);
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(2_000);
+    expect(sink.sequencesOf(id)).toEqual([1, 1]);
+  });
+
+  it("a receiver that hangs delays only its own subscription", async () => {
+    const { broker, sink, clock } = await start({ limits: { feedEventsMax: 4 } });
+    await broker.open(topic("a"));
+    sink.receive("http://hangs/", () => new Promise<AttemptOutcome>(() => {}));
+    await engine.subscribe("a", { url: "http://hangs/" });
+    const healthy = await engine.subscribe("a");
+    await engine.publishMany("a", 20);
+    await clock.settle();
+    expect(sink.sequencesOf(healthy)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    const [hanging] = await broker.listSubscriptions();
+    expect(hanging).toMatchObject({ notifiedCount: 0, notifyingCount: 20 });
+  });
+
+  it("suspends a subscription that is gone or has failed for too long, keeps its cursor, and resumes it on subscribe", async () => {
+    const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
+    await broker.open(topic("a"));
+    sink.receive("http://gone/", () => ({ status: "gone", reason: "410" }));
+    sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+    const gone = await engine.subscribe("a", { url: "http://gone/" });
+    const down = await engine.subscribe("a", { url: "http://down/" });
+    await engine.publishMany("a", 2);
+    await clock.advance(60_000);
+    const states = (await broker.listSubscriptions()).map((row) => [row.state, row.notifyingCount]);
+    expect(states).toEqual([
+      ["suspended", 2],
+      ["suspended", 2],
+    ]);
+    for (const id of [gone, down]) await engine.subscribe("a", { subscriptionId: id });
+    await clock.settle();
+    expect(sink.sequencesOf(gone)).toEqual([1, 1, 2]);
+    expect(sink.sequencesOf(down).slice(-2)).toEqual([1, 2]);
+  });
+
+  it("counts what waits and what is acknowledged, by pattern too", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a/1"));
+    await broker.open(topic("a/2"));
+    let accepted = 0;
+    sink.receive("http://receiver/", () => {
+      accepted += 1;
+      return accepted <= 3 ? { status: "accepted" } : { status: "failed", reason: "503" };
+    });
+    await engine.subscribe("a/#");
+    await engine.publishMany("a/1", 4);
+    await engine.publishMany("a/2", 3);
+    await clock.settle();
+    expect(await broker.listSubscriptions()).toMatchObject([{ notifiedCount: 3, notifyingCount: 4 }]);
+  });
+});

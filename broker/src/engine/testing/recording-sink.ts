@@ -1,0 +1,38 @@
+import { BrokerError } from "@stele/wire";
+import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+
+/** Answers an attempt; may wait. */
+export type Receiver = (notification: Notification) => AttemptOutcome | Promise<AttemptOutcome>;
+
+/** A sink whose receivers are functions, by url. It remembers every attempt. */
+export class RecordingSink implements Sink {
+  readonly attempts: Notification[] = [];
+  readonly #receivers = new Map<string, Receiver>();
+
+  /** Sets the receiver at a url; without one, every attempt there is accepted. */
+  receive(url: string, receiver: Receiver): void {
+    this.#receivers.set(url, receiver);
+  }
+
+  async checkUrl(url: string): Promise<void> {
+    if (!url.startsWith("http")) throw new BrokerError("urlInvalid");
+  }
+
+  async attempt(notification: Notification, signal: AbortSignal): Promise<AttemptOutcome> {
+    this.attempts.push(notification);
+    const receiver = this.#receivers.get(notification.subscription.url);
+    if (receiver === undefined) return { status: "accepted" };
+    const aborted = new Promise<AttemptOutcome>((resolve) => {
+      signal.addEventListener("abort", () => resolve({ status: "failed", reason: "aborted" }), { once: true });
+    });
+    return Promise.race([receiver(notification), aborted]);
+  }
+
+  async stop(): Promise<void> {}
+
+  /** Sequences attempted for a subscription, in order. */
+  sequencesOf(subscriptionId: string): readonly number[] {
+    const own = this.attempts.filter((attempt) => attempt.subscription.id === subscriptionId);
+    return own.map((attempt) => attempt.event.sequence);
+  }
+}

@@ -1,0 +1,104 @@
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { SubscribeCall } from "../broker.ts";
+import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
+import { RecordingSink } from "./recording-sink.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export interface TestEngineOptions {
+  readonly limits?: Partial<EngineLimits>;
+  /** Takes the place of the ledger's append. */
+  readonly append?: Ledger["append"];
+  readonly hasCoordinator?: boolean;
+}
+
+const graceMs = 1_000;
+
+/** A broker on virtual time over a chain and a store in memory, which outlast its restarts. */
+export class TestEngine {
+  readonly clock = new VirtualClock();
+  readonly sink = new RecordingSink();
+  readonly chain = new MemoryChain({ clock: this.clock });
+  readonly store: Store = createMemoryStore();
+  broker: RunningBroker;
+  readonly #options: TestEngineOptions;
+  #uuids = 0;
+
+  constructor(options: TestEngineOptions = {}) {
+    this.#options = options;
+    this.broker = this.#build();
+  }
+
+  static async start(options: TestEngineOptions = {}): Promise<TestEngine> {
+    const engine = new TestEngine(options);
+    await engine.broker.start();
+    return engine;
+  }
+
+  /** Stops and builds a new broker on the same chain and store, not yet started. */
+  async rebuild(): Promise<void> {
+    await this.stop();
+    this.broker = this.#build();
+  }
+
+  async stop(): Promise<void> {
+    const stopped = this.broker.stop(graceMs);
+    await this.clock.advance(graceMs);
+    await stopped;
+  }
+
+  publish(topic: string, text: string): Promise<string> {
+    const content = new TextEncoder().encode(text);
+    return this.broker
+      .publish({ topic, groupId: undefined, content, extensions: [] })
+      .then((result) => result.eventId || result.status);
+  }
+
+  /** Publishes `count` events one after the other. */
+  async publishMany(topic: string, count: number): Promise<void> {
+    for (let index = 0; index < count; index += 1) await this.publish(topic, `event ${index}`);
+  }
+
+  subscribe(topic: string, call: Partial<SubscribeCall> = {}): Promise<string> {
+    return this.broker.subscribe({
+      topic,
+      groupId: undefined,
+      url: "http://receiver/",
+      interfaceType: "RESTful",
+      subscriptionId: undefined,
+      offset: undefined,
+      secret: undefined,
+      ...call,
+    });
+  }
+
+  #build(): RunningBroker {
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain });
+    if (this.#options.append !== undefined) ledger.append = this.#options.append;
+    return createBroker({
+      ledgers: [ledger],
+      store: this.store,
+      sink: this.sink,
+      clock: this.clock,
+      randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+      metrics: noMetrics,
+      logger: silentLogger,
+      limits: { ...defaultEngineLimits, ...this.#options.limits },
+      defaultGroupId,
+      extensionPrefix: "svc-",
+      hasCoordinator: this.#options.hasCoordinator ?? true,
+    });
+  }
+
+  #nextUuid(): string {
+    this.#uuids += 1;
+    return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, "0")}`;
+  }
+}
