@@ -9,7 +9,7 @@ import {
 } from "./limits.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
 import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
-import { ChainFileError } from "./storage/open-database.ts";
+import { ChainFileError } from "./chain-file-error.ts";
 import { findWorkerFile } from "./worker-file.ts";
 
 export interface EmbeddedChainOptions {
@@ -116,7 +116,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   #post(message: ToWorker): void {
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(message, []);
   }
 
   #receive(message: FromWorker): void {

@@ -7,4 +7,4 @@ export {
 } from "./embedded-chain.ts";
 export * from "./limits.ts";
 export { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
-export { ChainFileError } from "./storage/open-database.ts";
+export { ChainFileError } from "./chain-file-error.ts";

@@ -13,7 +13,7 @@ const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
 
 function post(message: FromWorker): void {
-  port?.postMessage(message);
+  port?.postMessage(message, []);
 }
 
 async function start(settings: WorkerSettings): Promise<RpcContext> {

@@ -1,5 +1,5 @@
 import { keccak256 } from "../lib/crypto.ts";
-import type { Log } from "./receipt.ts";
+import type { Log } from "./log.ts";
 
 export const BLOOM_BYTES = 256;
 const BITS_PER_ENTRY = 3;

@@ -1,7 +1,8 @@
 import { RLP } from "@ethereumjs/rlp";
 import { EMPTY_BYTES, fromBigint, toBigint, toBuffer } from "../lib/bytes.ts";
 import { findShared } from "./shared-bytes.ts";
-import type { Log, Receipt } from "./receipt.ts";
+import type { Log } from "./log.ts";
+import type { Receipt } from "./receipt.ts";
 
 /** A receipt as read from the store, with the sender that it spares the recovery of. */
 export interface StoredReceipt {

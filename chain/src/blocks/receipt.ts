@@ -1,13 +1,8 @@
 import { RLP } from "@ethereumjs/rlp";
 import { EMPTY_BYTES, fromBigint } from "../lib/bytes.ts";
 import { createBloom } from "./bloom.ts";
+import type { Log } from "./log.ts";
 import type { Transaction } from "./transaction.ts";
-
-export interface Log {
-  readonly address: Uint8Array;
-  readonly topics: readonly Uint8Array[];
-  readonly data: Uint8Array;
-}
 
 export interface Receipt {
   readonly isSuccess: boolean;

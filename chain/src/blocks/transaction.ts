@@ -120,8 +120,7 @@ function decodeList(encoded: Uint8Array, length: number): Item[] {
 
 function decodeRlp(encoded: Uint8Array): Item {
   try {
-    // RLP.decode gives bytes or nested lists of them, which is what Item says.
-    return RLP.decode(encoded) as Item;
+    return RLP.decode(encoded);
   } catch (cause) {
     throw serverError(`rlp: ${cause instanceof Error ? cause.message : "malformed"}`);
   }

@@ -1,7 +1,8 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { ChainFileError } from "../chain-file-error.ts";
 import type { WorkerSettings } from "../messages.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
-import { ChainFileError, explain, openDatabase } from "../storage/open-database.ts";
+import { explain, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 
 /** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */

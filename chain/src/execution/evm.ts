@@ -1,4 +1,4 @@
-import { createCustomCommon, Hardfork, Mainnet } from "@ethereumjs/common";
+import { createCustomCommon, type CustomCrypto, Hardfork, Mainnet } from "@ethereumjs/common";
 import { createEVM, type EVM } from "@ethereumjs/evm";
 import { Address } from "@ethereumjs/util";
 import { COINBASE, type Header, ZERO_HASH } from "../blocks/header.ts";
@@ -33,8 +33,10 @@ export async function createChainEvm({ chainId, state, readBlockHash }: EvmOptio
   return createEVM({ common, stateManager: state, blockchain, customPrecompiles });
 }
 
+type Ecrecover = NonNullable<CustomCrypto["ecrecover"]>;
+
 /** The ECRECOVER precompile lets only v = 27 and 28 through. */
-function recoverForPrecompile(digest: Uint8Array, v: bigint, r: Uint8Array, s: Uint8Array): Uint8Array {
+function recoverForPrecompile(...[digest, v, r, s]: Parameters<Ecrecover>): Uint8Array {
   return recoverPublicKey(digest, { r, s, yParity: Number(v - 27n) });
 }
 

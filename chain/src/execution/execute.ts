@@ -1,7 +1,7 @@
 import type { EVM } from "@ethereumjs/evm";
 import { Account, Address } from "@ethereumjs/util";
 import { COINBASE } from "../blocks/header.ts";
-import type { Log } from "../blocks/receipt.ts";
+import type { Log } from "../blocks/log.ts";
 import type { AccessListEntry } from "../blocks/transaction.ts";
 import { toBuffer } from "../lib/bytes.ts";
 import type { EvmBlock } from "./evm.ts";

@@ -1,5 +1,5 @@
 import type { EVM } from "@ethereumjs/evm";
-import { Account, Address } from "@ethereumjs/util";
+import { Account } from "@ethereumjs/util";
 import type { Header } from "../blocks/header.ts";
 import { toHex } from "../lib/bytes.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
@@ -93,7 +93,7 @@ export class Simulator {
     const cost = gasLimit * gasPrice + value;
     if (account.balance < cost) {
       throw serverError(
-        `insufficient funds for gas * price + value: address ${new Address(from)} have ${account.balance} want ${cost}`,
+        `insufficient funds for gas * price + value: address ${toHex(from)} have ${account.balance} want ${cost}`,
       );
     }
   }

@@ -88,11 +88,10 @@ export class Pool {
   }
 
   #checkReplacement(replaced: Transaction, transaction: Transaction): void {
-    const enough = (before: bigint): bigint => before + (before * POOL_REPLACEMENT_PERCENT) / 100n;
     const isBetter =
       transaction.maxFeePerGas > replaced.maxFeePerGas &&
-      transaction.maxPriorityFeePerGas >= enough(replaced.maxPriorityFeePerGas) &&
-      transaction.maxFeePerGas >= enough(replaced.maxFeePerGas);
+      transaction.maxPriorityFeePerGas >= raise(replaced.maxPriorityFeePerGas) &&
+      transaction.maxFeePerGas >= raise(replaced.maxFeePerGas);
     if (!isBetter) throw serverError("replacement transaction underpriced");
   }
 
@@ -105,4 +104,9 @@ export class Pool {
       throw serverError(`nonce too high: at most ${POOL_GAP_TRANSACTIONS_MAX} past the next one may wait`);
     }
   }
+}
+
+/** The least fee that replaces `fee`. */
+function raise(fee: bigint): bigint {
+  return fee + (fee * POOL_REPLACEMENT_PERCENT) / 100n;
 }

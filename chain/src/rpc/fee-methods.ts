@@ -67,7 +67,7 @@ function rewards(
       tip: effectiveGasPrice(transaction, header.baseFeePerGas) - header.baseFeePerGas,
       gasUsed: Number(receipt.gasUsed),
     }))
-    .sort((left, right) => (left.tip < right.tip ? -1 : Number(left.tip > right.tip)));
+    .toSorted((left, right) => (left.tip < right.tip ? -1 : Number(left.tip > right.tip)));
   return percentiles.map((percentile) => toQuantity(tipAt(tips, (Number(header.gasUsed) * percentile) / 100)));
 }
 

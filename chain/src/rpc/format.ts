@@ -2,7 +2,7 @@ import { RLP } from "@ethereumjs/rlp";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { createBloom } from "../blocks/bloom.ts";
 import { COINBASE, EMPTY_OMMERS_HASH, encodeHeader, HEADER_NONCE, ZERO_HASH } from "../blocks/header.ts";
-import type { Log } from "../blocks/receipt.ts";
+import type { Log } from "../blocks/log.ts";
 import { effectiveGasPrice, type Transaction } from "../blocks/transaction.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
 import { fromBigint, padStart, toHex } from "../lib/bytes.ts";

@@ -1,5 +1,5 @@
 import type { Block } from "../blocks/block.ts";
-import type { Log } from "../blocks/receipt.ts";
+import type { Log } from "../blocks/log.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
 import { isSameBytes } from "../lib/bytes.ts";
@@ -139,7 +139,7 @@ function placesOf(chain: Chain, keys: readonly number[], { from, to }: LogQuery)
   for (const key of new Set(keys)) {
     for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) places.add(place);
   }
-  return [...places].sort((left, right) => left - right);
+  return [...places].toSorted((left, right) => left - right);
 }
 
 function* wholeBlock(chain: Chain, number: bigint): Generator<IncludedTransaction> {

@@ -176,9 +176,8 @@ export class ExecutionState implements StateManagerInterface {
     const before = map.get(key);
     const wasPresent = map.has(key);
     this.#undo.push(() => {
-      if (wasPresent && before !== undefined) map.set(key, before);
-      else if (wasPresent)
-        map.set(key, before as Value); // an account known to be absent: undefined is its value
+      if (wasPresent)
+        map.set(key, before as Value); // it was present, so `before` is a Value, which may be undefined
       else map.delete(key);
     });
     map.set(key, value);

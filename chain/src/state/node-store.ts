@@ -1,11 +1,9 @@
 import { Lru } from "../lib/lru.ts";
 import { toBuffer } from "../lib/bytes.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX } from "../limits.ts";
+import type { NodeChanges } from "./node-changes.ts";
 import { StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
-
-/** Changed trie nodes by key; undefined where a node is gone. */
-export type NodeChanges = ReadonlyMap<string, Uint8Array | undefined>;
 
 /** The durable side of the state. */
 export interface StateDatabase {

@@ -1,5 +1,5 @@
 import { STATE_HISTORY_BLOCKS_MAX, STATE_HISTORY_BYTES_MAX } from "../limits.ts";
-import type { NodeChanges } from "./node-store.ts";
+import type { NodeChanges } from "./node-changes.ts";
 
 interface Layer {
   /** The block whose changes overwrote these nodes. */

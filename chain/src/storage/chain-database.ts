@@ -5,7 +5,8 @@ import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-code
 import { parseTransaction } from "../blocks/transaction.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
-import type { NodeChanges, StateDatabase } from "../state/node-store.ts";
+import type { NodeChanges } from "../state/node-changes.ts";
+import type { StateDatabase } from "../state/node-store.ts";
 import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 
 /** Everything that one block adds. */

@@ -1,12 +1,5 @@
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-
-/** Says why a chain could not start on its file. */
-export class ChainFileError extends Error {
-  constructor(message: string, options: { readonly cause?: unknown } = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.name = "ChainFileError";
-  }
-}
+import { ChainFileError } from "../chain-file-error.ts";
 
 /**
  * Opens the file for this process alone. SQLite's exclusive locking mode holds an operating system lock from the first

@@ -1,6 +1,6 @@
 import { toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
-import type { Log } from "../blocks/receipt.ts";
+import type { Log } from "../blocks/log.ts";
 
 /** Where a transaction stands: block number × 2^20 + index in the block. Exact up to block 2^33. */
 export type Place = number;

@@ -19,19 +19,14 @@ export function encodeTrie(root: TrieNode, sink: NodeSink): Uint8Array {
 }
 
 function toItems(node: TrieNode, path: string, sink: NodeSink): readonly Reference[] {
-  switch (node.kind) {
-    case "leaf":
-      return [packPath(node.path, true), node.value];
-    case "extension":
-      return [packPath(node.path, false), toReference(node.child, path + toPathString(node.path), sink)];
-    case "branch":
-      return [
-        ...Array.from(node.children, (child, index) =>
-          child === undefined ? EMPTY_BYTES : toReference(child, path + String.fromCharCode(index), sink),
-        ),
-        EMPTY_BYTES,
-      ];
+  if (node.kind === "leaf") return [packPath(node.path, true), node.value];
+  if (node.kind === "extension") {
+    return [packPath(node.path, false), toReference(node.child, path + toPathString(node.path), sink)];
   }
+  const children = Array.from(node.children, (child, index) =>
+    child === undefined ? EMPTY_BYTES : toReference(child, path + String.fromCharCode(index), sink),
+  );
+  return [...children, EMPTY_BYTES];
 }
 
 function toReference(node: ChildNode, path: string, sink: NodeSink): Reference {

@@ -32,8 +32,7 @@ const BRANCH_ITEMS = 17;
 const HASH_BYTES = 32;
 
 export function decodeNode(encoded: Uint8Array): TrieNode {
-  // RLP.decode gives Uint8Array or nested arrays of them, which is what Raw says.
-  return fromRaw(RLP.decode(encoded) as Raw);
+  return fromRaw(RLP.decode(encoded));
 }
 
 function fromRaw(raw: Raw): TrieNode {
