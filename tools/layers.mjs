@@ -124,6 +124,7 @@ export const oxlintConfig = {
     "import/no-cycle": ["error", { ignoreTypes: false }],
     "import/no-default-export": "error",
     "import/no-unassigned-import": "off",
+    "import/no-named-as-default-member": "off",
     "no-await-in-loop": "off",
     "no-shadow": "off",
     "no-underscore-dangle": "off",

@@ -1,0 +1,73 @@
+import { expect, it } from "vitest";
+import { toPosition } from "../../domain/position.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { Progress, Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { ProgressWriter } from "./progress-writer.ts";
+
+const id = parseSubscriptionId("00000000-0000-4000-8000-000000000001");
+const progress = (index: number): Progress => ({
+  id,
+  cursor: toPosition(1, index),
+  notifiedCount: index,
+  notifiedAt: 0,
+});
+
+function setUp(saveProgress: Store["saveProgress"]) {
+  const clock = new VirtualClock();
+  const store = Object.assign(createMemoryStore(), { saveProgress });
+  return { clock, writer: new ProgressWriter({ store, clock, logger: silentLogger, limits: defaultEngineLimits }) };
+}
+
+it("writes 50 ms after the first acknowledgement, and only the newest cursor", async () => {
+  const written: (readonly Progress[])[] = [];
+  const { clock, writer } = setUp(async (rows) => void written.push(rows));
+  writer.note(progress(1));
+  await clock.advance(30);
+  writer.note(progress(2));
+  await clock.advance(19);
+  expect(written).toEqual([]);
+  await clock.advance(1);
+  expect(written).toEqual([[progress(2)]]);
+});
+
+it("writes at once after 100 acknowledgements, and one write at a time", async () => {
+  const written: (readonly Progress[])[] = [];
+  const gate = createDeferred<void>();
+  const { clock, writer } = setUp((rows) => {
+    written.push(rows);
+    return gate.promise;
+  });
+  for (let index = 1; index <= 250; index += 1) writer.note(progress(index));
+  await clock.settle();
+  expect(written).toEqual([[progress(100)]]);
+  gate.resolve();
+  await clock.settle();
+  expect(written).toEqual([[progress(100)], [progress(250)]]);
+});
+
+it("keeps what could not be written for the next write, never going back", async () => {
+  const written: (readonly Progress[])[] = [];
+  let isBroken = true;
+  const { clock, writer } = setUp(async (rows) => {
+    if (isBroken) throw new Error("disk full");
+    written.push(rows);
+  });
+  writer.note(progress(5));
+  await clock.advance(50);
+  expect(writer.find(id)).toEqual(progress(5));
+  isBroken = false;
+  writer.note(progress(6));
+  await clock.advance(defaultEngineLimits.followDelayMsMax);
+  expect(written).toEqual([[progress(6)]]);
+});
+
+it("flush writes what is noted, and says when it cannot", async () => {
+  const { writer } = setUp(() => Promise.reject(new Error("disk full")));
+  writer.note(progress(1));
+  await expect(writer.flush()).rejects.toThrow("disk full");
+});

@@ -1,0 +1,116 @@
+import { encodeEvents } from "@stele/wire";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Event, EventBatch } from "../../domain/event.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { type Position, positionZero, toPosition } from "../../domain/position.ts";
+import type { Topic } from "../../domain/topic.ts";
+import { parseTopicFilter, matchesFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import type { IndexedBlock } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { IndexProgress } from "../follow/index-progress.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { Feed } from "./feed.ts";
+
+const names = ["a/1", "a/2", "b"].map(parseTopicName);
+const payload = { content: new Uint8Array([1]), extensions: [] };
+
+/** A block of batches (topic number, event count), or a number of events that the consumer takes, after which it may restart. */
+type Batches = readonly (readonly [topic: number, count: number])[];
+type Step = { readonly batches: Batches } | { readonly take: number; readonly restart: boolean };
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ batches: fc.array(fc.tuple(fc.nat({ max: 2 }), fc.integer({ min: 1, max: 5 })), { maxLength: 4 }) }),
+    fc.record({ take: fc.integer({ min: 1, max: 12 }), restart: fc.boolean() }),
+  ),
+  { maxLength: 30 },
+);
+
+/** The index as the follower keeps it: blocks are committed, offered, and then the progress moves on. */
+class Index {
+  readonly store = createMemoryStore();
+  readonly progress = new IndexProgress();
+  readonly published: string[] = [];
+  readonly #sequences = new Map<number, number>();
+
+  async seal(number: number, step: { readonly batches: Batches }): Promise<readonly EventBatch[]> {
+    let index = 0;
+    const batches = step.batches.map(([topicIndex, count]) => {
+      const firstSequence = (this.#sequences.get(topicIndex) ?? 0) + 1;
+      this.#sequences.set(topicIndex, firstSequence + count - 1);
+      const topic = names[topicIndex] ?? parseTopicName("b");
+      for (let place = 0; place < count; place += 1) this.published.push(`${topic} ${firstSequence + place}`);
+      const events = encodeEvents(Array.from({ length: count }, () => payload));
+      const batch = {
+        topic,
+        firstSequence,
+        firstPosition: toPosition(number, index),
+        count,
+        blockNumber: number,
+        events,
+      };
+      index += count;
+      return batch;
+    });
+    const opened = number === 1 ? names.map(toTopic) : [];
+    const block: IndexedBlock = { number, hash: `0x${number}`, opened, closed: [], batches, skipped: [] };
+    await this.store.applyBlocks(defaultGroupId, [block]);
+    return batches;
+  }
+}
+
+function toTopic(name: (typeof names)[number]): Topic {
+  const address = topicAddress(name);
+  return { name, address, sender: address, createdTimestamp: 0, sequence: 0, blockNumber: 0, closed: false };
+}
+
+async function takeFrom(feed: Feed, count: number): Promise<readonly Event[]> {
+  const taken: Event[] = [];
+  const controller = new AbortController();
+  while (taken.length < count) {
+    const pending = feed.next(controller.signal);
+    const timer = setImmediate(() => setImmediate(() => controller.abort()));
+    const event = await pending;
+    clearImmediate(timer);
+    if (event === undefined) break;
+    taken.push(event);
+  }
+  return taken;
+}
+
+it.each(["a/1", "a/+", "#"])("feeds %s every matching event once and in order, whatever the pace", async (text) => {
+  const filter = parseTopicFilter(text);
+  await fc.assert(
+    fc.asyncProperty(steps, fc.integer({ min: 1, max: 8 }), async (history, feedEventsMax) => {
+      const index = new Index();
+      const { store, progress } = index;
+      const limits = { ...defaultEngineLimits, feedEventsMax, readBatchesMax: 2, readBytesMax: 40 };
+      const createFeed = (after: Position): Feed =>
+        new Feed({ store, progress, groupId: defaultGroupId, filter, after, limits });
+      let feed = createFeed(positionZero);
+      const fed: string[] = [];
+      let number = 0;
+      let cursor = positionZero;
+      for (const step of [...history, { take: Number.MAX_SAFE_INTEGER, restart: false }]) {
+        if ("take" in step) {
+          const taken = await takeFrom(feed, step.take);
+          fed.push(...taken.map((event) => `${event.topic} ${event.sequence}`));
+          cursor = taken.at(-1)?.position ?? cursor;
+          if (step.restart) feed = createFeed(cursor);
+          continue;
+        }
+        number += 1;
+        const batches = await index.seal(number, step);
+        for (const batch of batches) if (matchesFilter(filter, batch.topic)) feed.offer(batch);
+        index.progress.advanceTo(number);
+      }
+      const expected = index.published.filter((event) =>
+        matchesFilter(filter, parseTopicName(event.split(" ")[0] ?? "")),
+      );
+      expect(fed).toEqual(expected);
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,89 @@
+import { expect, it } from "vitest";
+import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
+import type { Address } from "../../domain/topic.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import { indexBlocks } from "./index-block.ts";
+
+const address = (digit: string): Address => `0x${digit.repeat(40)}`;
+const place = { transactionHash: `0x${"e".repeat(64)}`, logIndex: 0 } as const;
+const known = new Map([[address("a"), parseTopicName("a")]]);
+
+function block(number: number, entries: readonly LedgerEntry[]): LedgerBlock {
+  return {
+    number,
+    hash: `0x${"1".repeat(64)}`,
+    parentHash: `0x${"0".repeat(64)}`,
+    timestamp: 1_700_000_000_000,
+    entries,
+  };
+}
+
+function committed(digit: string, firstSequence: number, count: number): LedgerEntry {
+  return {
+    ...place,
+    kind: "events-committed",
+    address: address(digit),
+    firstSequence,
+    count,
+    events: new Uint8Array(),
+  };
+}
+
+it("places batches of a block one after the other, and starts anew in the next block", () => {
+  const results = indexBlocks(
+    [block(7, [committed("a", 1, 3), committed("a", 4, 2)]), block(8, [committed("a", 6, 1)])],
+    known,
+  );
+  const positions = results.map((result) => result.block.batches.map((batch) => batch.firstPosition));
+  expect(positions).toEqual([[toPosition(7, 0), toPosition(7, 3)], [toPosition(8, 0)]]);
+});
+
+it("knows a topic from the entry that opens it, in this block and in later ones", () => {
+  const opened: LedgerEntry = {
+    ...place,
+    kind: "topic-opened",
+    address: address("b"),
+    name: "b",
+    sender: address("c"),
+  };
+  const results = indexBlocks([block(1, [opened, committed("b", 1, 1)]), block(2, [committed("b", 2, 1)])], known);
+  expect(results.flatMap((result) => result.block.batches.map((batch) => batch.topic))).toEqual(["b", "b"]);
+  expect(results[0]?.block.opened).toMatchObject([{ name: "b", createdTimestamp: 1_700_000_000_000, sequence: 0 }]);
+});
+
+it("leaves out a topic whose name our rules refuse, with its events, and goes on", () => {
+  const opened: LedgerEntry = {
+    ...place,
+    kind: "topic-opened",
+    address: address("b"),
+    name: "b/#",
+    sender: address("c"),
+  };
+  const [result] = indexBlocks([block(1, [opened, committed("b", 1, 5), committed("a", 1, 1)])], known);
+  expect(result?.left.map((entry) => entry.reason)).toEqual(["topic name breaks the rules", "topic is not indexed"]);
+  expect(result?.block.batches.map((batch) => batch.firstPosition)).toEqual([toPosition(1, 0)]);
+});
+
+it("records a malformed batch, so that the sequence moves past it, and takes no position for it", () => {
+  const malformed: LedgerEntry = {
+    ...place,
+    kind: "events-malformed",
+    address: address("a"),
+    firstSequence: 1,
+    count: 2 ** 32 - 1,
+    reason: "wrong root",
+  };
+  const [result] = indexBlocks([block(1, [malformed, committed("a", 2 ** 32, 1)])], known);
+  expect(result?.block.skipped).toEqual([{ name: "a", firstSequence: 1, count: 2 ** 32 - 1 }]);
+  expect(result?.block.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
+});
+
+it("skips a batch for which the block has no positions left", () => {
+  const [result] = indexBlocks(
+    [block(1, [committed("a", 1, eventsPerBlockMax - 1), committed("a", 1_048_576, 2)])],
+    known,
+  );
+  expect(result?.block.batches).toHaveLength(1);
+  expect(result?.block.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
+});
