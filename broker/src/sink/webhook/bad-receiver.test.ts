@@ -1,0 +1,124 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:tls";
+import { describe, expect, test } from "vitest";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { notificationTo } from "./testing/notification.ts";
+import { findFreePort, startReceiver, startTcpReceiver } from "./testing/receiver.ts";
+import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+
+const shortMs = 150;
+
+describe("a bad receiver", () => {
+  const deadline = `the deadline of ${shortMs} ms passed`;
+
+  test("that never answers fails at the deadline", async () => {
+    await using receiver = await startReceiver(() => {});
+    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual({ status: "failed", reason: deadline });
+  });
+
+  test("that accepts and says nothing fails at the deadline", async () => {
+    await using receiver = await startTcpReceiver(() => {});
+    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual({ status: "failed", reason: deadline });
+  });
+
+  test.each<[string, number, AttemptOutcome]>([
+    ["2xx fails at the deadline", 200, { status: "failed", reason: `answered 200, but ${deadline}` }],
+    ["410 is gone all the same", 410, { status: "gone", reason: "answered 410" }],
+    ["500 has failed all the same", 500, { status: "failed", reason: "answered 500" }],
+  ])("that hangs in the body of a %s", async (_name, status, outcome) => {
+    await using receiver = await startReceiver((response) => response.writeHead(status).write("…"));
+    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual(outcome);
+  });
+
+  test("with an endless body of a 2xx has accepted, and loses its connection", async () => {
+    const responses: ServerResponse[] = [];
+    await using receiver = await startReceiver((response) => {
+      responses.push(response);
+      writeForEver(response);
+    });
+    expect(await attemptAt(receiver.url)).toEqual({ status: "accepted" });
+    const [response] = responses;
+    if (response !== undefined && !response.closed) await once(response, "close");
+    expect(responses).toHaveLength(1);
+  });
+
+  test("that refuses connections", async () => {
+    const outcome = await attemptAt(`http://127.0.0.1:${await findFreePort()}/`);
+    expect(outcome).toEqual({ status: "failed", reason: "the connection was refused" });
+  });
+
+  test.each<[string, string, RegExp]>([
+    ["garbage", "hello, who is there?\r\n\r\n", /^the answer is not HTTP$/],
+    ["a status that is none", "HTTP/1.1 99999 X\r\n\r\n", /^the answer is not HTTP$/],
+    [
+      "two lengths",
+      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+      /the answer is not as long as its header says$/,
+    ],
+    ["huge headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, /^the answer's headers are too long$/],
+    ["nothing and a close", "", /^the connection was closed before the answer was whole$/],
+    ["half a head and a close", "HTTP/1.1 200 OK\r\ncont", /closed before the answer was whole$/],
+    [
+      "half a body and a close",
+      "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab",
+      /^answered 200, but .*(closed|length)/,
+    ],
+    ["half a chunk and a close", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nab", /^answered 200, but /],
+    [
+      "a switch of protocols",
+      "HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+      /^the connection was closed/,
+    ],
+  ])("that sends %s", async (_name, text, reason) => {
+    await using receiver = await startTcpReceiver((socket) => {
+      socket.once("data", () => socket.end(text));
+    });
+    const outcome = await attemptAt(receiver.url);
+    expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(reason) });
+  });
+
+  test("that resets in mid-answer", async () => {
+    await using receiver = await startTcpReceiver((socket) => {
+      socket.once("data", () =>
+        socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", () => socket.resetAndDestroy()),
+      );
+    });
+    const outcome = await attemptAt(receiver.url);
+    expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/connection was (reset|closed)/) });
+  });
+
+  test("that speaks plain HTTP where TLS is asked for", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const outcome = await attemptAt(receiver.url.replace("http:", "https:"));
+    expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/^TLS failed \(ERR_SSL/) });
+  });
+
+  test("that has no certificate", async () => {
+    const server = createTlsServer({});
+    await using receiver = await startTcpReceiver((socket) => {
+      server.emit("connection", socket);
+    });
+    const outcome = await attemptAt(receiver.url.replace("http:", "https:"));
+    expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/^TLS failed \(/) });
+  });
+
+  test("costs only its own attempt", async () => {
+    await using receiver = await startReceiver((response, { path }) => {
+      if (path === "/good") response.end();
+    });
+    const sink = makeSink({ timeoutMs: 2000 });
+    const hung = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    const good = notificationTo({ url: receiver.url.replace("/hook", "/good") });
+    for (let round = 0; round < 20; round += 1) {
+      expect(await sink.attempt(good, neverAborted)).toEqual({ status: "accepted" });
+    }
+    expect(await hung).toMatchObject({ status: "failed" });
+  });
+});
+
+function writeForEver(response: { write(text: string, done: (error?: Error | null) => void): void }): void {
+  response.write("x".repeat(16_384), (error) => {
+    if (error === undefined || error === null) writeForEver(response);
+  });
+}

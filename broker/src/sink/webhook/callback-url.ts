@@ -1,0 +1,32 @@
+/** Longest callback address, in characters. */
+export const urlCharactersMax = 2048;
+
+/** An address that can be called, or what is wrong with it. */
+export type CallbackUrl =
+  | { readonly isGood: true; readonly url: URL }
+  | { readonly isGood: false; readonly fault: string; readonly hint?: string };
+
+/** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
+export function parseCallbackUrl(text: string): CallbackUrl {
+  if (text.trim() === "") return { isGood: false, fault: "it is blank" };
+  if (text.length > urlCharactersMax) {
+    return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
+  }
+  if (!URL.canParse(text)) {
+    return { isGood: false, fault: "it cannot be parsed", hint: "Give an absolute URL: http://host:port/path." };
+  }
+  const url = new URL(text);
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return { isGood: false, fault: `the scheme is ${url.protocol.slice(0, -1)}, it must be http or https` };
+  }
+  if (url.username !== "" || url.password !== "") {
+    const hint = "Let the receiver check the signature: subscribe with a secret.";
+    return { isGood: false, fault: "it holds a user name or a password", hint };
+  }
+  return { isGood: true, url };
+}
+
+/** The host of a URL as it is looked up: an IPv6 address without its brackets. */
+export function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, "$1");
+}

@@ -1,0 +1,111 @@
+import { isBrokerError } from "@stele/wire";
+import { describe, expect, test } from "vitest";
+import { notificationTo } from "./testing/notification.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import type { WebhookSinkOptions } from "./webhook-sink.ts";
+
+const shortMs = 150;
+
+describe("the address guard", () => {
+  test.each([
+    ["http://127.0.0.1/", "127.0.0.1 is an address that callbacks may not reach"],
+    ["http://2130706433/", "127.0.0.1 is an address that callbacks may not reach"],
+    ["http://0x7f000001/", "127.0.0.1 is an address that callbacks may not reach"],
+    ["http://017700000001/", "127.0.0.1 is an address that callbacks may not reach"],
+    ["http://127.1/", "127.0.0.1 is an address that callbacks may not reach"],
+    ["http://0/", "0.0.0.0 is an address that callbacks may not reach"],
+    ["http://[::ffff:10.0.0.1]/", "::ffff:a00:1 is an address that callbacks may not reach"],
+    ["http://169.254.169.254/latest/meta-data/", "169.254.169.254 is an address that callbacks may not reach"],
+    ["http://[fd00:ec2::254]/", "fd00:ec2::254 is an address that callbacks may not reach"],
+    ["http://localhost/", "the host leads to an address that callbacks may not reach"],
+    ["http://user:hunter2@example.com/", "it holds a user name or a password"],
+    ["gopher://example.com/", "the scheme is gopher, it must be http or https"],
+    ["http://93.184.216.34/", ""],
+    ["https://[2606:4700:4700::1111]:8443/hook", ""],
+  ])("at subscribe, %s: %s", async (url, fault) => {
+    expect(await faultOf(url)).toBe(fault);
+  });
+
+  test("at subscribe, a name is judged by where it leads", async () => {
+    expect(await faultOf("http://a.example/", lead("93.184.216.34"))).toBe("");
+    expect(await faultOf("http://a.example/", lead("10.0.0.1"))).toContain("may not reach");
+    expect(await faultOf("http://a.example/", lead("10.0.0.1", "93.184.216.34"))).toBe("");
+    expect(await faultOf("http://a.example/", { ...lead("10.0.0.1"), allowNetworks: ["10.0.0.0/24"] })).toBe("");
+    expect(await faultOf("http://localhost/", { allowLoopback: true })).toBe("");
+  });
+
+  test("at subscribe, a name that cannot be looked up is let through", async () => {
+    expect(await faultOf("http://a.example/", { resolver: findNothing })).toBe("");
+  });
+
+  test.each(["http://127.0.0.1", "http://localhost", "http://[::ffff:127.0.0.1]"])(
+    "at connection time, %s is refused and nothing is sent",
+    async (origin) => {
+      await using receiver = await startReceiver((response) => response.end());
+      const outcome = await attemptAt(`${origin}:${receiver.port}/`, { allowLoopback: false });
+      expect(outcome).toEqual({
+        status: "failed",
+        reason: expect.stringMatching(/is not one that callbacks may reach$/),
+      });
+      expect(receiver.connectionCount()).toBe(0);
+    },
+  );
+
+  test("a name that answers a public address first and loopback then is not reached (DNS rebinding)", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const answers = [["93.184.216.34"], ["127.0.0.1"]];
+    const resolver = async () => answers.shift() ?? ["127.0.0.1"];
+    const sink = makeSink({ allowLoopback: false, resolver });
+    const url = `http://rebinding.example:${receiver.port}/`;
+    await sink.checkUrl(url);
+    const outcome = await sink.attempt(notificationTo({ url }), neverAborted);
+    expect(outcome).toEqual({ status: "failed", reason: "the address 127.0.0.1 is not one that callbacks may reach" });
+    expect(receiver.connectionCount()).toBe(0);
+  });
+
+  test("of a name's addresses only the allowed ones are connected to, and each attempt looks up once", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    let lookups = 0;
+    const resolver = async () => {
+      lookups += 1;
+      return ["10.0.0.1", "127.0.0.1"];
+    };
+    const outcome = await attemptAt(`http://mixed.example:${receiver.port}/`, { resolver });
+    expect(outcome).toEqual({ status: "accepted" });
+    expect(receiver.requests[0]?.headers.host).toBe(`mixed.example:${receiver.port}`);
+    expect(lookups).toBe(1);
+  });
+
+  test("a name that is not found", async () => {
+    const outcome = await attemptAt("http://nowhere.example/", { resolver: findNothing });
+    expect(outcome).toEqual({ status: "failed", reason: "the host name was not found" });
+  });
+
+  test("a look-up that never ends costs its attempt alone", async () => {
+    const outcome = await attemptAt("http://slow.example/", { resolver: searchForEver, timeoutMs: shortMs });
+    expect(outcome).toEqual({ status: "failed", reason: `the deadline of ${shortMs} ms passed` });
+  });
+});
+
+async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): Promise<string> {
+  try {
+    await makeSink({ allowLoopback: false, ...options }).checkUrl(url);
+    return "";
+  } catch (error) {
+    if (!isBrokerError(error, "urlInvalid")) throw error;
+    return error.message.replace("url is malformed or not allowed: ", "");
+  }
+}
+
+function lead(...addresses: string[]): Pick<WebhookSinkOptions, "resolver"> {
+  return { resolver: async () => addresses };
+}
+
+async function findNothing(): Promise<readonly string[]> {
+  throw Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
+}
+
+async function searchForEver(): Promise<readonly string[]> {
+  return await new Promise(() => {});
+}

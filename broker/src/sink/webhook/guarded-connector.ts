@@ -1,0 +1,73 @@
+import type { LookupAddress } from "node:dns";
+import { lookup } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
+import { callbackify } from "node:util";
+import { buildConnector } from "undici";
+import type { AddressPolicy } from "./address-policy.ts";
+import { AttemptError } from "./attempt-error.ts";
+
+/** Looks a host name up: its addresses in order of preference. Throws when there are none. */
+export type Resolver = (hostname: string) => Promise<readonly string[]>;
+
+export interface GuardOptions {
+  readonly policy: AddressPolicy;
+  readonly resolver: Resolver;
+}
+
+/** Looks up as the machine does (hosts file, then DNS). */
+export const systemResolver: Resolver = async (hostname) => {
+  const found = await lookup(hostname, { all: true, order: "verbatim" });
+  return found.map(({ address }) => address);
+};
+
+/** Joins calls for one name that are under way at once, so that many connections to a receiver cost one look-up. */
+export function shareLookups(resolver: Resolver): Resolver {
+  const underWay = new Map<string, Promise<readonly string[]>>();
+  return (hostname) => {
+    const earlier = underWay.get(hostname);
+    if (earlier !== undefined) return earlier;
+    const lookup = resolver(hostname).finally(() => underWay.delete(hostname));
+    underWay.set(hostname, lookup);
+    return lookup;
+  };
+}
+
+/**
+ * Connects to allowed addresses only. The look-up hands over nothing but checked addresses, and the socket connects to one of these: no
+ * second look-up comes between, so a name that changes its mind (DNS rebinding) gains nothing.
+ */
+export function createGuardedConnector(guard: GuardOptions & { readonly timeoutMs: number }): buildConnector.connector {
+  const connect = buildConnector({ timeout: guard.timeoutMs, lookup: createGuardedLookup(guard) });
+  return (options, callback) => {
+    // A socket looks no address up that is one already, so the look-up below would never see it.
+    if (isIP(options.hostname) !== 0 && !guard.policy(options.hostname)) {
+      process.nextTick(() => callback(refusal([options.hostname]), null));
+      return;
+    }
+    connect(options, callback);
+  };
+}
+
+/** What an attempt, or a new subscription, is told of addresses that may not be reached. */
+export function refusal(addresses: readonly string[]): AttemptError {
+  return new AttemptError(`the address ${addresses.join(", ")} is not one that callbacks may reach`);
+}
+
+function createGuardedLookup(guard: GuardOptions): LookupFunction {
+  const findAllowed = callbackify((hostname: string) => findAllowedAddresses(hostname, guard));
+  return (hostname, options, callback) => {
+    findAllowed(hostname, (error, allowed) => {
+      const first = allowed?.[0];
+      if (error !== null || first === undefined) callback(error ?? refusal([]), "");
+      else if (options.all === true) callback(null, [...allowed]);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+async function findAllowedAddresses(hostname: string, { policy, resolver }: GuardOptions): Promise<LookupAddress[]> {
+  const found = await resolver(hostname);
+  const allowed = found.filter(policy).map((address) => ({ address, family: isIP(address) }));
+  if (allowed.length === 0) throw refusal(found);
+  return allowed;
+}

@@ -1,0 +1,60 @@
+import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
+import { describeFailure } from "./describe-failure.ts";
+import type { Answer } from "./exchange.ts";
+import { parseRetryAfter } from "./retry-after.ts";
+
+export interface JudgeContext {
+  readonly notification: Notification;
+  /** Milliseconds since the epoch, to which a date in `Retry-After` is compared. */
+  readonly now: number;
+}
+
+/**
+ * What an answer means. A status other than 2xx decides by itself. A 2xx answer must also come to its end, or to the limit of what is
+ * read: a receiver that dies while it answers may not have taken the event. RESTful asks for no more; JsonRPC for a response, whole, that
+ * is not an error and not the answer to another request.
+ */
+export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
+  if (answer.status === 410) return { status: "gone", reason: "answered 410" };
+  if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
+  if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
+  if (notification.subscription.interfaceType !== "JsonRPC") return { status: "accepted" };
+  const fault = findResponseFault(answer, notification.eventId);
+  return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
+}
+
+function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
+  const isRedirect = answer.status >= 300 && answer.status < 400;
+  const reason = `answered ${answer.status}${isRedirect ? ": redirects are not followed" : ""}`;
+  const retryAfterMs = parseRetryAfter(answer.retryAfter, now);
+  return { status: "failed", reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+}
+
+/** A response may leave its id out; an id that is there must be the request's (JSON-RPC 2.0, section 5). `error: null` is no error. */
+function findResponseFault(answer: Answer, requestId: string): string | undefined {
+  if (answer.isCut) return "the JSON-RPC response is too long";
+  const response = parseJson(answer.body);
+  if (typeof response !== "object" || response === null || Array.isArray(response)) {
+    return "the body is not a JSON-RPC response";
+  }
+  if ("error" in response && response.error !== null) return `with a JSON-RPC error${codeOf(response.error)}`;
+  if ("id" in response && response.id !== requestId) return "the JSON-RPC response is to another request";
+  return undefined;
+}
+
+function parseJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+  return typeof code === "number" ? ` ${code}` : "";
+}
+
+function fail(reason: string): AttemptOutcome {
+  return { status: "failed", reason };
+}

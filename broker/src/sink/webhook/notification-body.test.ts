@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { encodeNotification } from "./notification-body.ts";
+import { notificationTo, sampleEvent } from "./testing/notification.ts";
+
+const event = {
+  topic: "com/example",
+  content: "aGVsbG8=",
+  extensions: { "svc-format": "json", "svc-note": "ä" },
+  eventId: "2cf24dba-59-1124",
+};
+const subscriptionId = "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1";
+
+test("RESTful: the subscription's identifier and the event", () => {
+  const body: unknown = JSON.parse(encodeNotification(notificationTo({ interfaceType: "RESTful" })).toString());
+  expect(body).toEqual({ subscriptionId, event });
+});
+
+test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
+  const body: unknown = JSON.parse(encodeNotification(notificationTo({ interfaceType: "JsonRPC" })).toString());
+  expect(body).toEqual({
+    jsonrpc: "2.0",
+    id: "2cf24dba-59-1124",
+    method: "onEvent",
+    params: { subscriptionId, event },
+  });
+});
+
+test("every byte of the content survives", () => {
+  const content = Uint8Array.from({ length: 300 }, (_, index) => index % 256).subarray(7, 290);
+  const notification = { ...notificationTo({}), event: { ...sampleEvent, content } };
+  const body = JSON.parse(encodeNotification(notification).toString()) as { event: { content: string } };
+  expect(Buffer.from(body.event.content, "base64")).toEqual(Buffer.from(content));
+});
+
+test("an event is encoded once for all its subscriptions", () => {
+  let reads = 0;
+  const observed = Object.defineProperty({ ...sampleEvent }, "content", {
+    get: () => {
+      reads += 1;
+      return sampleEvent.content;
+    },
+  });
+  for (let round = 0; round < 50; round += 1) encodeNotification({ ...notificationTo({}), event: observed });
+  expect(reads).toBe(1);
+});
+
+test("an extension named __proto__ is an extension", () => {
+  const extensions = [["__proto__", "x"]] as const;
+  const body = encodeNotification({ ...notificationTo({}), event: { ...sampleEvent, extensions } }).toString();
+  expect(body).toContain('"extensions":{"__proto__":"x"}');
+});

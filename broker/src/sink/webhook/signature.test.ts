@@ -1,0 +1,23 @@
+import { createHmac } from "node:crypto";
+import { expect, test } from "vitest";
+import { signMessage } from "./signature.ts";
+
+const message = {
+  id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+  timestampSeconds: 1_614_265_330,
+  body: Buffer.from('{"test": 2432232314}'),
+};
+
+test("a whsec_ secret signs as the published vector of Standard Webhooks has it", () => {
+  const signature = signMessage("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", message);
+  expect(signature).toBe("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+});
+
+test.each(["plain secret", "Größe", "whsec_", "whsec_not base64!", "whsec_abcde", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])(
+  "%s signs with its UTF-8 bytes",
+  (secret) => {
+    const signed = `${message.id}.${message.timestampSeconds}.${message.body.toString()}`;
+    const digest = createHmac("sha256", Buffer.from(secret, "utf8")).update(signed).digest("base64");
+    expect(signMessage(secret, message)).toBe(`v1,${digest}`);
+  },
+);

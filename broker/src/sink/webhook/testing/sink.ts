@@ -1,0 +1,31 @@
+import { onTestFinished } from "vitest";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import type { AttemptOutcome, Notification, Sink } from "../../../ports/sink.ts";
+import { createWebhookSink, type WebhookSinkOptions } from "../webhook-sink.ts";
+import { notificationTo } from "./notification.ts";
+
+export const neverAborted = new AbortController().signal;
+
+/** A sink that may call loopback; it is stopped when the test ends. */
+export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
+  const sink = createWebhookSink({
+    clock: createSystemClock(),
+    allowNetworks: [],
+    allowLoopback: true,
+    timeoutMs: 10_000,
+    connectionsMax: 64,
+    version: "1.2.3",
+    ...options,
+  });
+  onTestFinished(() => sink.stop());
+  return sink;
+}
+
+/** One attempt at `url`. */
+export async function attemptAt(
+  url: string,
+  options: Partial<WebhookSinkOptions> & Partial<Notification["subscription"]> = {},
+): Promise<AttemptOutcome> {
+  const { interfaceType = "RESTful", secret, ...sinkOptions } = options;
+  return await makeSink(sinkOptions).attempt(notificationTo({ url, interfaceType, secret }), neverAborted);
+}

@@ -1,0 +1,177 @@
+import { describe, expect, test } from "vitest";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { signMessage } from "./signature.ts";
+import { notificationTo } from "./testing/notification.ts";
+import { startReceiver } from "./testing/receiver.ts";
+import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+
+const shortMs = 150;
+const id = "2cf24dba-59-1124";
+const notResponse = refused("the body is not a JSON-RPC response");
+
+describe("a request", () => {
+  test("is a POST of JSON with the Standard Webhooks headers", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const outcome = await attemptAt(`${receiver.url}?a=b%20c`);
+    expect(outcome).toEqual({ status: "accepted" });
+    const [request] = receiver.requests;
+    expect(request).toMatchObject({
+      method: "POST",
+      path: "/hook?a=b%20c",
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "stele/1.2.3",
+        "webhook-id": "2cf24dba-59-1124",
+        "webhook-timestamp": expect.stringMatching(/^\d{10}$/),
+      },
+    });
+    expect(request?.headers["webhook-signature"]).toBeUndefined();
+    expect(JSON.parse(request?.body ?? "")).toMatchObject({ event: { eventId: "2cf24dba-59-1124" } });
+  });
+
+  test("is signed when the subscription has a secret", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    await attemptAt(receiver.url, { secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" });
+    const [request] = receiver.requests;
+    const expected = signMessage("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", {
+      id: "2cf24dba-59-1124",
+      timestampSeconds: Number(request?.headers["webhook-timestamp"]),
+      body: Buffer.from(request?.body ?? ""),
+    });
+    expect(request?.headers["webhook-signature"]).toBe(expected);
+  });
+
+  test("keeps its connection for the next one", async () => {
+    await using receiver = await startReceiver((response) => response.end("thanks"));
+    const sink = makeSink();
+    const notification = notificationTo({ url: receiver.url });
+    for (let round = 0; round < 5; round += 1) await sink.attempt(notification, neverAborted);
+    expect(receiver.requests).toHaveLength(5);
+    // A second one, because undici gives an answered connection back one turn of the event loop later.
+    expect(receiver.connectionCount()).toBeLessThanOrEqual(2);
+  });
+
+  test("waits for a connection when a receiver has all it may have", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const sink = makeSink({ connectionsMax: 3 });
+    const notification = notificationTo({ url: receiver.url });
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => sink.attempt(notification, neverAborted)));
+    expect(outcomes.every(({ status }) => status === "accepted")).toBe(true);
+    expect(receiver.connectionCount()).toBeLessThanOrEqual(3);
+  });
+});
+
+describe("an answer", () => {
+  const closing: Readonly<Record<string, string>> = { connection: "close" };
+
+  test.each<[number, Record<string, string>, AttemptOutcome]>([
+    [200, {}, { status: "accepted" }],
+    [204, {}, { status: "accepted" }],
+    [299, {}, { status: "accepted" }],
+    [301, { location: "/elsewhere" }, { status: "failed", reason: "answered 301: redirects are not followed" }],
+    [307, { location: "/elsewhere" }, { status: "failed", reason: "answered 307: redirects are not followed" }],
+    [400, {}, { status: "failed", reason: "answered 400" }],
+    [410, {}, { status: "gone", reason: "answered 410" }],
+    [429, { "retry-after": "7" }, { status: "failed", reason: "answered 429", retryAfterMs: 7000 }],
+    [500, closing, { status: "failed", reason: "answered 500" }],
+    [503, { "retry-after": "soon" }, { status: "failed", reason: "answered 503" }],
+  ])("%s %j", async (status, headers, outcome) => {
+    await using receiver = await startReceiver((response) => response.writeHead(status, headers).end());
+    expect(await attemptAt(receiver.url)).toEqual(outcome);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  test("after informational ones is the one that counts", async () => {
+    await using receiver = await startReceiver((response) => {
+      response.writeProcessing();
+      response.writeHead(202).end();
+    });
+    expect(await attemptAt(receiver.url)).toEqual({ status: "accepted" });
+  });
+});
+
+describe("a JSON-RPC answer", () => {
+  test.each<[string, AttemptOutcome]>([
+    [`{"jsonrpc":"2.0","id":"${id}","result":"true"}`, { status: "accepted" }],
+    [`{"jsonrpc":"2.0","id":"${id}","result":null}`, { status: "accepted" }],
+    [`{"jsonrpc":"2.0","id":"${id}","result":1,"error":null}`, { status: "accepted" }],
+    [`{"jsonrpc":"2.0","result":1}`, { status: "accepted" }],
+    [`{"jsonrpc":"2.0","id":"other","result":1}`, refused("the JSON-RPC response is to another request")],
+    [`{"jsonrpc":"2.0","id":null,"result":1}`, refused("the JSON-RPC response is to another request")],
+    [
+      `{"jsonrpc":"2.0","id":"${id}","error":{"code":-32000,"message":"hunter2"}}`,
+      refused("with a JSON-RPC error -32000"),
+    ],
+    [`{"jsonrpc":"2.0","id":null,"error":{"code":"x"}}`, refused("with a JSON-RPC error")],
+    [`{"error":"broken"}`, refused("with a JSON-RPC error")],
+    [`[{"jsonrpc":"2.0","id":"${id}","result":1}]`, notResponse],
+    ["", notResponse],
+    ["OK", notResponse],
+    ["null", notResponse],
+    ["true", notResponse],
+    [" ".repeat(70_000), refused("the JSON-RPC response is too long")],
+  ])("%.60s", async (body, outcome) => {
+    await using receiver = await startReceiver((response) => response.end(body));
+    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual(outcome);
+  });
+
+  test.each([
+    [410, { status: "gone", reason: "answered 410" }],
+    [500, { status: "failed", reason: "answered 500" }],
+  ])("with status %s is judged by its status", async (status, outcome) => {
+    await using receiver = await startReceiver((response) =>
+      response.writeHead(status).end(`{"id":"${id}","result":1}`),
+    );
+    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual(outcome);
+  });
+});
+
+describe("an end from our side", () => {
+  test("an aborted attempt ends at once", async () => {
+    const controller = new AbortController();
+    await using receiver = await startReceiver(() => controller.abort());
+    const sink = makeSink();
+    const outcome = await sink.attempt(notificationTo({ url: receiver.url }), controller.signal);
+    expect(outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
+  });
+
+  test("an attempt with an aborted signal, or after stop, reaches nobody", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const sink = makeSink();
+    const notification = notificationTo({ url: receiver.url });
+    const stopping = { status: "failed", reason: "the broker is stopping" };
+    expect(await sink.attempt(notification, AbortSignal.abort())).toEqual(stopping);
+    await sink.stop();
+    expect(await sink.attempt(notification, neverAborted)).toEqual(stopping);
+    expect(receiver.requests).toEqual([]);
+  });
+
+  test("stop waits for what is under way", async () => {
+    const sink = makeSink();
+    const stops: Promise<void>[] = [];
+    await using receiver = await startReceiver((response) => {
+      stops.push(sink.stop());
+      response.end();
+    });
+    expect(await sink.attempt(notificationTo({ url: receiver.url }), neverAborted)).toEqual({ status: "accepted" });
+    expect(stops).toHaveLength(1);
+    await stops[0];
+  });
+
+  test("an attempt that waited too long for a connection is never sent", async () => {
+    await using receiver = await startReceiver((response, { path }) => {
+      if (path === "/release") response.end();
+    });
+    const sink = makeSink({ connectionsMax: 1, timeoutMs: shortMs });
+    const first = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    const second = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
+    expect(await Promise.all([first, second])).toMatchObject([{ status: "failed" }, { status: "failed" }]);
+    const release = notificationTo({ url: receiver.url.replace("/hook", "/release") });
+    expect(await sink.attempt(release, neverAborted)).toEqual({ status: "accepted" });
+    expect(receiver.requests.map(({ path }) => path)).toEqual(["/hook", "/release"]);
+  });
+});
+
+function refused(fault: string): AttemptOutcome {
+  return { status: "failed", reason: `answered 200, but ${fault}` };
+}
