@@ -4,7 +4,7 @@ import type { AttemptOutcome, Notification, Sink } from "../../../ports/sink.ts"
 import { createWebhookSink, type WebhookSinkOptions } from "../webhook-sink.ts";
 import { notificationTo } from "./notification.ts";
 
-export const neverAborted = new AbortController().signal;
+export const neverAborted: AbortSignal = new AbortController().signal;
 
 /** A sink that may call loopback; it is stopped when the test ends. */
 export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
