@@ -10,9 +10,9 @@ import type { TestChain } from "./test-chain.ts";
 const blockGasLimit = 1_000_000_000;
 
 /** Starts anvil on a free port with London rules and a gas price of zero. */
-export async function startAnvil(): Promise<TestChain> {
-  const options = ["--port", "0", "--hardfork", "london", "--base-fee", "0", "--gas-price", "0", "--steps-tracing"];
-  const child = spawn(anvilFile(), [...options, "--gas-limit", String(blockGasLimit)], {
+export async function startAnvil(extraOptions: readonly string[] = []): Promise<TestChain> {
+  const options = ["--port", "0", "--hardfork", "london", "--base-fee", "0", "--gas-price", "0"];
+  const child = spawn(anvilFile(), [...options, "--gas-limit", String(blockGasLimit), ...extraOptions], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const address = await readAddress(child);
