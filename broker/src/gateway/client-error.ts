@@ -5,22 +5,41 @@ import { headerBytesMax } from "./limits.ts";
 
 interface ClientError extends Error {
   readonly code?: string;
+  /** What was being read when it failed; most often the whole request line. */
+  readonly rawPacket?: unknown;
 }
 
-const answers: Readonly<Record<string, { readonly status: number; readonly details: string }>> = {
+interface Answer {
+  readonly status: number;
+  readonly details: string;
+}
+
+const answers: Readonly<Record<string, Answer>> = {
   HPE_HEADER_OVERFLOW: {
     status: 431,
     details: `the request line and headers are over ${headerBytesMax} bytes; send long content in the body of a POST`,
   },
+  HPE_INVALID_URL: { status: 400, details: "the request line has a character that is not escaped" },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, details: "the request did not arrive in time" },
 };
 
-const malformed = { status: 400, details: "the request is not valid HTTP" };
+const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
-/** Answers what is no HTTP request, so that no route ever sees it, and closes the connection. */
-export function answerClientError(error: ClientError, socket: Socket): void {
-  if (socket.writable && !isAnswering(socket)) socket.write(toResponse(answers[error.code ?? ""] ?? malformed));
-  socket.destroy();
+/** Answers what Node cannot read as a request, so that no route ever sees it, and closes the connection. */
+export function createClientErrorHandler(basePath: string) {
+  return (error: ClientError, socket: Socket): void => {
+    const { status, details } = answers[error.code ?? ""] ?? malformed;
+    const isRest = isRestPacket(error.rawPacket, basePath);
+    if (socket.writable && !isAnswering(socket)) socket.write(toResponse({ status: isRest ? 200 : status, details }));
+    socket.destroy();
+  };
+}
+
+// Under /rest every answer has status 200 (INTERFACE.md, Errors).
+function isRestPacket(packet: unknown, basePath: string): boolean {
+  const prefix = `${basePath}/rest/`;
+  const start = packet instanceof Buffer ? packet.toString("latin1", 0, prefix.length + "POST ".length) : "";
+  return start.startsWith(`GET ${prefix}`) || start.startsWith(`POST ${prefix}`);
 }
 
 // While an earlier request of the connection is under way, anything written now would be taken for its answer.
@@ -29,7 +48,7 @@ function isAnswering(socket: Socket): boolean {
   return (socket as Socket & { _httpMessage?: unknown })._httpMessage instanceof Object;
 }
 
-function toResponse({ status, details }: { readonly status: number; readonly details: string }): string {
+function toResponse({ status, details }: Answer): string {
   const { code, message } = errorCatalogue.parameterInvalid;
   const body = JSON.stringify({ code, message: `${message}: ${details}` });
   const head = [

@@ -4,7 +4,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
-import { answerClientError } from "./client-error.ts";
+import { createClientErrorHandler } from "./client-error.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
 import {
@@ -100,7 +100,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     },
     // Handlers read the query from the request target themselves.
     routerOptions: { querystringParser: () => ({}) },
-    clientErrorHandler: answerClientError,
+    clientErrorHandler: createClientErrorHandler(basePath),
     frameworkErrors: fallbacks.answerError,
   });
   app.server.maxConnections = connectionsMax;

@@ -9,7 +9,7 @@ interface Preference {
  * JSON is only covered by a wildcard (RFC 9110, section 12.5.1). Without a preference it is JSON.
  */
 export function prefersText(accept: string | undefined): boolean {
-  if (accept === undefined || !accept.includes("text/")) return false;
+  if (accept === undefined || accept === "*/*") return false;
   const ranges = parseRanges(accept);
   const text = findPreference(ranges, "text/plain");
   const json = findPreference(ranges, "application/json");

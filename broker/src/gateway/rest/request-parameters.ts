@@ -30,7 +30,7 @@ export function readParameters(request: FastifyRequest, rules: ParameterRules): 
   const parameters: Parameters = new Map();
   const query = findQuery(request.raw.url ?? "");
   if (request.method === "GET") checkQueryLength(query);
-  if (query !== "") addEncodedPairs(parameters, fromWire(query));
+  if (query !== "") addEncodedPairs(parameters, query);
   // What createBodyCollector gives; Fastify types it as unknown.
   const body = request.body as RawBody;
   if (body !== undefined) addBody(parameters, { body, header: request.headers["content-type"], rules });
@@ -49,11 +49,6 @@ function checkQueryLength(query: string): void {
   throw parameterError(
     `the query has ${query.length} bytes, at most ${getQueryBytesMax} with GET; use POST with a body`,
   );
-}
-
-// Node gives the request line byte by byte as characters; bytes that a client left unescaped are read as UTF-8.
-function fromWire(query: string): string {
-  return /[\u0080-\u00ff]/.test(query) ? decodeUtf8(Buffer.from(query, "latin1")) : query;
 }
 
 interface Body {

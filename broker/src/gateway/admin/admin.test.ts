@@ -1,0 +1,103 @@
+import { operationNames, subscriptionListingSchema } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import type { GroupHealth } from "../../engine/broker.ts";
+import { sampleSubscriptionId } from "../testing/recording-broker.ts";
+import { serve } from "../testing/serve.ts";
+
+const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
+const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
+
+describe("INTERFACE.md, SubscriptionListing", () => {
+  it.each(["GET", "POST"])("by %s: node, identifier, exactly the documented fields", async (method) => {
+    await using server = await serve({}, { advertisedAddress: "broker.example:8080" });
+    const response = await fetch(`${server.url}/admin/listSubscription`, { method });
+    const listing: unknown = await response.json();
+    expect(response.status).toBe(200);
+    expect(listing).toEqual({
+      "broker.example:8080": {
+        [sampleSubscriptionId]: {
+          interfaceType: "RESTful",
+          notifyingEventCount: "7",
+          notifiedEventCount: "12",
+          notifyTimeStamp: "2026-02-03 04:05:06",
+          subscribeId: sampleSubscriptionId,
+          topicName: "a/#",
+        },
+      },
+    });
+    expect(subscriptionListingSchema.safeParse(listing).error).toBeUndefined();
+  });
+
+  it("names the address listened on when none is advertised, and is empty without subscriptions", async () => {
+    await using server = await serve({ listSubscriptions: () => Promise.resolve([]) });
+    const response = await fetch(`${server.url}/admin/listSubscription`);
+    expect(await response.json()).toEqual({ [new URL(server.url).host]: {} });
+  });
+
+  it("a failure is HTTP 200 with a code", async () => {
+    await using server = await serve({ listSubscriptions: () => Promise.reject(new Error("disk")) });
+    const response = await fetch(`${server.url}/admin/listSubscription`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ code: 200000, message: "unknown error" });
+    expect(server.errors).toHaveLength(1);
+  });
+});
+
+describe("health", () => {
+  it("live is 200", async () => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}/health/live`);
+    expect([response.status, await response.json()]).toEqual([200, { status: "live" }]);
+  });
+
+  it("ready is 200 when every group is", async () => {
+    await using server = await serve({ health: () => [ready] });
+    const response = await fetch(`${server.url}/health/ready`);
+    const groups = [{ groupId: "1", ready: true, indexedBlock: 5 }];
+    expect([response.status, await response.json()]).toEqual([200, { status: "ready", groups }]);
+  });
+
+  it("ready is 503 and says which group is not, and why", async () => {
+    await using server = await serve({ health: () => [ready, notReady] });
+    const response = await fetch(`${server.url}/health/ready`);
+    expect([response.status, await response.json()]).toMatchObject([
+      503,
+      { status: "not ready", groups: [{}, notReady] },
+    ]);
+  });
+});
+
+describe("the rest of admin", () => {
+  it("metrics are rendered with their type", async () => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}/metrics`);
+    expect(response.headers.get("content-type")).toMatch(/^text\/plain; version=0.0.4/);
+    expect(await response.text()).toBe("events 1\n");
+  });
+
+  it("metrics that fail are 500, and logged once", async () => {
+    const metrics = { contentType: "text/plain", render: () => Promise.reject(new Error("inside")) };
+    await using server = await serve({}, { metrics });
+    const response = await fetch(`${server.url}/metrics`);
+    expect([response.status, await response.json()]).toEqual([500, { code: 200000, message: "unknown error" }]);
+    expect(server.errors).toHaveLength(1);
+  });
+
+  it.each(["", "stele"])("every address of the index answers under %j", async (basePath) => {
+    await using server = await serve({}, { basePath });
+    const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
+    expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
+    for (const name of ["subscriptions", "openapi", "live", "ready", "metrics"]) {
+      expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
+    }
+    const document = await (await fetch(`${server.url}/openapi.json`)).json();
+    for (const name of operationNames) expect(document).toHaveProperty(["paths", `/rest/${name}`]);
+  });
+
+  it.each(["/nothing", "/admin", "/health", "/%zz", "/restful"])("%s is nowhere", async (path) => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}${path}`);
+    expect([404, 400]).toContain(response.status);
+    expect(await response.json()).toMatchObject({ code: 200001 });
+  });
+});

@@ -1,0 +1,106 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { createDeferred } from "../lib/deferred.ts";
+import { silentLogger } from "../lib/logger.ts";
+import { createHttpServer } from "./http-server.ts";
+import { createFakeBroker } from "./testing/fake-broker.ts";
+import { bodyOf, sendRaw } from "./testing/raw-http.ts";
+import { serve } from "./testing/serve.ts";
+
+/** A gate that calls wait at; `entered` is settled once the first has come. */
+function createGate() {
+  const entered = createDeferred<void>();
+  const opened = createDeferred<void>();
+  const pass = (): Promise<void> => {
+    entered.resolve();
+    return opened.promise;
+  };
+  return { entered: entered.promise, open: opened.resolve, pass };
+}
+
+const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: x\r\n\r\n";
+
+describe("close", () => {
+  it("lets a request under way finish, accepts no other, and closes its connection", async () => {
+    const gate = createGate();
+    const server = await serve({ open: gate.pass });
+    const answered = sendRaw(server.url, [request]);
+    await gate.entered;
+    const closed = server.close();
+    await expect(fetch(`${server.url}/health/live`)).rejects.toThrow(/fetch failed/);
+    gate.open();
+    expect(bodyOf(await answered)).toBe("true");
+    await closed;
+  });
+
+  it("cuts off what is under way after the deadline", async () => {
+    const gate = createGate();
+    const server = await serve({ open: gate.pass }, { closeDeadlineMs: 1 });
+    const answered = sendRaw(server.url, [request]);
+    await gate.entered;
+    await server.close();
+    expect(await answered).toBe("");
+  });
+
+  it("closes connections that are kept alive", async () => {
+    const server = await serve();
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write(request);
+    await once(socket, "data");
+    const ended = once(socket, "close");
+    await server.close();
+    await ended;
+  });
+
+  it("serves what still comes on a connection that is open, and says that it is not ready", async () => {
+    const gate = createGate();
+    const asked = createGate();
+    const health = () => {
+      void asked.pass();
+      return [];
+    };
+    const server = await serve({ open: gate.pass, health });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    const received: string[] = [];
+    socket.setEncoding("utf8").on("data", (text: string) => received.push(text));
+    socket.write(request);
+    await gate.entered;
+    const closed = server.close();
+    socket.write("GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n");
+    await asked.entered;
+    gate.open();
+    await once(socket, "close");
+    await closed;
+    const [first = "", second = ""] = received.join("").split(/(?=HTTP\/1.1 503)/);
+    expect(bodyOf(first)).toBe("true");
+    expect(second).toMatch(/connection: close/i);
+    expect(JSON.parse(bodyOf(second))).toEqual({ status: "closing", groups: [] });
+  });
+
+  it("frees the port, and a second close is quiet", async () => {
+    const server = await serve();
+    await server.close();
+    await server.close();
+  });
+});
+
+describe("listen", () => {
+  it("rejects when the port is taken", async () => {
+    await using server = await serve();
+    const port = Number(new URL(server.url).port);
+    const second = createHttpServer({
+      broker: createFakeBroker(),
+      logger: silentLogger,
+      basePath: "",
+      extensionPrefix: "svc-",
+      bodyBytesMax: 1,
+      metrics: { contentType: "text/plain", render: () => Promise.resolve("") },
+      version: "0",
+    });
+    await expect(second.listen({ host: "127.0.0.1", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await second.close();
+  });
+});

@@ -1,0 +1,145 @@
+import { BrokerError, type OperationName, operations } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import { sampleEventId, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
+import { answer } from "../testing/rpc-client.ts";
+import { serve } from "../testing/serve.ts";
+
+const topicInfo = {
+  topicName: "a/b",
+  topicAddress: sampleTopic.address,
+  senderAddress: sampleTopic.sender,
+  createdTimestamp: sampleTopic.createdTimestamp,
+};
+
+interface Row {
+  readonly method: OperationName;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly call: unknown;
+  readonly result: unknown;
+}
+
+const topic = "a b/c\u0080";
+const url = "http://127.0.0.1:9/cb";
+
+// INTERFACE.md, Endpoints, JSON-RPC interface: one entry a row. Params stand in the order of the table, for positional calls.
+const rows: readonly Row[] = [
+  { method: "open", params: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: "true" },
+  { method: "open", params: { topic }, call: { topic, groupId: undefined }, result: "true" },
+  { method: "close", params: { topic, groupId: null }, call: { topic, groupId: undefined }, result: "true" },
+  { method: "exist", params: { topic, groupId: "1" }, call: { topic, groupId: "1" }, result: "true" },
+  {
+    method: "publish",
+    params: { topic, groupId: "1", content: "AP8K", extensions: { "svc-format": "json", x: "" } },
+    call: {
+      topic,
+      groupId: "1",
+      content: Buffer.from([0, 255, 10]),
+      extensions: [
+        ["svc-format", "json"],
+        ["x", ""],
+      ],
+    },
+    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+  },
+  {
+    method: "publish",
+    params: { topic, groupId: "1", content: "" },
+    call: { topic, groupId: "1", content: Buffer.alloc(0), extensions: [] },
+    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+  },
+  {
+    method: "subscribe",
+    params: { topic, groupId: "1", url, subscriptionId: "s", offset: "OFFSET_FIRST", secret: "k" },
+    call: {
+      topic,
+      groupId: "1",
+      url,
+      interfaceType: "JsonRPC",
+      subscriptionId: "s",
+      offset: "OFFSET_FIRST",
+      secret: "k",
+    },
+    result: sampleSubscriptionId,
+  },
+  {
+    method: "unSubscribe",
+    params: { subscriptionId: "s" },
+    call: { subscriptionId: "s", interfaceType: "JsonRPC" },
+    result: "true",
+  },
+  {
+    method: "getEvent",
+    params: { eventId: sampleEventId, groupId: "1" },
+    call: { eventId: sampleEventId, groupId: "1" },
+    result: { topic: "a/b", content: "AP8K", extensions: { "svc-format": "json" }, eventId: sampleEventId },
+  },
+  {
+    method: "list",
+    params: { pageIndex: 2, pageSize: 5, groupId: "1" },
+    call: { pageIndex: 2, pageSize: 5, groupId: "1" },
+    result: { total: 1, pageIndex: 0, pageSize: 10, topicInfoList: [topicInfo] },
+  },
+  {
+    method: "list",
+    params: { pageIndex: 1.5 },
+    call: { pageIndex: 1.5, pageSize: 0, groupId: undefined },
+    result: { total: 1, pageIndex: 0, pageSize: 10, topicInfoList: [topicInfo] },
+  },
+  {
+    method: "state",
+    params: { topic, groupId: "1" },
+    call: { topic, groupId: "1" },
+    result: { ...topicInfo, sequenceNumber: 59, blockNumber: 1124 },
+  },
+];
+
+describe("INTERFACE.md, Endpoints, JSON-RPC interface", () => {
+  it("has a row here for every method", () => {
+    expect(new Set(rows.map(({ method }) => method))).toEqual(new Set(Object.keys(operations)));
+  });
+
+  it.each(rows)("$method, named: $params", async ({ method, params, call, result }) => {
+    await using server = await serve();
+    const request = { id: "7", jsonrpc: "2.0", method, params: { ...params, other: "ignored" } };
+    expect(await answer(server.url, request)).toEqual({ jsonrpc: "2.0", id: "7", result });
+    expect(server.calls).toEqual([{ operation: method, call }]);
+  });
+
+  it.each(rows)("$method, by position: $params", async ({ method, params, call, result }) => {
+    await using server = await serve();
+    const request = { id: 7, jsonrpc: "2.0", method, params: Object.values(params) };
+    expect(await answer(server.url, request)).toEqual({ jsonrpc: "2.0", id: 7, result });
+    expect(server.calls).toEqual([{ operation: method, call }]);
+  });
+
+  it("exist answers the string false for a topic that does not exist", async () => {
+    await using server = await serve({ exist: () => Promise.resolve(false) });
+    const request = { id: "1", jsonrpc: "2.0", method: "exist", params: { topic: "a" } };
+    expect(await answer(server.url, request)).toMatchObject({ result: "false" });
+  });
+
+  it("Errors, 2: a topic that does not exist is -32001 'topic not exist'", async () => {
+    const failure = new BrokerError("topicNotExist", { details: '"a" in group "1"' });
+    await using server = await serve({ state: () => Promise.reject(failure) });
+    const request = { id: "1", jsonrpc: "2.0", method: "state", params: { topic: "a" } };
+    expect(await answer(server.url, request)).toEqual({
+      jsonrpc: "2.0",
+      id: "1",
+      error: {
+        code: -32001,
+        message: "topic not exist",
+        data: { exceptionTypeName: "BrokerException", message: 'topic not exist: "a" in group "1"', code: 100101 },
+      },
+    });
+  });
+
+  it("an unexpected error is -32603, logged once, and its text stays inside", async () => {
+    const defect = new TypeError("secret");
+    await using server = await serve({ state: () => Promise.reject(defect) });
+    const request = { id: "1", jsonrpc: "2.0", method: "state", params: { topic: "a" } };
+    expect(await answer(server.url, request)).toMatchObject({
+      error: { code: -32603, message: "Internal error", data: { code: 200000, message: "unknown error" } },
+    });
+    expect(server.errors).toEqual([{ message: "request failed", fields: { operation: "state", error: defect } }]);
+  });
+});

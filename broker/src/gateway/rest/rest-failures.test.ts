@@ -1,0 +1,201 @@
+import { BrokerError, type ErrorName, errorCatalogue } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import { bodyOf, sendRaw, toPost } from "../testing/raw-http.ts";
+import { serve, testBodyBytesMax } from "../testing/serve.ts";
+
+const json = { "content-type": "application/json" };
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const text = { "content-type": "text/plain" };
+
+interface Failure {
+  readonly what: string;
+  readonly path: string;
+  readonly init?: RequestInit;
+  readonly code: number;
+  readonly message?: RegExp;
+}
+
+const post = (headers: Record<string, string>, body: string | Uint8Array<ArrayBuffer>): RequestInit => ({
+  method: "POST",
+  headers,
+  body,
+});
+const overLimit = "x".repeat(testBodyBytesMax + 1);
+
+const refusals: readonly Failure[] = [
+  { what: "topic missing", path: "/rest/open", code: 200001, message: /"topic" is missing/ },
+  { what: "content missing", path: "/rest/publish?topic=a", code: 200001, message: /"content" is missing/ },
+  { what: "url missing", path: "/rest/subscribe?topic=a", code: 200001, message: /"url" is missing/ },
+  { what: "subscriptionId missing", path: "/rest/unSubscribe", code: 200001, message: /"subscriptionId" is missing/ },
+  { what: "eventId missing", path: "/rest/getEvent", code: 200001, message: /"eventId" is missing/ },
+  { what: "pageIndex no integer", path: "/rest/list?pageIndex=x", code: 100104, message: /"x"/ },
+  { what: "pageIndex a fraction", path: "/rest/list?pageIndex=1.5", code: 100104 },
+  { what: "pageIndex blank", path: "/rest/list?pageIndex=", code: 100104 },
+  { what: "pageSize no integer", path: "/rest/list?pageSize=ten", code: 200001, message: /"pageSize"/ },
+  { what: "repeated", path: "/rest/open?topic=a&topic=a", code: 200001, message: /"topic" is given more than once/ },
+  {
+    what: "in query and body",
+    path: "/rest/open?topic=a",
+    init: post(form, "topic=a"),
+    code: 200001,
+    message: /more than once/,
+  },
+  { what: "malformed escape", path: "/rest/open?topic=%zz", code: 200001, message: /malformed escape/ },
+  { what: "escape cut short", path: "/rest/open?topic=a%2", code: 200001, message: /malformed escape/ },
+  { what: "escapes that are not UTF-8", path: "/rest/open?topic=%ff%fe", code: 200001, message: /UTF-8/ },
+  { what: "overlong UTF-8", path: "/rest/publish?topic=a&content=%c0%af", code: 200001, message: /UTF-8/ },
+  { what: "surrogates in UTF-8", path: "/rest/publish?topic=a&content=%ed%a0%80", code: 200001, message: /UTF-8/ },
+  { what: "form not UTF-8", path: "/rest/open", init: post(form, Buffer.from([0x74, 0x3d, 0xff])), code: 200001 },
+  { what: "malformed JSON", path: "/rest/open", init: post(json, '{"topic":'), code: 200001, message: /JSON/ },
+  { what: "JSON array", path: "/rest/open", init: post(json, "[]"), code: 200001, message: /not an object/ },
+  { what: "JSON null", path: "/rest/open", init: post(json, "null"), code: 200001, message: /not an object/ },
+  {
+    what: "JSON number for text",
+    path: "/rest/open",
+    init: post(json, '{"topic":5}'),
+    code: 200001,
+    message: /"topic" is not a string/,
+  },
+  {
+    what: "JSON object for an integer",
+    path: "/rest/list",
+    init: post(json, '{"pageIndex":{}}'),
+    code: 200001,
+    message: /"pageIndex" is not an integer/,
+  },
+  {
+    what: "JSON with half a surrogate pair",
+    path: "/rest/publish",
+    init: post(json, '{"topic":"a","content":"\\ud800"}'),
+    code: 200001,
+    message: /surrogate/,
+  },
+  {
+    what: "extension that is no string",
+    path: "/rest/publish",
+    init: post(json, '{"topic":"a","content":"c","svc-a":1}'),
+    code: 200001,
+    message: /"svc-a" is not a string/,
+  },
+  { what: "wrong content type", path: "/rest/open", init: post(text, "topic=a"), code: 200001, message: /text\/plain/ },
+  {
+    what: "Content-Type that is none",
+    path: "/rest/open",
+    init: post({ "content-type": "json" }, "{}"),
+    code: 200001,
+  },
+  {
+    what: "other character set",
+    path: "/rest/open",
+    init: post({ "content-type": "application/json; charset=latin1" }, "{}"),
+    code: 200001,
+    message: /character set/,
+  },
+  { what: "body over the limit", path: "/rest/open", init: post(form, overLimit), code: 200001, message: /limit/ },
+  { what: "content over the limit", path: "/rest/publish", init: post(form, overLimit), code: 100201 },
+  { what: "unknown operation", path: "/rest/opens?topic=a", code: 200001, message: /GET "\/rest\/opens"/ },
+  { what: "no operation", path: "/rest", code: 200001 },
+  { what: "below an operation", path: "/rest/open/x", code: 200001 },
+  { what: "malformed path", path: "/rest/%zz", code: 200001 },
+  { what: "PUT", path: "/rest/open?topic=a", init: { method: "PUT" }, code: 200001, message: /PUT/ },
+  { what: "DELETE", path: "/rest/open?topic=a", init: { method: "DELETE" }, code: 200001 },
+  { what: "OPTIONS", path: "/rest/open?topic=a", init: { method: "OPTIONS" }, code: 200001 },
+  {
+    what: "GET query over 1024 bytes",
+    path: `/rest/publish?topic=a&content=${"x".repeat(1025 - "topic=a&content=".length)}`,
+    code: 200001,
+    message: /1025 bytes.*use POST/,
+  },
+];
+
+describe("a REST failure is HTTP 200 with a code, and nothing is called", () => {
+  it.each(refusals)("$what: $code", async ({ path, init, code, message }) => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}${path}`, init);
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("application/json; charset=utf-8");
+    expect(response.headers.get("stele-error-retry")).toBe("false");
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
+    expect(await response.json()).toEqual({ code, message: expect.stringMatching(message ?? /./) });
+    expect(server.calls).toEqual([]);
+    expect(server.errors).toEqual([]);
+  });
+
+  it.each(Object.entries(errorCatalogue))("a broker's %s comes through", async (name, definition) => {
+    const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
+    await using server = await serve({ open: () => Promise.reject(failure) });
+    const response = await fetch(`${server.url}/rest/open?topic=a`);
+    expect(response.headers.get("stele-error-retry")).toBe(String(definition.retry));
+    expect(await response.json()).toEqual({ code: definition.code, message: definition.message });
+    expect(server.errors).toHaveLength(definition.kind === "internal" ? 1 : 0);
+  });
+
+  it("an unexpected error is logged once and its text stays inside", async () => {
+    const defect = new TypeError("secret at /etc/passwd");
+    await using server = await serve({ open: () => Promise.reject(defect) });
+    const response = await fetch(`${server.url}/rest/open?topic=a`);
+    expect(await response.json()).toEqual({ code: 200000, message: "unknown error" });
+    expect(server.errors).toEqual([{ message: "request failed", fields: { operation: "open", error: defect } }]);
+  });
+
+  it("HEAD runs nothing", async () => {
+    await using server = await serve();
+    expect((await fetch(`${server.url}/rest/open?topic=a`, { method: "HEAD" })).status).toBe(200);
+    expect(server.calls).toEqual([]);
+  });
+});
+
+describe("limits of a request", () => {
+  it("a GET query of 1024 bytes is taken", async () => {
+    await using server = await serve();
+    const content = "x".repeat(1024 - "topic=a&content=".length);
+    await fetch(`${server.url}/rest/publish?topic=a&content=${content}`);
+    expect(server.calls[0]?.call).toMatchObject({ content: Buffer.from(content) });
+  });
+
+  it("a POST query may be longer", async () => {
+    await using server = await serve();
+    const content = "x".repeat(5000);
+    await fetch(`${server.url}/rest/publish?topic=a&content=${content}`, { method: "POST" });
+    expect(server.calls[0]?.call).toMatchObject({ content: Buffer.from(content) });
+  });
+
+  it("a request line over the limit is answered with a hint", async () => {
+    await using server = await serve();
+    const response = await sendRaw(server.url, [`GET /rest/open?topic=${"x".repeat(40_000)} HTTP/1.1\r\n`]);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(JSON.parse(bodyOf(response))).toMatchObject({
+      code: 200001,
+      message: expect.stringMatching(/body of a POST/),
+    });
+  });
+
+  it("headers over the limit are 431 elsewhere", async () => {
+    await using server = await serve();
+    const response = await sendRaw(server.url, [`GET /metrics HTTP/1.1\r\nx: ${"x".repeat(40_000)}\r\n\r\n`]);
+    expect(response).toMatch(/^HTTP\/1.1 431 /);
+  });
+
+  it("an unescaped character in the request line is answered with its code", async () => {
+    await using server = await serve();
+    const response = await sendRaw(server.url, ["GET /rest/open?topic=ä HTTP/1.1\r\nhost: x\r\n\r\n"]);
+    expect(response).toMatch(/^HTTP\/1.1 200 /);
+    expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001, message: expect.stringMatching(/not escaped/) });
+  });
+
+  it("what is no HTTP is answered 400", async () => {
+    await using server = await serve();
+    const response = await sendRaw(server.url, ["NONSENSE\r\n\r\n"]);
+    expect(response).toMatch(/^HTTP\/1.1 400 /);
+    expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001 });
+  });
+
+  it("a connection serves on after a body that was over the limit", async () => {
+    await using server = await serve();
+    const long = toPost("/rest/open", Buffer.alloc(testBodyBytesMax + 1, 120), { ...form, connection: "keep-alive" });
+    const next = toPost("/rest/exist", Buffer.from("topic=a"), form);
+    const response = await sendRaw(server.url, [long, next]);
+    expect(response.match(/HTTP\/1.1 200/g)).toHaveLength(2);
+    expect(response.endsWith("\r\n\r\ntrue")).toBe(true);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { toOpenApi } from "./openapi.ts";
+import { toOpenRpc } from "./openrpc.ts";
+import { operationNames, operations } from "./operations.ts";
+
+const options = { version: "0.1.0", basePath: "/stele", extensionPrefix: "svc-" };
+const openApi = JSON.parse(JSON.stringify(toOpenApi(options)));
+const openRpc = JSON.parse(JSON.stringify(toOpenRpc(options)));
+
+/** Every value of a member, anywhere in a document. */
+function findMembers(value: unknown, name: string): readonly unknown[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) => [
+    ...(key === name ? [member] : []),
+    ...findMembers(member, name),
+  ]);
+}
+
+describe("the OpenAPI document", () => {
+  it("has what OpenAPI 3.1 requires", () => {
+    expect(openApi).toMatchObject({ openapi: "3.1.0", info: { title: "Stele", version: "0.1.0" } });
+    expect(openApi.servers).toEqual([{ url: "/stele" }]);
+  });
+
+  it.each(operationNames)("has %s by GET and POST, with an answer each", (name) => {
+    const { get, post } = openApi.paths[`/rest/${name}`];
+    expect(get.responses[200].content["application/json"].schema.oneOf).toHaveLength(2);
+    expect(post.responses).toEqual(get.responses);
+    expect(Object.keys(post.requestBody.content)).toEqual(["application/x-www-form-urlencoded", "application/json"]);
+    const named = get.parameters.map((parameter: { name: string }) => parameter.name);
+    const expected = Object.keys(operations[name].restParams.shape);
+    expect(named).toEqual(name === "publish" ? [...expected, "extensions"] : expected);
+    for (const parameter of get.parameters) {
+      expect(parameter).toMatchObject({ in: "query", description: expect.stringMatching(/\.$/), schema: {} });
+    }
+  });
+
+  it("has operation identifiers of which no two are the same", () => {
+    const identifiers = findMembers(openApi.paths, "operationId");
+    expect(new Set(identifiers).size).toBe(identifiers.length);
+    expect(identifiers.length).toBe(2 * operationNames.length + 5);
+  });
+
+  it("has references that all lead somewhere", () => {
+    const references = findMembers(openApi, "$ref");
+    expect(references.length).toBeGreaterThan(0);
+    for (const reference of references) {
+      const path = String(reference).replace("#/", "").split("/");
+      expect(openApi).toHaveProperty(path);
+    }
+  });
+
+  it("tells of required parameters, without null where nothing can carry it", () => {
+    const [content] = openApi.paths["/rest/publish"].get.parameters.filter(
+      (parameter: { name: string }) => parameter.name === "content",
+    );
+    expect(content.required).toBe(true);
+    expect(findMembers(openApi.paths, "type")).not.toContainEqual(expect.arrayContaining(["null"]));
+    expect(openApi.paths["/rest/list"].get.parameters[0]).toMatchObject({
+      required: false,
+      schema: { type: "integer" },
+    });
+    expect(openApi.paths["/rest/publish"].post.requestBody.content["application/json"].schema).toMatchObject({
+      required: ["topic", "content"],
+      patternProperties: { "^svc-": { type: "string" } },
+    });
+  });
+});
+
+describe("the OpenRPC document", () => {
+  it("has what OpenRPC 1.3 requires", () => {
+    expect(openRpc).toMatchObject({ openrpc: "1.3.2", info: { title: "Stele", version: "0.1.0" } });
+    expect(openRpc.methods.map(({ name }: { name: string }) => name)).toEqual(operationNames);
+  });
+
+  it.each(operationNames)("has params, result and errors of %s", (name) => {
+    const method = openRpc.methods.find((candidate: { name: string }) => candidate.name === name);
+    const params = method.params.map((param: { name: string }) => param.name);
+    expect(params).toEqual(Object.keys(operations[name].params.shape));
+    for (const param of method.params) expect(param.schema).toMatchObject({ description: param.description });
+    expect(method.result).toMatchObject({ name: `${name}Result`, schema: {} });
+    expect(method.errors).toMatchObject([{ code: -32001 }]);
+    expect(method.errors[0].data.length).toBe(operations[name].errors.length);
+  });
+
+  it("says that booleans are strings", () => {
+    expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
+  });
+
+  it("has required parameters before optional ones nowhere broken but where the interface is so", () => {
+    const [publish] = openRpc.methods.filter(({ name }: { name: string }) => name === "publish");
+    expect(publish.params.map(({ name, required }: { name: string; required: boolean }) => [name, required])).toEqual([
+      ["topic", true],
+      ["groupId", false],
+      ["content", true],
+      ["extensions", false],
+    ]);
+  });
+});
