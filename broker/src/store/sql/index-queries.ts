@@ -1,16 +1,18 @@
 import type { Kysely } from "kysely";
 import { prepare } from "./prepared.ts";
-import type { BatchTable, GroupTable, Schema, TopicTable } from "./schema.ts";
+import type { BatchTable, GroupTable, Schema, TopicRow } from "./schema.ts";
 
 export type IndexQueries = ReturnType<typeof createIndexQueries>;
 
-interface Named {
+interface InGroup {
   readonly groupId: string;
-  readonly name: string;
+}
+
+interface OfTopic {
+  readonly topicId: number;
 }
 
 interface Range {
-  readonly groupId: string;
   readonly after: number;
   readonly upTo: number;
   /** The last position of the block of `upTo`. A batch lies in one block, so nothing beyond can begin before `upTo`. */
@@ -19,7 +21,6 @@ interface Range {
 }
 
 interface Stretch {
-  readonly groupId: string;
   readonly after: number;
   readonly last: number;
 }
@@ -29,13 +30,18 @@ const batchColumns = ["first_position", "last_position", "first_sequence", "even
 
 /** Every query on groups, topics and batches. */
 export function createIndexQueries(database: Kysely<Schema>) {
-  return { ...createGroupQueries(database), ...createTopicQueries(database), ...createBatchQueries(database) };
+  return {
+    ...createGroupQueries(database),
+    ...createTopicQueries(database),
+    ...createBatchQueries(database),
+    ...createRangeQueries(database),
+  };
 }
 
 function createGroupQueries(database: Kysely<Schema>) {
   return {
-    findHead: prepare((values: { readonly groupId: string }) =>
-      database.selectFrom("groups").select(["block_number", "block_hash"]).where("group_id", "=", values.groupId),
+    findHead: prepare(({ groupId }: InGroup) =>
+      database.selectFrom("groups").select(["block_number", "block_hash"]).where("group_id", "=", groupId),
     ),
     saveHead: prepare(({ group_id, block_number, block_hash }: GroupTable) =>
       database
@@ -47,98 +53,69 @@ function createGroupQueries(database: Kysely<Schema>) {
 }
 
 function createTopicQueries(database: Kysely<Schema>) {
-  const topics = database.selectFrom("topics").selectAll();
+  const topics = ({ groupId }: InGroup) => database.selectFrom("topics").selectAll().where("group_id", "=", groupId);
   return {
-    findTopic: prepare((values: Named) =>
-      topics.where("group_id", "=", values.groupId).where("name", "=", values.name),
+    findTopic: prepare((values: InGroup & { readonly name: string }) => topics(values).where("name", "=", values.name)),
+    findTopicByAddress: prepare((values: InGroup & { readonly address: string }) =>
+      topics(values).where("address", "=", values.address),
     ),
-    findTopicByAddress: prepare((values: { readonly groupId: string; readonly address: string }) =>
-      topics.where("group_id", "=", values.groupId).where("address", "=", values.address),
+    findTopicsByDigest: prepare((values: InGroup & { readonly digest: string }) =>
+      topics(values).where("digest", "=", values.digest).orderBy("ordinal"),
     ),
-    findTopicsByDigest: prepare((values: { readonly groupId: string; readonly digest: string }) =>
-      topics.where("group_id", "=", values.groupId).where("digest", "=", values.digest).orderBy("ordinal"),
+    listTopics: prepare((values: InGroup & { readonly offset: number; readonly limit: number }) =>
+      topics(values).where("ordinal", ">", values.offset).orderBy("ordinal").limit(values.limit),
     ),
-    listTopics: prepare((values: { readonly groupId: string; readonly offset: number; readonly limit: number }) =>
-      topics
-        .where("group_id", "=", values.groupId)
-        .where("ordinal", ">", values.offset)
-        .orderBy("ordinal")
-        .limit(values.limit),
-    ),
-    countTopics: prepare((values: { readonly groupId: string }) =>
+    findNewestTopic: prepare(({ groupId }: InGroup) =>
       database
         .selectFrom("topics")
         .select("ordinal")
-        .where("group_id", "=", values.groupId)
+        .where("group_id", "=", groupId)
         .orderBy("ordinal", "desc")
         .limit(1),
     ),
-    insertTopic: prepare((row: TopicTable) => database.insertInto("topics").values(columnsOfTopic(row))),
-    updateTopic: prepare(
-      (row: Pick<TopicTable, "group_id" | "ordinal" | "sequence" | "block_number" | "closed" | "event_count">) =>
-        database
-          .updateTable("topics")
-          .set({
-            sequence: row.sequence,
-            block_number: row.block_number,
-            closed: row.closed,
-            event_count: row.event_count,
-          })
-          .where("group_id", "=", row.group_id)
-          .where("ordinal", "=", row.ordinal),
-    ),
-  };
-}
-
-/** A copy, column by column, since stand-ins are made as they are asked for. */
-function columnsOfTopic(row: TopicTable): TopicTable {
-  const { group_id, ordinal, name, digest, address, sender, created_timestamp } = row;
-  const { sequence, block_number, closed, event_count } = row;
-  return {
-    group_id,
-    ordinal,
-    name,
-    digest,
-    address,
-    sender,
-    created_timestamp,
-    sequence,
-    block_number,
-    closed,
-    event_count,
+    insertTopic: prepare((row: Omit<TopicRow, "topic_id">) => {
+      // Column by column, since the stand-ins are made as they are asked for.
+      const { group_id, ordinal, name, digest, address, sender, created_timestamp } = row;
+      const { sequence, block_number, closed, event_count } = row;
+      const identity = { group_id, ordinal, name, digest, address, sender, created_timestamp };
+      return database
+        .insertInto("topics")
+        .values({ ...identity, sequence, block_number, closed, event_count })
+        .returning("topic_id");
+    }),
+    updateTopic: prepare((row: Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">) => {
+      const { topic_id, sequence, block_number, closed, event_count } = row;
+      return database
+        .updateTable("topics")
+        .set({ sequence, block_number, closed, event_count })
+        .where("topic_id", "=", topic_id);
+    }),
   };
 }
 
 function createBatchQueries(database: Kysely<Schema>) {
-  const ofTopic = database
-    .selectFrom("topics")
-    .innerJoin("batches", (join) =>
-      join.onRef("batches.group_id", "=", "topics.group_id").onRef("batches.topic_ordinal", "=", "topics.ordinal"),
-    );
+  const batches = database.selectFrom("batches");
   return {
-    ...createRangeQueries(database),
     insertBatch: prepare((row: BatchTable) => {
-      const { group_id, first_position, last_position, topic_ordinal } = row;
+      const { group_id, first_position, last_position, topic_id } = row;
       const { first_sequence, events_before, byte_count, events } = row;
-      const place = { group_id, first_position, last_position, topic_ordinal, first_sequence };
+      const place = { group_id, first_position, last_position, topic_id, first_sequence };
       return database.insertInto("batches").values({ ...place, events_before, byte_count, events });
     }),
-    findBatch: prepare((values: Named & { readonly sequence: number }) =>
-      ofTopic
+    findBatch: prepare(({ topicId, sequence }: OfTopic & { readonly sequence: number }) =>
+      batches
         .select(batchColumns)
-        .where("topics.group_id", "=", values.groupId)
-        .where("topics.name", "=", values.name)
-        .where("batches.first_sequence", "<=", values.sequence)
-        .orderBy("batches.first_sequence", "desc")
+        .where("topic_id", "=", topicId)
+        .where("first_sequence", "<=", sequence)
+        .orderBy("first_sequence", "desc")
         .limit(1),
     ),
-    findCountAfter: prepare((values: Named & { readonly after: number }) =>
-      ofTopic
-        .select(["topics.event_count", "batches.events_before", "batches.first_position"])
-        .where("topics.group_id", "=", values.groupId)
-        .where("topics.name", "=", values.name)
-        .where("batches.last_position", ">", values.after)
-        .orderBy("batches.last_position")
+    findNextBatch: prepare(({ topicId, after }: OfTopic & { readonly after: number }) =>
+      batches
+        .select(["events_before", "first_position"])
+        .where("topic_id", "=", topicId)
+        .where("last_position", ">", after)
+        .orderBy("last_position")
         .limit(1),
     ),
   };
@@ -150,32 +127,33 @@ function createRangeQueries(database: Kysely<Schema>) {
     database
       .selectFrom("batches")
       .select(sizeColumns)
-      .where("group_id", "=", values.groupId)
       .where("last_position", ">", values.after)
       .where("last_position", "<=", values.upToEndOfBlock)
       .where("first_position", "<=", values.upTo)
       .orderBy("last_position")
       .limit(values.limit);
-  // An outer join, so that no planner may begin with the topics and sort.
-  const batches = (values: Stretch) =>
-    database
-      .selectFrom("batches")
-      .leftJoin("topics", (join) =>
-        join.onRef("topics.group_id", "=", "batches.group_id").onRef("topics.ordinal", "=", "batches.topic_ordinal"),
-      )
-      .select([...batchColumns, "topics.name"])
-      .where("batches.group_id", "=", values.groupId)
-      .where("batches.last_position", ">", values.after)
-      .where("batches.last_position", "<=", values.last)
-      .orderBy("batches.last_position");
   return {
-    findSizes: prepare(sizes),
-    findSizesOfTopic: prepare((values: Range & { readonly ordinal: number }) =>
-      sizes(values).where("topic_ordinal", "=", values.ordinal),
+    findSizes: prepare((values: Range & InGroup) => sizes(values).where("group_id", "=", values.groupId)),
+    findSizesOfTopic: prepare((values: Range & OfTopic) => sizes(values).where("topic_id", "=", values.topicId)),
+    // An outer join, so that no planner may begin with the topics and sort.
+    readBatches: prepare((values: Stretch & InGroup) =>
+      database
+        .selectFrom("batches")
+        .leftJoin("topics", "topics.topic_id", "batches.topic_id")
+        .select([...batchColumns, "topics.name"])
+        .where("batches.group_id", "=", values.groupId)
+        .where("last_position", ">", values.after)
+        .where("last_position", "<=", values.last)
+        .orderBy("last_position"),
     ),
-    readBatches: prepare(batches),
-    readBatchesOfTopic: prepare((values: Stretch & { readonly ordinal: number }) =>
-      batches(values).where("batches.topic_ordinal", "=", values.ordinal),
+    readBatchesOfTopic: prepare((values: Stretch & OfTopic) =>
+      database
+        .selectFrom("batches")
+        .select(batchColumns)
+        .where("topic_id", "=", values.topicId)
+        .where("last_position", ">", values.after)
+        .where("last_position", "<=", values.last)
+        .orderBy("last_position"),
     ),
   };
 }

@@ -35,7 +35,7 @@ function newerThanKnown(version: number, backend: SqlBackend): StoreError {
 
 async function createFirstTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
   await createGroups(database);
-  await createTopics(database);
+  await createTopics(database, backend);
   await createBatches(database, backend);
   await createSubscriptions(database);
 }
@@ -49,9 +49,10 @@ async function createGroups({ schema }: Kysely<Schema>): Promise<void> {
     .execute();
 }
 
-async function createTopics({ schema }: Kysely<Schema>): Promise<void> {
+async function createTopics({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
   await schema
     .createTable("topics")
+    .addColumn("topic_id", backend.keyType, (column) => column.primaryKey())
     .addColumn("group_id", "text", (column) => column.notNull())
     .addColumn("ordinal", "bigint", (column) => column.notNull())
     .addColumn("name", "text", (column) => column.notNull())
@@ -63,11 +64,11 @@ async function createTopics({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("block_number", "bigint", (column) => column.notNull())
     .addColumn("closed", "integer", (column) => column.notNull())
     .addColumn("event_count", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("topics_by_ordinal", ["group_id", "ordinal"])
+    .addUniqueConstraint("topics_by_ordinal", ["group_id", "ordinal"])
     .addUniqueConstraint("topics_by_name", ["group_id", "name"])
     .addUniqueConstraint("topics_by_address", ["group_id", "address"])
     .execute();
-  await schema.createIndex("topics_by_digest").on("topics").columns(["group_id", "digest"]).execute();
+  await schema.createIndex("topics_by_digest").on("topics").columns(["group_id", "digest", "ordinal"]).execute();
 }
 
 async function createBatches({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
@@ -76,14 +77,14 @@ async function createBatches({ schema }: Kysely<Schema>, backend: SqlBackend): P
     .addColumn("group_id", "text", (column) => column.notNull())
     .addColumn("first_position", "bigint", (column) => column.notNull())
     .addColumn("last_position", "bigint", (column) => column.notNull())
-    .addColumn("topic_ordinal", "bigint", (column) => column.notNull())
+    .addColumn("topic_id", "bigint", (column) => column.notNull())
     .addColumn("first_sequence", "bigint", (column) => column.notNull())
     .addColumn("events_before", "bigint", (column) => column.notNull())
     .addColumn("byte_count", "bigint", (column) => column.notNull())
     .addColumn("events", backend.bytesType, (column) => column.notNull())
     .addPrimaryKeyConstraint("batches_by_position", ["group_id", "last_position"])
-    .addUniqueConstraint("batches_by_topic_position", ["group_id", "topic_ordinal", "last_position"])
-    .addUniqueConstraint("batches_by_topic_sequence", ["group_id", "topic_ordinal", "first_sequence"])
+    .addUniqueConstraint("batches_by_topic_position", ["topic_id", "last_position"])
+    .addUniqueConstraint("batches_by_topic_sequence", ["topic_id", "first_sequence"])
     .execute();
 }
 

@@ -5,11 +5,17 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
-import type { BatchTable, SubscriptionTable, TopicTable } from "./schema.ts";
+import type { BatchTable, SubscriptionTable, TopicRow } from "./schema.ts";
 
 // Brands are given back to what was taken from them: only this store writes these tables.
 
-export function toTopicRow(groupId: string, record: TopicRecord): TopicTable {
+/** A topic with the key by which the tables know it. */
+export interface KeyedTopic extends TopicRecord {
+  readonly topicId: number;
+}
+
+/** The row without its key, which the database gives. */
+export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
   const { topic, ordinal, eventCount } = record;
   return {
     group_id: groupId,
@@ -26,7 +32,7 @@ export function toTopicRow(groupId: string, record: TopicRecord): TopicTable {
   };
 }
 
-export function fromTopicRow(row: TopicTable): TopicRecord {
+export function fromTopicRow(row: TopicRow): KeyedTopic {
   const topic = {
     name: row.name as TopicName,
     address: row.address as Topic["address"],
@@ -36,16 +42,16 @@ export function fromTopicRow(row: TopicTable): TopicRecord {
     blockNumber: row.block_number,
     closed: row.closed !== 0,
   };
-  return { topic, ordinal: row.ordinal, eventCount: row.event_count };
+  return { topic, topicId: row.topic_id, ordinal: row.ordinal, eventCount: row.event_count };
 }
 
-export function toBatchRow(groupId: string, record: BatchRecord): BatchTable {
-  const { batch, ordinal, eventsBefore } = record;
+export function toBatchRow(groupId: string, topicId: number, record: BatchRecord): BatchTable {
+  const { batch, eventsBefore } = record;
   return {
     group_id: groupId,
     first_position: batch.firstPosition,
     last_position: lastPositionOf(batch),
-    topic_ordinal: ordinal,
+    topic_id: topicId,
     first_sequence: batch.firstSequence,
     events_before: eventsBefore,
     byte_count: batch.events.length,

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Generated, Kysely, Selectable } from "kysely";
 
 /** How far each group's index is. */
 export interface GroupTable {
@@ -7,8 +7,12 @@ export interface GroupTable {
   readonly block_hash: string;
 }
 
-/** One row a topic. `ordinal` counts from 1 in the order of opening in its group; `event_count` counts stored events, not skipped ones. */
+/**
+ * One row a topic. `topic_id` is the database's own, `ordinal` counts from 1 in the order of opening in its group, and `event_count`
+ * counts stored events, not skipped ones.
+ */
 export interface TopicTable {
+  readonly topic_id: Generated<number>;
   readonly group_id: string;
   readonly ordinal: number;
   readonly name: string;
@@ -22,15 +26,19 @@ export interface TopicTable {
   readonly event_count: number;
 }
 
+/** A topic's row as it is read. */
+export type TopicRow = Selectable<TopicTable>;
+
 /**
  * One row a batch. Ranges are sought by `last_position`, so that a batch that lies across the start of a range is found without a
  * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups.
+ * What is asked of one topic is asked by `topic_id` alone, so that no planner can take the group's index for it.
  */
 export interface BatchTable {
   readonly group_id: string;
   readonly first_position: number;
   readonly last_position: number;
-  readonly topic_ordinal: number;
+  readonly topic_id: number;
   readonly first_sequence: number;
   readonly events_before: number;
   readonly byte_count: number;
@@ -76,5 +84,7 @@ export interface SqlBackend {
   /** What error messages call the database. */
   readonly description: string;
   readonly bytesType: "blob" | "bytea";
+  /** Type of a primary key that the database counts up itself. */
+  readonly keyType: "integer" | "bigserial";
   open(): Promise<SqlDatabase>;
 }

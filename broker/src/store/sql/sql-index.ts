@@ -8,12 +8,18 @@ import type { BatchRange, IndexedBlock, IndexHead, TopicPage } from "../../ports
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
-import { fromBatchRow, fromTopicRow, toBatchRow, toTopicRow } from "./rows.ts";
-import type { BatchTable, Schema, SqlDatabase, TopicTable } from "./schema.ts";
+import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
+import type { BatchTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
 import { TopicCache } from "./topic-cache.ts";
 
 /** About 5 MB. */
 const topicsCachedMax = 10_000;
+
+interface Planned {
+  readonly plan: IndexPlan;
+  /** Keys of the topics that are there already, by ordinal. */
+  readonly topicIds: ReadonlyMap<number, number>;
+}
 
 /** The index's half of the store: heads, topics and batches. */
 export class SqlIndex {
@@ -35,20 +41,18 @@ export class SqlIndex {
     if (blocks.length === 0) return;
     await this.#applying.acquire();
     try {
-      const plan = await this.#database.transaction().execute(async (transaction) => {
-        const plan = await this.#plan(transaction, groupId, blocks);
-        await this.#write(transaction, groupId, plan);
-        return plan;
+      const written = await this.#database.transaction().execute(async (transaction) => {
+        const planned = await this.#plan(transaction, groupId, blocks);
+        return this.#write(transaction, groupId, planned);
       });
-      for (const record of [...plan.opened, ...plan.changed]) this.#cache.set(groupId, record);
+      for (const topic of written) this.#cache.set(groupId, topic);
     } finally {
       this.#applying.release();
     }
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {
-    const record = this.#cache.find(groupId, name) ?? (await this.#readTopic(this.#database, groupId, name));
-    return record?.topic;
+    return (await this.#findKeyed(this.#database, groupId, name))?.topic;
   }
 
   async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
@@ -68,52 +72,77 @@ export class SqlIndex {
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
-    const { topic: name, sequence } = event;
-    const [row] = await this.#read(this.#queries.findBatch.bind({ groupId, name, sequence }));
-    const batch = row && fromBatchRow(row, name);
+    const topic = await this.#findKeyed(this.#database, groupId, event.topic);
+    if (topic === undefined) return undefined;
+    const { sequence } = event;
+    const [row] = await this.#read(this.#queries.findBatch.bind({ topicId: topic.topicId, sequence }));
+    const batch = row && fromBatchRow(row, event.topic);
     return batch !== undefined && sequence < batch.firstSequence + batch.count ? batch : undefined;
   }
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     if (range.upTo <= range.after) return [];
     return range.topic === undefined
-      ? this.#readGroup(groupId, range)
-      : this.#readTopicBatches(groupId, range, range.topic);
+      ? this.#readBatchesOfGroup(groupId, range)
+      : this.#readBatchesOfTopic(groupId, range, range.topic);
   }
 
-  /** Positions after which a topic has no batch leave nothing; else what comes before the next batch, and in it, is taken off. */
+  /** Where a topic has no batch after the position, none; else all but what comes before the next batch, and in it. */
   async countEventsAfter(
     groupId: GroupId,
     place: { readonly topic: TopicName; readonly after: Position },
   ): Promise<number> {
-    const { topic: name, after } = place;
-    const [row] = await this.#read(this.#queries.findCountAfter.bind({ groupId, name, after }));
-    if (row === undefined) return 0;
-    return row.event_count - row.events_before - Math.max(0, after - row.first_position + 1);
+    const topic = await this.#findKeyed(this.#database, groupId, place.topic);
+    if (topic === undefined) return 0;
+    const { after } = place;
+    const [next] = await this.#read(this.#queries.findNextBatch.bind({ topicId: topic.topicId, after }));
+    if (next === undefined) return 0;
+    return topic.eventCount - next.events_before - Math.max(0, after - next.first_position + 1);
   }
 
-  async #plan(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<IndexPlan> {
+  async #plan(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<Planned> {
     const head = await this.#readHead(transaction, groupId);
     const opens = blocks.some((block) => block.opened.length > 0);
     const topicsTotal = opens ? await this.#countTopics(transaction, groupId) : 0;
-    const topics = new Map<TopicName, TopicRecord>();
+    const topics = new Map<TopicName, KeyedTopic>();
     for (const name of topicsNamedIn(blocks)) {
-      const record = this.#cache.find(groupId, name) ?? (await this.#readTopic(transaction, groupId, name));
-      if (record !== undefined) topics.set(name, record);
+      const known = await this.#findKeyed(transaction, groupId, name);
+      if (known !== undefined) topics.set(name, known);
     }
-    return planBlocks(blocks, { head, topicsTotal, topics });
+    const topicIds = new Map([...topics.values()].map(({ ordinal, topicId }) => [ordinal, topicId]));
+    return { plan: planBlocks(blocks, { head, topicsTotal, topics }), topicIds };
   }
 
-  async #write(transaction: Transaction<Schema>, groupId: GroupId, plan: IndexPlan): Promise<void> {
-    const { saveHead, insertTopic, updateTopic, insertBatch } = this.#queries;
-    for (const record of plan.opened) await transaction.executeQuery(insertTopic.bind(toTopicRow(groupId, record)));
-    for (const record of plan.changed) await transaction.executeQuery(updateTopic.bind(toTopicRow(groupId, record)));
-    for (const record of plan.batches) await transaction.executeQuery(insertBatch.bind(toBatchRow(groupId, record)));
+  /** Answers the topics as they are then. */
+  async #write(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { plan, topicIds }: Planned,
+  ): Promise<readonly KeyedTopic[]> {
+    const ids = new Map(topicIds);
+    for (const record of plan.opened) ids.set(record.ordinal, await this.#insertTopic(transaction, groupId, record));
+    for (const record of plan.changed) {
+      const row = { ...toTopicRow(groupId, record), topic_id: idOf(record, ids) };
+      await transaction.executeQuery(this.#queries.updateTopic.bind(row));
+    }
+    for (const record of plan.batches) {
+      const row = toBatchRow(groupId, idOf(record, ids), record);
+      await transaction.executeQuery(this.#queries.insertBatch.bind(row));
+    }
     const { blockNumber, hash } = plan.head;
-    await transaction.executeQuery(saveHead.bind({ group_id: groupId, block_number: blockNumber, block_hash: hash }));
+    const row = { group_id: groupId, block_number: blockNumber, block_hash: hash };
+    await transaction.executeQuery(this.#queries.saveHead.bind(row));
+    return [...plan.opened, ...plan.changed].map((record) => ({ ...record, topicId: idOf(record, ids) }));
   }
 
-  async #readGroup(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
+  async #insertTopic(transaction: Transaction<Schema>, groupId: GroupId, record: TopicRecord): Promise<number> {
+    const { rows } = await transaction.executeQuery(this.#queries.insertTopic.bind(toTopicRow(groupId, record)));
+    const [row] = rows;
+    if (row === undefined) throw new Error("the database gave a new topic no key");
+    return row.topic_id;
+  }
+
+  async #readBatchesOfGroup(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     const sizes = await this.#read(this.#queries.findSizes.bind({ groupId, ...bounds(range) }));
     const last = lastWithin(sizes, range.bytesMax);
     if (last === undefined) return [];
@@ -121,15 +150,14 @@ export class SqlIndex {
     return rows.map((row) => fromBatchRow(row, row.name ?? ""));
   }
 
-  async #readTopicBatches(groupId: GroupId, range: BatchRange, name: TopicName): Promise<readonly EventBatch[]> {
-    const record = this.#cache.find(groupId, name) ?? (await this.#readTopic(this.#database, groupId, name));
-    if (record === undefined) return [];
-    const { ordinal } = record;
-    const sizes = await this.#read(this.#queries.findSizesOfTopic.bind({ groupId, ordinal, ...bounds(range) }));
+  async #readBatchesOfTopic(groupId: GroupId, range: BatchRange, name: TopicName): Promise<readonly EventBatch[]> {
+    const topic = await this.#findKeyed(this.#database, groupId, name);
+    if (topic === undefined) return [];
+    const { topicId } = topic;
+    const sizes = await this.#read(this.#queries.findSizesOfTopic.bind({ topicId, ...bounds(range) }));
     const last = lastWithin(sizes, range.bytesMax);
     if (last === undefined) return [];
-    const stretch = { groupId, ordinal, after: range.after, last };
-    const rows = await this.#read(this.#queries.readBatchesOfTopic.bind(stretch));
+    const rows = await this.#read(this.#queries.readBatchesOfTopic.bind({ topicId, after: range.after, last }));
     return rows.map((row) => fromBatchRow(row, name));
   }
 
@@ -140,13 +168,15 @@ export class SqlIndex {
     return row === undefined ? undefined : { blockNumber: row.block_number, hash: row.block_hash as Hash };
   }
 
-  async #readTopic(database: Kysely<Schema>, groupId: GroupId, name: TopicName): Promise<TopicRecord | undefined> {
+  async #findKeyed(database: Kysely<Schema>, groupId: GroupId, name: TopicName): Promise<KeyedTopic | undefined> {
+    const cached = this.#cache.find(groupId, name);
+    if (cached !== undefined) return cached;
     const { rows } = await database.executeQuery(this.#queries.findTopic.bind({ groupId, name }));
     return rows[0] === undefined ? undefined : fromTopicRow(rows[0]);
   }
 
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
-    const { rows } = await database.executeQuery(this.#queries.countTopics.bind({ groupId }));
+    const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;
   }
 
@@ -155,8 +185,14 @@ export class SqlIndex {
   }
 }
 
-function topicsOf(rows: readonly TopicTable[]): readonly Topic[] {
+function topicsOf(rows: readonly TopicRow[]): readonly Topic[] {
   return rows.map((row) => fromTopicRow(row).topic);
+}
+
+function idOf({ ordinal }: { readonly ordinal: number }, ids: ReadonlyMap<number, number>): number {
+  const topicId = ids.get(ordinal);
+  if (topicId === undefined) throw new Error(`topic ${ordinal} is planned and has no key`);
+  return topicId;
 }
 
 function bounds(range: BatchRange) {

@@ -1,9 +1,222 @@
-import { mkdtempSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
+import { beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import {
+  alpha,
+  batchOf,
+  blockOf,
+  group,
+  history,
+  subscriptionOf,
+  topicOf,
+} from "../../ports/store-examples.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
-import { createSqlStore } from "./sql-store.ts";
+import type { SqlDatabase } from "./schema.ts";
+import { createSqlStore, SqlStore } from "./sql-store.ts";
+import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
-testStore("SQLite", async () =>
-  createSqlStore({ file: join(mkdtempSync(join(tmpdir(), "stele-store-")), "store.db") }),
-);
+const freshFile = () => join(mkdtempSync(join(tmpdir(), "stele-store-")), "store.db");
+
+testStore("SQLite", async () => createSqlStore({ file: freshFile() }));
+
+describe("the SQLite store", () => {
+  let file: string;
+  beforeEach(() => {
+    file = freshFile();
+  });
+
+  it("has everything again after a restart, in one file", async () => {
+    const store = createSqlStore({ file });
+    await store.start();
+    await store.applyBlocks(group, history);
+    await store.insertSubscription(subscriptionOf(1));
+    await store.saveProgress([
+      { id: subscriptionOf(1).id, cursor: endOfBlock(6), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
+    ]);
+    const snapshot = async () => ({
+      head: await store.findHead(group),
+      topics: await store.listTopics(group, { offset: 0, limit: 9 }),
+      subscriptions: await store.listSubscriptions(),
+      batch: await store.findBatch(group, { topic: alpha, sequence: 5 }),
+      pending: await store.countEventsAfter(group, alpha, positionZero),
+    });
+    const before = await snapshot();
+    await store.stop();
+    expect(readdirSync(join(file, ".."))).toEqual(["store.db"]);
+    await store.start();
+    expect(await snapshot()).toEqual(before);
+    await store.applyBlocks(group, [blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9, count: 1 })] })]);
+    expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 9, blockNumber: 7 });
+    await store.stop();
+  });
+
+  it("a deleted file is an empty store, which takes the blocks again", async () => {
+    const store = createSqlStore({ file });
+    await store.start();
+    await store.applyBlocks(group, history);
+    await store.stop();
+    rmSync(file);
+    await store.start();
+    expect(await store.findHead(group)).toBeUndefined();
+    await store.applyBlocks(group, history);
+    expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
+    await store.stop();
+  });
+
+  it("refuses a second opener, and lets the next one in after stop", async () => {
+    const [first, second] = [createSqlStore({ file }), createSqlStore({ file })];
+    await first.start();
+    await expect(second.start()).rejects.toMatchObject({
+      fault: "locked",
+      message: expect.stringContaining(`${file} is in use by another process`),
+    });
+    await first.applyBlocks(group, history);
+    await first.stop();
+    await second.start();
+    expect(await second.findHead(group)).toMatchObject({ blockNumber: 6 });
+    await second.stop();
+  });
+
+  it("refuses another process", async () => {
+    const store = createSqlStore({ file });
+    await store.start();
+    const script = `const { DatabaseSync } = await import("@photostructure/sqlite");
+      try { new DatabaseSync(${JSON.stringify(file)}).exec("select * from groups"); } catch (error) { console.log(error.errcode); }`;
+    const child = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+    expect(child.stdout.trim()).toBe("5");
+    await store.stop();
+  });
+
+  it("refuses calls before start and after stop, and a second start", async () => {
+    const store = createSqlStore({ file });
+    await expect(store.findHead(group)).rejects.toThrow("not started");
+    await store.stop();
+    await store.start();
+    await expect(store.start()).rejects.toThrow("started already");
+    await store.stop();
+    await store.stop();
+    await expect(store.findHead(group)).rejects.toThrow("not started");
+  });
+
+  it("refuses a database of a newer version, and leaves it as it is", async () => {
+    const store = createSqlStore({ file });
+    await store.start();
+    await store.stop();
+    await onDatabase(file, async ({ durable }) => {
+      await durable.updateTable("schema_version").set({ version: 99 }).execute();
+    });
+    await expect(store.start()).rejects.toMatchObject({
+      fault: "newer",
+      message: expect.stringContaining("schema is 99"),
+    });
+    await onDatabase(file, async ({ durable }) => {
+      expect(await durable.selectFrom("schema_version").selectAll().execute()).toEqual([{ version: 99 }]);
+      await durable.updateTable("schema_version").set({ version: 1 }).execute();
+    });
+    await store.start();
+    await store.stop();
+  });
+
+  it("says that a file is no database, and leaves it as it is", async () => {
+    writeFileSync(file, "no database ".repeat(1000));
+    await expect(createSqlStore({ file }).start()).rejects.toMatchObject({ fault: "corrupt" });
+    expect(readdirSync(join(file, ".."))).toEqual(["store.db"]);
+  });
+
+  it("says that the folder is missing, or that the file is a folder", async () => {
+    const missing = join(file, "none", "store.db");
+    await expect(createSqlStore({ file: missing }).start()).rejects.toMatchObject({
+      fault: "cannot-open",
+      message: expect.stringContaining(missing),
+    });
+    expect(existsSync(missing)).toBe(false);
+    await expect(createSqlStore({ file: join(file, "..") }).start()).rejects.toMatchObject({ fault: "cannot-open" });
+  });
+
+  it("keeps nothing of a change for which the disk has no room, and goes on when there is", async () => {
+    const { store, database } = await startedWithDatabase(file);
+    await store.applyBlocks(group, history);
+    await store.insertSubscription(subscriptionOf(1));
+    const limitPages = async (pages: number) => sql.raw(`pragma max_page_count = ${pages}`).execute(database());
+    await limitPages(1); // SQLite takes the present size where that is more.
+    const large = batchOf(alpha, { block: 8, sequence: 9, count: 1, events: new Uint8Array(1 << 20) });
+    const gamma = topicOf(parseTopicName("gamma"), 3);
+    const blocks = [blockOf(7, { opened: [gamma] }), blockOf(8, { batches: [large] })];
+    await expect(store.applyBlocks(group, blocks)).rejects.toMatchObject({
+      fault: "full",
+      message: expect.stringContaining("the disk is full"),
+    });
+    expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
+    expect(await store.findTopic(group, gamma.name)).toBeUndefined();
+    expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
+    const wide = subscriptionOf(2, { url: "x".repeat(100_000) });
+    await expect(store.insertSubscription(wide)).rejects.toMatchObject({ fault: "full" });
+    expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
+    await limitPages(1_000_000);
+    await store.applyBlocks(group, blocks);
+    expect(await store.insertSubscription(wide)).toBe(true);
+    expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 9, blockNumber: 8 });
+    await store.stop();
+  });
+
+  it("a failing write at any statement leaves nothing", async () => {
+    const { store, database } = await startedWithDatabase(file);
+    await store.applyBlocks(group, history);
+    const blocks = [
+      blockOf(7, { opened: [topicOf(parseTopicName("gamma"), 3)] }),
+      blockOf(8, { batches: [batchOf(alpha, { block: 8, sequence: 9, count: 1 })] }),
+    ];
+    for (const target of ["insert on topics", "update on topics", "insert on batches", "update on groups"]) {
+      const body = "begin select raise(abort, 'refused'); end";
+      await sql.raw(`create trigger refusing before ${target} ${body}`).execute(database());
+      await expect(store.applyBlocks(group, blocks)).rejects.toThrow("refused");
+      await sql`drop trigger refusing`.execute(database());
+      expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
+      expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(2);
+      expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 8 });
+      expect(await store.findBatch(group, { topic: alpha, sequence: 9 })).toBeUndefined();
+    }
+    await store.applyBlocks(group, blocks);
+    expect(await store.countEventsAfter(group, alpha, toPosition(6, 0))).toBe(1);
+    await store.stop();
+  });
+});
+
+async function onDatabase(file: string, action: (database: SqlDatabase) => Promise<void>): Promise<void> {
+  const database = await createSqliteBackend(file).open();
+  try {
+    await action(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A started store, and a way into its database, by which a test makes it fail. */
+async function startedWithDatabase(file: string) {
+  const backend = createSqliteBackend(file);
+  const opened: SqlDatabase[] = [];
+  const store = new SqlStore(
+    {
+      ...backend,
+      open: async () => {
+        const database = await backend.open();
+        opened.push(database);
+        return database;
+      },
+    },
+    silentLogger,
+  );
+  await store.start();
+  const database = () => {
+    const [first] = opened;
+    if (first === undefined) throw new Error("the store did not open its database");
+    return first.relaxed;
+  };
+  return { store, database };
+}

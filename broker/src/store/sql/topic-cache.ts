@@ -1,6 +1,6 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { TopicRecord } from "../index-plan.ts";
+import type { KeyedTopic } from "./rows.ts";
 
 /**
  * The topics that were last written, at most `topicsMax`. Only a committed change of the index puts one here, never a read, so that
@@ -8,19 +8,19 @@ import type { TopicRecord } from "../index-plan.ts";
  * do not write must `clear` it when they are woken for a new head, before they answer.
  */
 export class TopicCache {
-  readonly #records = new Map<string, TopicRecord>();
+  readonly #records = new Map<string, KeyedTopic>();
   readonly #topicsMax: number;
 
   constructor(topicsMax: number) {
     this.#topicsMax = topicsMax;
   }
 
-  find(groupId: GroupId, name: TopicName): TopicRecord | undefined {
+  find(groupId: GroupId, name: TopicName): KeyedTopic | undefined {
     return this.#records.get(keyOf(groupId, name));
   }
 
   /** The oldest written falls out first. */
-  set(groupId: GroupId, record: TopicRecord): void {
+  set(groupId: GroupId, record: KeyedTopic): void {
     const key = keyOf(groupId, record.topic.name);
     this.#records.delete(key);
     this.#records.set(key, record);

@@ -65,8 +65,13 @@ export class SqliteSession implements DatabaseConnection {
     try {
       if (!this.#isOpen) return;
       this.#isOpen = false;
-      this.#statements.clear();
-      this.#wrapped(() => this.#database.close());
+      this.#wrapped(() => {
+        try {
+          letGo(this.#database);
+        } finally {
+          this.#database.close();
+        }
+      });
     } finally {
       this.#mutex.release();
     }
@@ -108,4 +113,14 @@ export class SqliteSession implements DatabaseConnection {
       throw toStoreError(error, this.#description);
     }
   }
+}
+
+/**
+ * Gives up the file before the close, since `@photostructure/sqlite` closes only when its statements are collected as garbage, and
+ * would hold the lock until then. Leaving the log copies it into the database, so that one file is left, and it alone can be copied away.
+ */
+function letGo(database: NativeDatabase): void {
+  database.exec("pragma journal_mode = delete");
+  database.exec("pragma locking_mode = normal");
+  database.exec("select count(*) from sqlite_schema"); // The lock goes with the first access after that.
 }

@@ -18,7 +18,7 @@ const pageCacheKibibytes = 16 * 1024;
 /** SQLite in one file, for one process. */
 export function createSqliteBackend(file: string): SqlBackend {
   const description = `store ${file}`;
-  return { description, bytesType: "blob", open: async () => openSqlite(file, description) };
+  return { description, bytesType: "blob", keyType: "integer", open: async () => openSqlite(file, description) };
 }
 
 async function openSqlite(file: string, description: string): Promise<SqlDatabase> {

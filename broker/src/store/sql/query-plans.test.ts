@@ -1,0 +1,84 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CompiledQuery } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createIndexQueries } from "./index-queries.ts";
+import { migrate } from "./migrations.ts";
+import type { SqlDatabase } from "./schema.ts";
+import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
+import { createSubscriptionQueries } from "./subscription-queries.ts";
+
+describe("query plans", () => {
+  let database: SqlDatabase;
+  beforeAll(async () => {
+    const backend = createSqliteBackend(join(mkdtempSync(join(tmpdir(), "stele-plans-")), "store.db"));
+    database = await backend.open();
+    await migrate(database.durable, backend);
+  });
+  afterAll(async () => database.close());
+
+  const named = { groupId: "1", name: "a" };
+  const range = { groupId: "1", topicId: 1, after: 1, upTo: 2, upToEndOfBlock: 3, limit: 4 };
+  const stretch = { groupId: "1", topicId: 1, after: 1, last: 2 };
+  type Queries = ReturnType<typeof createIndexQueries>;
+  it.each<[string, (queries: Queries) => CompiledQuery, readonly RegExp[]]>([
+    ["findHead", (q) => q.findHead.bind(named), [/^SEARCH groups USING INDEX/]],
+    ["findTopic", (q) => q.findTopic.bind(named), [/^SEARCH topics USING INDEX .*name=/]],
+    [
+      "findTopicByAddress",
+      (q) => q.findTopicByAddress.bind({ ...named, address: "0x" }),
+      [/^SEARCH topics .*address=/],
+    ],
+    [
+      "findTopicsByDigest",
+      (q) => q.findTopicsByDigest.bind({ ...named, digest: "0" }),
+      [/^SEARCH topics .*topics_by_digest/],
+    ],
+    ["listTopics", (q) => q.listTopics.bind({ ...named, offset: 1, limit: 1 }), [/^SEARCH topics .*ordinal>/]],
+    ["findNewestTopic", (q) => q.findNewestTopic.bind(named), [/^SEARCH topics USING COVERING INDEX/]],
+    [
+      "findBatch",
+      (q) => q.findBatch.bind({ topicId: 1, sequence: 1 }),
+      [/^SEARCH batches .*topic_id=\? AND first_sequence</],
+    ],
+    [
+      "findNextBatch",
+      (q) => q.findNextBatch.bind({ topicId: 1, after: 1 }),
+      [/^SEARCH batches .*topic_id=\? AND last_position>/],
+    ],
+    ["findSizes", (q) => q.findSizes.bind(range), [/^SEARCH batches .*group_id=\? AND last_position>/]],
+    ["findSizesOfTopic", (q) => q.findSizesOfTopic.bind(range), [/^SEARCH batches .*topic_id=\? AND last_position>/]],
+    [
+      "readBatches",
+      (q) => q.readBatches.bind(stretch),
+      [/^SEARCH batches .*group_id=\? AND last_position>/, /^SEARCH topics USING INTEGER PRIMARY KEY/],
+    ],
+    [
+      "readBatchesOfTopic",
+      (q) => q.readBatchesOfTopic.bind(stretch),
+      [/^SEARCH batches .*topic_id=\? AND last_position>/],
+    ],
+    [
+      "updateTopic",
+      (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1 }),
+      [/^SEARCH topics USING INTEGER PRIMARY KEY/],
+    ],
+  ])("%s goes by index and sorts nothing", async (_, bind, expected) => {
+    const plan = await planOf(bind(createIndexQueries(database.relaxed)));
+    expect(plan).toHaveLength(expected.length);
+    for (const [index, pattern] of expected.entries()) expect(plan[index]).toMatch(pattern);
+  });
+
+  it("progress goes by key", async () => {
+    const { advance } = createSubscriptionQueries(database.relaxed);
+    const query = advance.bind({ id: "a", cursor: 1, notified_count: 1, notified_at: 1 });
+    expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*id=/)]);
+  });
+
+  async function planOf(query: CompiledQuery): Promise<readonly string[]> {
+    const explained = CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]);
+    const { rows } = await database.relaxed.executeQuery(explained);
+    return rows.map((row) => String((row as { detail: unknown }).detail)); // The column that SQLite gives each step.
+  }
+});

@@ -1,0 +1,71 @@
+import { mkdtempSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Kysely, sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Schema, SqlDatabase } from "../schema.ts";
+import { createSqliteBackend } from "./sqlite-backend.ts";
+
+describe("the SQLite session", () => {
+  let file: string;
+  let database: SqlDatabase;
+  beforeEach(async () => {
+    file = join(mkdtempSync(join(tmpdir(), "stele-sqlite-")), "store.db");
+    database = await createSqliteBackend(file).open();
+  });
+  afterEach(async () => database.close());
+
+  let texts = 0;
+  /** The text differs each time, since this pragma answers what was true when it was compiled. */
+  async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
+    texts += 1;
+    const { rows } = await sql<{ synchronous: number }>`${sql.raw(`pragma synchronous -- ${texts}`)}`.execute(on);
+    return rows[0]?.synchronous;
+  }
+
+  it("syncs each durable commit, and no relaxed one, however they take turns", async () => {
+    const inTransaction = async (on: Kysely<Schema>) => on.transaction().execute(synchronousOf);
+    expect(await inTransaction(database.durable)).toBe(2);
+    expect(await inTransaction(database.relaxed)).toBe(1);
+    expect(await synchronousOf(database.durable)).toBe(2);
+    expect(await synchronousOf(database.relaxed)).toBe(1);
+    const turns = [database.relaxed, database.durable, database.durable, database.relaxed, database.durable];
+    expect(await Promise.all(turns.map(inTransaction))).toEqual([1, 2, 2, 1, 2]);
+  });
+
+  it("writes ahead, and lets nobody but its owner read the file", async () => {
+    const { rows } = await sql<{ journal_mode: string }>`pragma journal_mode`.execute(database.relaxed);
+    expect(rows).toEqual([expect.objectContaining({ journal_mode: "wal" })]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("gives turns in the order of asking, one transaction at a time", async () => {
+    const seen: string[] = [];
+    const turn = (name: string) =>
+      database.relaxed.transaction().execute(async (transaction) => {
+        seen.push(`${name} begins`);
+        await sql`select 1`.execute(transaction);
+        seen.push(`${name} ends`);
+      });
+    await Promise.all(["a", "b", "c"].map(turn));
+    expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+  });
+
+  it("a transaction that fails leaves nothing, and the next one works", async () => {
+    await sql`create table t (a bigint primary key)`.execute(database.durable);
+    const failing = database.durable.transaction().execute(async (transaction) => {
+      await sql`insert into t values (1)`.execute(transaction);
+      await sql`insert into t values (1)`.execute(transaction);
+    });
+    await expect(failing).rejects.toMatchObject({ name: "StoreError", fault: "other" });
+    await sql`insert into t values (1)`.execute(database.durable);
+    const { rows } = await sql<{ n: number }>`select count(*) as n from t`.execute(database.relaxed);
+    expect(rows[0]?.n).toBe(1);
+  });
+
+  it("closes once, and then refuses", async () => {
+    await database.close();
+    await database.close();
+    await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");
+  });
+});
