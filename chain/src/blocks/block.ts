@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { encodeRlp } from "../lib/rlp.ts";
 import { fromBigint } from "../lib/bytes.ts";
 import { EMPTY_TRIE_ROOT } from "../state/account.ts";
 import { toNibbles } from "../state/trie/node.ts";
@@ -23,6 +23,6 @@ export interface Block extends BlockHead {
 
 /** Root of the trie from index to item, as transactions and receipts have it. */
 export function orderedRoot(items: readonly Uint8Array[]): Uint8Array {
-  const entries = items.map((value, index) => ({ nibbles: toNibbles(RLP.encode(fromBigint(BigInt(index)))), value }));
+  const entries = items.map((value, index) => ({ nibbles: toNibbles(encodeRlp(fromBigint(BigInt(index)))), value }));
   return buildTrie(entries) ?? EMPTY_TRIE_ROOT;
 }

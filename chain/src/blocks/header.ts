@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { decodeRlp, encodeRlp } from "../lib/rlp.ts";
 import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import { EMPTY_TRIE_ROOT } from "../state/account.ts";
@@ -25,7 +25,7 @@ export const EMPTY_OMMERS_HASH = keccak256(Uint8Array.of(0xc0));
 
 /** RLP of the whole header, in the order of Cancun (EIP-4788 last). */
 export function encodeHeader(header: Header): Uint8Array {
-  return RLP.encode([
+  return encodeRlp([
     header.parentHash,
     EMPTY_OMMERS_HASH,
     COINBASE,
@@ -51,7 +51,7 @@ export function encodeHeader(header: Header): Uint8Array {
 
 export function decodeHeader(encoded: Uint8Array): Header {
   // Written by encodeHeader alone: a flat list of byte strings.
-  const items = RLP.decode(encoded) as Uint8Array[];
+  const items = decodeRlp(encoded) as Uint8Array[];
   const at = (index: number): Uint8Array => {
     const item = items[index];
     if (item === undefined) throw new Error("A stored block header is malformed.");

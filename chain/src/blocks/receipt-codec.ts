@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { decodeRlp, encodeRlp, type RlpItem } from "../lib/rlp.ts";
 import { EMPTY_BYTES, fromBigint, toBigint, toBuffer } from "../lib/bytes.ts";
 import { findShared } from "./shared-bytes.ts";
 import type { Log } from "./log.ts";
@@ -10,21 +10,19 @@ export interface StoredReceipt {
   readonly sender: Uint8Array;
 }
 
-type Item = Uint8Array | readonly Item[];
-
 /**
  * A receipt for the store. What a log repeats of its transaction stands there as a place in the transaction, because the
  * bytes of an event come in as input and go out as log data.
  */
 export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
-  return RLP.encode([
+  return encodeRlp([
     sender,
     fromBigint(receipt.isSuccess ? 1n : 0n),
     fromBigint(receipt.gasUsed),
     fromBigint(receipt.cumulativeGasUsed),
     fromBigint(receipt.effectiveGasPrice),
     fromBigint(BigInt(receipt.firstLogIndex)),
-    receipt.logs.map(({ address, topics, data }) => [address, [...topics], ...encodeData(data, raw)]),
+    receipt.logs.map(({ address, topics, data }) => [address, topics, ...encodeData(data, raw)]),
   ]);
 }
 
@@ -41,8 +39,8 @@ function encodeData(data: Uint8Array, raw: Uint8Array): Uint8Array[] {
 }
 
 export function decodeStoredReceipt(encoded: Uint8Array, raw: Uint8Array): StoredReceipt {
-  // Written by encodeStoredReceipt alone.
-  const items = RLP.decode(encoded) as Item[];
+  const items = decodeRlp(encoded);
+  if (items instanceof Uint8Array) throw malformed();
   const logs = items[6];
   if (logs === undefined || logs instanceof Uint8Array) throw malformed();
   return {
@@ -58,7 +56,7 @@ export function decodeStoredReceipt(encoded: Uint8Array, raw: Uint8Array): Store
   };
 }
 
-function decodeLog(item: Item, raw: Uint8Array): Log {
+function decodeLog(item: RlpItem, raw: Uint8Array): Log {
   if (item instanceof Uint8Array) throw malformed();
   const [address, topics, head, rawOffset, length, tail] = item;
   if (topics === undefined || topics instanceof Uint8Array) throw malformed();
@@ -70,7 +68,7 @@ function decodeLog(item: Item, raw: Uint8Array): Log {
   return { ...log, data: Buffer.concat([start, toBuffer(shared), asBytes(tail ?? EMPTY_BYTES)]) };
 }
 
-function asBytes(item: Item | undefined): Uint8Array {
+function asBytes(item: RlpItem | undefined): Uint8Array {
   if (!(item instanceof Uint8Array)) throw malformed();
   return item;
 }

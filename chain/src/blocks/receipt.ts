@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { encodeRlp } from "../lib/rlp.ts";
 import { EMPTY_BYTES, fromBigint } from "../lib/bytes.ts";
 import { createBloom } from "./bloom.ts";
 import type { Log } from "./log.ts";
@@ -16,8 +16,8 @@ export interface Receipt {
 
 /** The receipt as the receipts trie holds it (EIP-2718 envelope, post-Byzantium status). */
 export function encodeReceipt(receipt: Receipt, type: Transaction["type"]): Uint8Array {
-  const logs = receipt.logs.map(({ address, topics, data }) => [address, [...topics], data]);
+  const logs = receipt.logs.map(({ address, topics, data }) => [address, topics, data]);
   const status = receipt.isSuccess ? Uint8Array.of(1) : EMPTY_BYTES;
-  const encoded = RLP.encode([status, fromBigint(receipt.cumulativeGasUsed), createBloom(receipt.logs), logs]);
-  return type === 0 ? encoded : Buffer.concat([Uint8Array.of(type), encoded]);
+  const items = [status, fromBigint(receipt.cumulativeGasUsed), createBloom(receipt.logs), logs];
+  return encodeRlp(items, type === 0 ? EMPTY_BYTES : Uint8Array.of(type));
 }

@@ -1,6 +1,6 @@
-import { RLP } from "@ethereumjs/rlp";
-import { fromBigint, toBigint, trimZeros } from "../lib/bytes.ts";
-import { isLowS, keccak256, recoverPublicKey, toAddressBytes } from "../lib/crypto.ts";
+import { EMPTY_BYTES, fromBigint, toBigint } from "../lib/bytes.ts";
+import { isLowS, keccak256, recoverPublicKey, type Signature, toAddressBytes } from "../lib/crypto.ts";
+import { decodeRlp, encodeRlp, headerLength, listHeader, type RlpItem } from "../lib/rlp.ts";
 import { serverError } from "../rpc-error.ts";
 
 export interface AccessListEntry {
@@ -30,131 +30,195 @@ export interface Transaction {
   readonly s: Uint8Array;
 }
 
-type Item = Uint8Array | readonly Item[];
-
 const ADDRESS_BYTES = 20;
+const SLOT_BYTES = 32;
 const LEGACY_ITEMS = 9;
-const TYPED_ITEMS = { 1: 11, 2: 12 } as const;
+const ACCESS_LIST_ITEMS = 11;
+const FEE_MARKET_ITEMS = 12;
 const SIGNATURE_ITEMS = 3;
 const LIST_PREFIX = 0xc0;
-const MALFORMED = "rlp: the transaction is malformed";
+const NONCE_MAX = 2n ** 64n - 2n;
+const UINT256_BYTES = 32;
 
 /** Reads a signed transaction. A known `sender`, from the chain's own store, spares the recovery. */
 export function parseTransaction(raw: Uint8Array, sender?: Uint8Array): Transaction {
   const first = raw[0];
-  if (first === undefined) throw serverError("rlp: the transaction is empty");
+  if (first === undefined) throw serverError("typed transaction too short");
   if (first >= LIST_PREFIX) return parseLegacy(raw, sender);
   if (first === 1 || first === 2) return parseTyped(first, raw, sender);
   throw serverError("transaction type not supported");
 }
 
 function parseLegacy(raw: Uint8Array, sender: Uint8Array | undefined): Transaction {
-  const items = decodeList(raw, LEGACY_ITEMS);
-  const [nonce, gasPrice, gasLimit, to, value, data, v, r, s] = items.map(asBytes) as LegacyFields;
-  const vNumber = toBigint(v);
-  const isProtected = vNumber >= 35n;
-  if (!isProtected && vNumber !== 27n && vNumber !== 28n) throw serverError("invalid transaction v, r, s values");
-  const chainId = isProtected ? (vNumber - 35n) / 2n : undefined;
-  const unsigned = items.slice(0, LEGACY_ITEMS - SIGNATURE_ITEMS);
-  if (chainId !== undefined) unsigned.push(fromBigint(chainId), new Uint8Array(0), new Uint8Array(0));
-  const yParity = Number(isProtected ? (vNumber - 35n) % 2n : vNumber - 27n);
-  const price = toBigint(gasPrice);
+  const fields = new Fields(raw, LEGACY_ITEMS);
+  const v = fields.quantity(6);
+  const isProtected = v >= 35n;
+  if (!isProtected && v !== 27n && v !== 28n) throw serverError("invalid transaction v, r, s values");
+  const chainId = isProtected ? (v - 35n) / 2n : undefined;
+  const signature = fields.signature(Number(isProtected ? (v - 35n) % 2n : v - 27n));
+  const suffix = chainId === undefined ? EMPTY_BYTES : encodedItems([fromBigint(chainId), EMPTY_BYTES, EMPTY_BYTES]);
+  const gasPrice = fields.quantity(1);
   return {
     type: 0,
     hash: keccak256(raw),
     raw,
-    sender: sender ?? recoverSender(encodeItems(unsigned), { r, s, yParity }),
+    sender: sender ?? recoverSender(signingHash(fields, { prefix: EMPTY_BYTES, suffix }), signature),
     chainId,
-    nonce: toBigint(nonce),
-    maxFeePerGas: price,
-    maxPriorityFeePerGas: price,
-    gasLimit: toBigint(gasLimit),
-    to: parseTo(to),
-    value: toBigint(value),
-    data,
+    nonce: fields.nonce(0),
+    maxFeePerGas: gasPrice,
+    maxPriorityFeePerGas: gasPrice,
+    gasLimit: fields.quantity(2),
+    to: fields.to(3),
+    value: fields.quantity(4),
+    data: fields.bytes(5),
     accessList: [],
-    v: vNumber,
-    r: trimZeros(r),
-    s: trimZeros(s),
+    v,
+    r: signature.r,
+    s: signature.s,
   };
 }
 
-type Bytes = Uint8Array;
-type LegacyFields = [Bytes, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes, Bytes];
-
 function parseTyped(type: 1 | 2, raw: Uint8Array, sender: Uint8Array | undefined): Transaction {
-  const items = decodeList(raw.subarray(1), TYPED_ITEMS[type]);
-  const signatureAt = items.length - SIGNATURE_ITEMS;
-  const [v, r, s] = items.slice(signatureAt).map(asBytes) as [Bytes, Bytes, Bytes];
-  const feeAt = 2;
-  const gasAt = type === 2 ? feeAt + 2 : feeAt + 1;
-  const field = (index: number): Uint8Array => asBytes(items[index]);
-  const yParity = toBigint(v);
-  if (yParity > 1n) throw serverError("invalid transaction v, r, s values");
-  const unsigned = (): Uint8Array => Buffer.concat([Uint8Array.of(type), encodeItems(items.slice(0, signatureAt))]);
+  const fields = new Fields(raw.subarray(1), type === 1 ? ACCESS_LIST_ITEMS : FEE_MARKET_ITEMS);
+  const gasAt = type === 1 ? 3 : 4;
+  const v = fields.quantity(gasAt + 5);
+  if (v > 1n) throw serverError("invalid transaction v, r, s values");
+  const signature = fields.signature(Number(v));
   return {
     type,
     hash: keccak256(raw),
     raw,
-    sender: sender ?? recoverSender(unsigned(), { r, s, yParity: Number(yParity) }),
-    chainId: toBigint(field(0)),
-    nonce: toBigint(field(1)),
-    maxPriorityFeePerGas: toBigint(field(feeAt)),
-    maxFeePerGas: toBigint(field(gasAt - 1)),
-    gasLimit: toBigint(field(gasAt)),
-    to: parseTo(field(gasAt + 1)),
-    value: toBigint(field(gasAt + 2)),
-    data: field(gasAt + 3),
-    accessList: parseAccessList(items[gasAt + 4]),
-    v: yParity,
-    r: trimZeros(r),
-    s: trimZeros(s),
+    sender:
+      sender ?? recoverSender(signingHash(fields, { prefix: Uint8Array.of(type), suffix: EMPTY_BYTES }), signature),
+    chainId: fields.quantity(0),
+    nonce: fields.nonce(1),
+    maxPriorityFeePerGas: fields.quantity(2),
+    maxFeePerGas: fields.quantity(gasAt - 1),
+    gasLimit: fields.quantity(gasAt),
+    to: fields.to(gasAt + 1),
+    value: fields.quantity(gasAt + 2),
+    data: fields.bytes(gasAt + 3),
+    accessList: fields.accessList(gasAt + 4),
+    v,
+    r: signature.r,
+    s: signature.s,
   };
 }
 
-function decodeList(encoded: Uint8Array, length: number): Item[] {
-  const items = decodeRlp(encoded);
-  if (items instanceof Uint8Array || items.length !== length) throw serverError(MALFORMED);
-  return [...items];
-}
+/** The items of a transaction's list, each read as what it should be. */
+class Fields {
+  readonly encoded: Uint8Array;
+  readonly #items: readonly RlpItem[];
 
-function decodeRlp(encoded: Uint8Array): Item {
-  try {
-    return RLP.decode(encoded);
-  } catch (cause) {
-    throw serverError(`rlp: ${cause instanceof Error ? cause.message : "malformed"}`);
+  constructor(encoded: Uint8Array, length: number) {
+    const items = decode(encoded);
+    if (items instanceof Uint8Array || items.length !== length)
+      throw serverError("rlp: wrong number of fields for a transaction");
+    this.encoded = encoded;
+    this.#items = items;
+  }
+
+  bytes(index: number): Uint8Array {
+    return asBytes(this.#items[index]);
+  }
+
+  quantity(index: number): bigint {
+    const bytes = this.bytes(index);
+    if (bytes[0] === 0) throw serverError("rlp: non-canonical integer (leading zero bytes)");
+    if (bytes.length > UINT256_BYTES) throw serverError("rlp: input string too long for an integer");
+    return toBigint(bytes);
+  }
+
+  nonce(index: number): bigint {
+    const nonce = this.quantity(index);
+    if (nonce > NONCE_MAX) throw serverError("nonce has max value");
+    return nonce;
+  }
+
+  to(index: number): Uint8Array | undefined {
+    const to = this.bytes(index);
+    if (to.length !== 0 && to.length !== ADDRESS_BYTES)
+      throw serverError("rlp: input string has the wrong size for an address");
+    return to.length === 0 ? undefined : to;
+  }
+
+  accessList(index: number): AccessListEntry[] {
+    return asList(this.#items[index]).map((entry) => {
+      const [address, slots, ...rest] = asList(entry);
+      if (rest.length > 0) throw malformed();
+      return { address: sized(address, ADDRESS_BYTES), slots: asList(slots).map((slot) => sized(slot, SLOT_BYTES)) };
+    });
+  }
+
+  signature(yParity: number): Signature {
+    const first = this.#items.length - SIGNATURE_ITEMS;
+    this.quantity(first + 1);
+    this.quantity(first + 2);
+    return { r: this.bytes(first + 1), s: this.bytes(first + 2), yParity };
+  }
+
+  /** The encoded items before the signature, as they stand in the transaction. */
+  unsigned(): Uint8Array {
+    const signed = encodedItems(this.#items.slice(-SIGNATURE_ITEMS)).length;
+    const payload = this.#items.length === 0 ? 0 : this.#payloadStart();
+    return this.encoded.subarray(payload, this.encoded.length - signed);
+  }
+
+  /** The list fills `encoded`, so the header is what is left of its length. */
+  #payloadStart(): number {
+    for (let start = 1; start <= 5; start += 1) {
+      if (headerLength(this.encoded.length - start) === start) return start;
+    }
+    throw malformed();
   }
 }
 
-function encodeItems(items: readonly Item[]): Uint8Array {
-  return RLP.encode(items as Uint8Array[]); // the library's type for nested lists is mutable
+function decode(encoded: Uint8Array): RlpItem {
+  try {
+    return decodeRlp(encoded);
+  } catch (cause) {
+    throw serverError(cause instanceof Error ? cause.message : "rlp: malformed");
+  }
 }
 
-function asBytes(item: Item | undefined): Uint8Array {
-  if (!(item instanceof Uint8Array)) throw serverError(MALFORMED);
+function asBytes(item: RlpItem | undefined): Uint8Array {
+  if (!(item instanceof Uint8Array)) throw malformed();
   return item;
 }
 
-function parseTo(to: Uint8Array): Uint8Array | undefined {
-  if (to.length === 0) return undefined;
-  if (to.length !== ADDRESS_BYTES) throw serverError(MALFORMED);
-  return to;
+function asList(item: RlpItem | undefined): readonly RlpItem[] {
+  if (item === undefined || item instanceof Uint8Array) throw malformed();
+  return item;
 }
 
-function parseAccessList(item: Item | undefined): AccessListEntry[] {
-  if (item === undefined || item instanceof Uint8Array) throw serverError(MALFORMED);
-  return item.map((entry) => {
-    if (entry instanceof Uint8Array || entry.length !== 2) throw serverError(MALFORMED);
-    const [address, slots] = entry;
-    if (slots === undefined || slots instanceof Uint8Array) throw serverError(MALFORMED);
-    return { address: asBytes(address), slots: slots.map(asBytes) };
-  });
+function sized(item: RlpItem | undefined, length: number): Uint8Array {
+  const bytes = asBytes(item);
+  if (bytes.length !== length) throw malformed();
+  return bytes;
 }
 
-function recoverSender(unsigned: Uint8Array, signature: { r: Uint8Array; s: Uint8Array; yParity: number }): Uint8Array {
+function malformed(): Error {
+  return serverError("rlp: the transaction is malformed");
+}
+
+/** The items without a list around them. */
+function encodedItems(items: readonly RlpItem[]): Uint8Array {
+  return Buffer.concat(items.map((item) => encodeRlp(item)));
+}
+
+/** What the sender signed: the items before the signature in a list of their own. They are hashed where they stand. */
+function signingHash(
+  fields: Fields,
+  { prefix, suffix }: { readonly prefix: Uint8Array; readonly suffix: Uint8Array },
+): Uint8Array {
+  const unsigned = fields.unsigned();
+  return keccak256(prefix, listHeader(unsigned.length + suffix.length), unsigned, suffix);
+}
+
+function recoverSender(digest: Uint8Array, signature: Signature): Uint8Array {
   if (!isLowS(toBigint(signature.s))) throw serverError("invalid sender");
   try {
-    return toAddressBytes(recoverPublicKey(keccak256(unsigned), signature));
+    return toAddressBytes(recoverPublicKey(digest, signature));
   } catch {
     throw serverError("invalid sender");
   }

@@ -5,7 +5,7 @@ import { createChainEvm } from "../execution/evm.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
 import { BASE_FEE_PER_GAS, CHECKPOINT_PAGES, COMMIT_RETRY_MS } from "../limits.ts";
-import { checkAdmissible, checkFunds } from "../pool/admit.ts";
+import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
 import { ExecutionState } from "../state/execution-state.ts";
@@ -31,9 +31,6 @@ export interface ChainListener {
   /** A block could not be written; undefined once blocks are written again. */
   faultChanged(fault: Error | undefined): void;
 }
-
-/** A transaction's bytes as hex are longer than this only when it is too large. */
-const HEX_DIGITS_PER_BYTE = 2;
 
 /** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
 export class Chain {
@@ -76,16 +73,15 @@ export class Chain {
   }
 
   /** Takes a signed transaction into the pool, from where the next block takes it. Answers its hash. */
-  submit(rawHex: string): Hex {
+  submit(raw: Uint8Array): Hex {
     if (this.#isStopping) throw serverError("the chain is stopping");
     if (this.#fault !== undefined) throw serverError(`no block can be written: ${this.#fault.message}`);
-    const bytes = (rawHex.length - 2) / HEX_DIGITS_PER_BYTE;
-    if (bytes > this.options.transactionBytesMax) {
-      throw serverError(`oversized data: transaction size ${bytes}, limit ${this.options.transactionBytesMax}`);
+    if (raw.length > this.options.transactionBytesMax) {
+      throw serverError(`oversized data: transaction size ${raw.length}, limit ${this.options.transactionBytesMax}`);
     }
-    const transaction = parseTransaction(fromHex(rawHex));
     const { chainId, blockGasLimit } = this.options;
-    checkAdmissible(transaction, { chainId: BigInt(chainId), blockGasLimit, baseFeePerGas: BASE_FEE_PER_GAS });
+    const rules = { chainId: BigInt(chainId), blockGasLimit, baseFeePerGas: BASE_FEE_PER_GAS };
+    const transaction = admit(parseTransaction(raw), rules);
     const account = this.nodes.head().findAccount(transaction.sender);
     if (transaction.nonce >= (account?.nonce ?? 0n)) checkFunds(transaction, account?.balance ?? 0n);
     this.pool.add(transaction);

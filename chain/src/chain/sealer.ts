@@ -8,7 +8,7 @@ import { toEvmBlock } from "../execution/evm.ts";
 import { type Execution, execute } from "../execution/execute.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import { BASE_FEE_PER_GAS, BLOCK_TRANSACTIONS_MAX } from "../limits.ts";
-import { checkFunds } from "../pool/admit.ts";
+import { type AdmittedTransaction, checkFunds } from "../pool/admit.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
 import { sealState } from "../state/seal-state.ts";
 import type { StateView } from "../state/state-view.ts";
@@ -17,7 +17,7 @@ import type { BlockCommit } from "../storage/chain-database.ts";
 export interface SealRequest {
   readonly parent: BlockHead;
   readonly view: StateView;
-  readonly candidates: Iterable<Transaction>;
+  readonly candidates: Iterable<AdmittedTransaction>;
   /** Seconds since the epoch. */
   readonly now: bigint;
   readonly gasLimit: bigint;
@@ -87,7 +87,10 @@ export class Sealer {
   }
 
   /** Undefined when the transaction can no longer run, for instance because an earlier one spent its funds. */
-  async #tryExecute(transaction: Transaction, evmBlock: ReturnType<typeof toEvmBlock>): Promise<Execution | undefined> {
+  async #tryExecute(
+    transaction: AdmittedTransaction,
+    evmBlock: ReturnType<typeof toEvmBlock>,
+  ): Promise<Execution | undefined> {
     const account = this.#state.readAccount(transaction.sender);
     if (account?.isContract() === true || (account?.nonce ?? 0n) !== transaction.nonce) return undefined;
     try {

@@ -24,7 +24,7 @@ export interface EvmOptions {
 export async function createChainEvm({ chainId, state, readBlockHash }: EvmOptions): Promise<EVM> {
   const common = createCustomCommon({ chainId, name: "stele" }, Mainnet, {
     hardfork: Hardfork.Cancun,
-    customCrypto: { keccak256, ecrecover: recoverForPrecompile },
+    customCrypto: { keccak256: (bytes) => keccak256(bytes), ecrecover: recoverForPrecompile },
   });
   const getBlock = (number: number): Promise<{ hash(): Uint8Array }> =>
     Promise.resolve({ hash: () => readBlockHash(BigInt(number)) });

@@ -3,9 +3,8 @@ import { Account, Address } from "@ethereumjs/util";
 import { COINBASE } from "../blocks/header.ts";
 import type { Log } from "../blocks/log.ts";
 import type { AccessListEntry } from "../blocks/transaction.ts";
-import { toBuffer } from "../lib/bytes.ts";
+import { toBuffer, toPlain } from "../lib/bytes.ts";
 import type { EvmBlock } from "./evm.ts";
-import { intrinsicGas } from "./gas.ts";
 
 /** What runs: a transaction of a block, or a call that leaves no trace. */
 export interface Message {
@@ -16,6 +15,8 @@ export interface Message {
   readonly value: bigint;
   readonly data: Uint8Array;
   readonly accessList: readonly AccessListEntry[];
+  /** What it costs before anything runs. */
+  readonly intrinsicGas: bigint;
 }
 
 export interface Execution {
@@ -74,19 +75,18 @@ async function chargeCaller(evm: EVM, caller: Address, { gasLimit, gasPrice }: M
 }
 
 async function run(evm: EVM, message: Message, block: EvmBlock): Promise<Execution> {
-  const intrinsic = intrinsicGas(message);
   const { execResult } = await evm.runCall({
     block,
     gasPrice: message.gasPrice,
     caller: new Address(message.from),
-    gasLimit: message.gasLimit - intrinsic,
+    gasLimit: message.gasLimit - message.intrinsicGas,
     ...(message.to === undefined ? {} : { to: new Address(message.to) }),
     value: message.value,
-    data: message.data,
+    data: toPlain(message.data),
     skipNonceIncrement: true,
   });
   await deleteDestroyed(evm, execResult);
-  const spent = intrinsic + execResult.executionGasUsed;
+  const spent = message.intrinsicGas + execResult.executionGasUsed;
   const refund = execResult.gasRefund ?? 0n;
   const refundMax = spent / REFUND_QUOTIENT;
   return {

@@ -7,7 +7,6 @@ import { ExecutionState } from "../state/execution-state.ts";
 import type { StateView } from "../state/state-view.ts";
 import { type BlockHashReader, createChainEvm, toEvmBlock } from "./evm.ts";
 import { type Execution, execute, type Message } from "./execute.ts";
-import { intrinsicGas } from "./gas.ts";
 import { describeRevert } from "./revert-reason.ts";
 import { applyOverrides, type StateOverrides } from "./state-overrides.ts";
 
@@ -73,15 +72,16 @@ export class Simulator {
 
   async #isEnough(simulation: Simulation, gasLimit: bigint): Promise<boolean> {
     const { message } = simulation;
-    if (gasLimit < intrinsicGas(message)) return false;
+    if (gasLimit < message.intrinsicGas) return false;
     return (await this.#try({ ...simulation, message: { ...message, gasLimit } })).failure === undefined;
   }
 
   async #try({ message, view, header, overrides }: Simulation): Promise<Execution> {
     this.#state.reset(view);
     if (overrides !== undefined) await applyOverrides(this.#state, overrides);
-    const needed = intrinsicGas(message);
-    if (message.gasLimit < needed) throw serverError(`intrinsic gas too low: have ${message.gasLimit}, want ${needed}`);
+    if (message.gasLimit < message.intrinsicGas) {
+      throw serverError(`intrinsic gas too low: have ${message.gasLimit}, want ${message.intrinsicGas}`);
+    }
     await this.#fund(message);
     const baseFeePerGas = message.gasPrice === 0n ? 0n : header.baseFeePerGas;
     return execute(this.#evm, message, toEvmBlock({ ...header, baseFeePerGas }));

@@ -7,6 +7,11 @@ export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
+/** The same memory as a bare Uint8Array, for code that counts on `slice` to copy. */
+export function toPlain(bytes: Uint8Array): Uint8Array {
+  return Buffer.isBuffer(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : bytes;
+}
+
 export function toHex(bytes: Uint8Array): Hex {
   return `0x${toBuffer(bytes).toString("hex")}`;
 }

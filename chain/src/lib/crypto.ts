@@ -2,15 +2,18 @@ import createKeccak from "keccak";
 import secp256k1 from "secp256k1";
 import { padStart, toBuffer } from "./bytes.ts";
 
-export function keccak256(bytes: Uint8Array): Uint8Array {
-  return createKeccak("keccak256").update(toBuffer(bytes)).digest();
+/** The hash of the parts one after another. */
+export function keccak256(...parts: readonly Uint8Array[]): Uint8Array {
+  const hash = createKeccak("keccak256");
+  for (const part of parts) hash.update(toBuffer(part));
+  return hash.digest();
 }
 
-const HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 /** Whether `s` is in the lower half of the curve's order, as EIP-2 asks of a transaction. */
 export function isLowS(s: bigint): boolean {
-  return s > 0n && s <= HALF_ORDER;
+  return s > 0n && s <= ORDER / 2n;
 }
 
 export interface Signature {

@@ -9,8 +9,13 @@ export interface AdmissionRules {
   readonly baseFeePerGas: bigint;
 }
 
+/** A transaction that a block could take, with the gas it costs before anything runs. */
+export interface AdmittedTransaction extends Transaction {
+  readonly intrinsicGas: bigint;
+}
+
 /** Refuses a transaction that no block of this chain could ever take, in geth's words. */
-export function checkAdmissible(transaction: Transaction, rules: AdmissionRules): void {
+export function admit(transaction: Transaction, rules: AdmissionRules): AdmittedTransaction {
   const { chainId, gasLimit, maxFeePerGas, maxPriorityFeePerGas, to, data } = transaction;
   if (chainId === undefined) throw serverError("only replay-protected (EIP-155) transactions allowed over RPC");
   if (chainId !== rules.chainId)
@@ -31,14 +36,9 @@ export function checkAdmissible(transaction: Transaction, rules: AdmissionRules)
   if (to === undefined && data.length > INITCODE_BYTES_MAX) {
     throw serverError(`max initcode size exceeded: code size ${data.length}, limit ${INITCODE_BYTES_MAX}`);
   }
-  checkGas(transaction);
-}
-
-function checkGas(transaction: Transaction): void {
   const needed = intrinsicGas(transaction);
-  if (transaction.gasLimit < needed) {
-    throw serverError(`intrinsic gas too low: gas ${transaction.gasLimit}, minimum needed ${needed}`);
-  }
+  if (gasLimit < needed) throw serverError(`intrinsic gas too low: gas ${gasLimit}, minimum needed ${needed}`);
+  return { ...transaction, intrinsicGas: needed };
 }
 
 /** Refuses a transaction whose sender could not pay for it. */

@@ -7,14 +7,15 @@ import {
   POOL_TRANSACTIONS_MAX,
 } from "../limits.ts";
 import { serverError } from "../rpc-error.ts";
+import type { AdmittedTransaction } from "./admit.ts";
 
 /** The nonce that the newest state has for an address given as hex. */
 export type NonceReader = (sender: string) => bigint;
 
 /** Signed transactions that wait for a block: in order of arrival, and per sender in order of nonce. */
 export class Pool {
-  readonly #byHash = new Map<string, Transaction>();
-  readonly #bySender = new Map<string, Map<bigint, Transaction>>();
+  readonly #byHash = new Map<string, AdmittedTransaction>();
+  readonly #bySender = new Map<string, Map<bigint, AdmittedTransaction>>();
   readonly #readNonce: NonceReader;
   #bytes = 0;
 
@@ -26,7 +27,7 @@ export class Pool {
     return this.#byHash.size;
   }
 
-  find(hash: string): Transaction | undefined {
+  find(hash: string): AdmittedTransaction | undefined {
     return this.#byHash.get(hash);
   }
 
@@ -39,7 +40,7 @@ export class Pool {
   }
 
   /** Takes a transaction in, or throws geth's words for why not. */
-  add(transaction: Transaction): void {
+  add(transaction: AdmittedTransaction): void {
     const hash = toHex(transaction.hash);
     if (this.#byHash.has(hash)) throw serverError("already known");
     const sender = toHex(transaction.sender);
@@ -64,7 +65,7 @@ export class Pool {
   }
 
   /** The transactions that can run now, each after those of its sender with a lower nonce. */
-  *executable(): Generator<Transaction> {
+  *executable(): Generator<AdmittedTransaction> {
     const next = new Map<string, bigint>();
     for (const first of this.#byHash.values()) {
       const sender = toHex(first.sender);
@@ -79,15 +80,15 @@ export class Pool {
     }
   }
 
-  #insert(hash: string, sender: string, transaction: Transaction): void {
+  #insert(hash: string, sender: string, transaction: AdmittedTransaction): void {
     this.#byHash.set(hash, transaction);
     this.#bytes += transaction.raw.length;
-    const waiting = this.#bySender.get(sender) ?? new Map<bigint, Transaction>();
+    const waiting = this.#bySender.get(sender) ?? new Map<bigint, AdmittedTransaction>();
     waiting.set(transaction.nonce, transaction);
     this.#bySender.set(sender, waiting);
   }
 
-  #checkReplacement(replaced: Transaction, transaction: Transaction): void {
+  #checkReplacement(replaced: AdmittedTransaction, transaction: AdmittedTransaction): void {
     const isBetter =
       transaction.maxFeePerGas > replaced.maxFeePerGas &&
       transaction.maxPriorityFeePerGas >= raise(replaced.maxPriorityFeePerGas) &&
@@ -95,7 +96,7 @@ export class Pool {
     if (!isBetter) throw serverError("replacement transaction underpriced");
   }
 
-  #checkRoom(sender: string, transaction: Transaction): void {
+  #checkRoom(sender: string, transaction: AdmittedTransaction): void {
     if (this.#byHash.size >= POOL_TRANSACTIONS_MAX || this.#bytes + transaction.raw.length > POOL_BYTES_MAX) {
       throw serverError("txpool is full");
     }

@@ -1,6 +1,7 @@
 import type { AccessListEntry } from "../blocks/transaction.ts";
 import type { Chain } from "../chain/chain.ts";
 import type { Message } from "../execution/execute.ts";
+import { intrinsicGas } from "../execution/gas.ts";
 import type { Simulation } from "../execution/simulator.ts";
 import type { StateOverrides } from "../execution/state-overrides.ts";
 import { EMPTY_BYTES, isSameBytes } from "../lib/bytes.ts";
@@ -18,16 +19,17 @@ export function toSimulation(chain: Chain, params: Params): Simulation {
   const fields = params.required(0);
   if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
   const { head, view } = getState(chain, params.optional(1));
+  const message = toMessage(fields, chain.options.callGasMax);
   const overrides = params.optional(2);
   return {
-    message: toMessage(fields, chain.options.callGasMax),
+    message: { ...message, intrinsicGas: intrinsicGas(message) },
     view,
     header: head.header,
     ...(overrides === undefined ? {} : { overrides: toOverrides(overrides) }),
   };
 }
 
-function toMessage(fields: Fields, gasMax: bigint): Message {
+function toMessage(fields: Fields, gasMax: bigint): Omit<Message, "intrinsicGas"> {
   const gas = optionalQuantity(fields, "gas") ?? gasMax;
   const { to } = fields;
   return {

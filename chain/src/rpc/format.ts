@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { encodeRlp } from "../lib/rlp.ts";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { createBloom } from "../blocks/bloom.ts";
 import { COINBASE, EMPTY_OMMERS_HASH, encodeHeader, HEADER_NONCE, ZERO_HASH } from "../blocks/header.ts";
@@ -143,7 +143,7 @@ export function formatReceipt(included: IncludedTransaction): Record<string, unk
 }
 
 function toContractAddress(sender: Uint8Array, nonce: bigint): Hex {
-  return toHex(keccak256(RLP.encode([sender, fromBigint(nonce)])).subarray(ADDRESS_OFFSET));
+  return toHex(keccak256(encodeRlp([sender, fromBigint(nonce)])).subarray(ADDRESS_OFFSET));
 }
 
 /** A log, the `at`-th of its transaction. */

@@ -7,7 +7,7 @@ import { formatPending, formatReceipt, formatTransaction } from "./format.ts";
 import type { Params } from "./params.ts";
 
 export const transactionMethods: RpcMethods = {
-  eth_sendRawTransaction: ({ chain }, params) => chain.submit(params.hexText(0)),
+  eth_sendRawTransaction: ({ chain }, params) => chain.submit(params.data(0)),
   eth_getTransactionByHash: ({ chain }, params) => {
     const hash = params.hash(0);
     const pending = chain.pool.find(toHex(hash));

@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { encodeRlp } from "../lib/rlp.ts";
 import type { Account } from "@ethereumjs/util";
 import { keccak256 } from "../lib/crypto.ts";
 import { EMPTY_TRIE_ROOT, encodeAccount } from "./account.ts";
@@ -45,7 +45,7 @@ interface StorageChanges {
 function sealStorage(view: StateView, { addressHash, slots, nodes }: StorageChanges): Uint8Array {
   const changes = Array.from(slots, ([slot, value]) => ({
     nibbles: toNibbles(keccak256(Buffer.from(slot, "latin1"))),
-    value: value.length === 0 ? undefined : RLP.encode(value),
+    value: value.length === 0 ? undefined : encodeRlp(value),
   }));
   const update = updateTrie(view.storageReader(addressHash), changes);
   for (const [path, node] of update.nodes) nodes.set(storageNodeKey(addressHash, path), node);

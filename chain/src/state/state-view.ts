@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { decodeRlp } from "../lib/rlp.ts";
 import { EMPTY_BYTES, isSameBytes, toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT, type StoredAccount } from "./account.ts";
@@ -38,7 +38,7 @@ export class StateView {
     if (account === undefined || isSameBytes(account.storageRoot, EMPTY_TRIE_ROOT)) return EMPTY_BYTES;
     const encoded = readTrie(this.storageReader(keccak256(address)), keccak256(slot));
     // A slot's value is one RLP string.
-    return encoded === undefined ? EMPTY_BYTES : (RLP.decode(encoded) as Uint8Array);
+    return encoded === undefined ? EMPTY_BYTES : (decodeRlp(encoded) as Uint8Array);
   }
 
   getCode(address: Uint8Array): Uint8Array {

@@ -1,10 +1,10 @@
-import { RLP } from "@ethereumjs/rlp";
+import { encodeRlp, type RlpItem } from "../../lib/rlp.ts";
 import { EMPTY_BYTES } from "../../lib/bytes.ts";
 import { keccak256 } from "../../lib/crypto.ts";
 import { type ChildNode, packPath, type TrieNode } from "./node.ts";
 
 /** What stands for a child inside its parent: a hash, or the child itself when it is shorter than a hash. */
-type Reference = Uint8Array | readonly Reference[];
+type Reference = RlpItem;
 
 /** Receives each node that is stored by itself, under its path from the root. */
 export type NodeSink = (path: string, encoded: Uint8Array) => void;
@@ -13,7 +13,7 @@ const INLINE_BYTES_MAX = 31;
 
 /** Encodes a trie from its root down, gives each node that stands alone to `sink`, and returns the root hash. */
 export function encodeTrie(root: TrieNode, sink: NodeSink): Uint8Array {
-  const encoded = RLP.encode(toItems(root, "", sink) as Uint8Array[]);
+  const encoded = encodeRlp(toItems(root, "", sink));
   sink("", encoded);
   return keccak256(encoded);
 }
@@ -32,7 +32,7 @@ function toItems(node: TrieNode, path: string, sink: NodeSink): readonly Referen
 function toReference(node: ChildNode, path: string, sink: NodeSink): Reference {
   if (node.kind === "hash") return node.hash;
   const items = toItems(node, path, sink);
-  const encoded = RLP.encode(items as Uint8Array[]);
+  const encoded = encodeRlp(items);
   if (encoded.length <= INLINE_BYTES_MAX) return items;
   sink(path, encoded);
   return keccak256(encoded);

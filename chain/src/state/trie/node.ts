@@ -1,4 +1,4 @@
-import { RLP } from "@ethereumjs/rlp";
+import { decodeRlp, type RlpItem } from "../../lib/rlp.ts";
 
 /** A child that is stored by itself: only its hash stands in the parent. */
 export interface HashNode {
@@ -26,16 +26,14 @@ export interface BranchNode {
 export type TrieNode = LeafNode | ExtensionNode | BranchNode;
 export type ChildNode = TrieNode | HashNode;
 
-type Raw = Uint8Array | readonly Raw[];
-
 const BRANCH_ITEMS = 17;
 const HASH_BYTES = 32;
 
 export function decodeNode(encoded: Uint8Array): TrieNode {
-  return fromRaw(RLP.decode(encoded));
+  return fromRaw(decodeRlp(encoded));
 }
 
-function fromRaw(raw: Raw): TrieNode {
+function fromRaw(raw: RlpItem): TrieNode {
   if (raw instanceof Uint8Array) throw new Error("A trie node is not a list.");
   if (raw.length === BRANCH_ITEMS) {
     return { kind: "branch", children: raw.slice(0, BRANCH_ITEMS - 1).map(fromRawChild) };
@@ -48,7 +46,7 @@ function fromRaw(raw: Raw): TrieNode {
   return { kind: "leaf", path, value: content };
 }
 
-function fromRawChild(raw: Raw): ChildNode | undefined {
+function fromRawChild(raw: RlpItem): ChildNode | undefined {
   if (!(raw instanceof Uint8Array)) return fromRaw(raw);
   if (raw.length === 0) return undefined;
   if (raw.length !== HASH_BYTES) throw new Error("A trie node has a malformed child.");
