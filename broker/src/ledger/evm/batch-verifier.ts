@@ -1,0 +1,57 @@
+import { decodeEvents, MalformedBatchError, merkleRoot } from "@stele/wire";
+import type { Hex } from "./hex.ts";
+import { toHex } from "./hex.ts";
+import { keccak256 } from "./native-crypto.ts";
+
+/** Encoded bytes kept of batches that this process wrote, so that they need not be verified when they come back. */
+const ownBytesMax = 16_777_216;
+
+/** What a batch on the chain claims, and its bytes. */
+export interface ClaimedBatch {
+  readonly count: number;
+  readonly eventsRoot: Hex;
+  readonly events: Uint8Array;
+}
+
+/** Holds every batch against its count and root. */
+export class BatchVerifier {
+  readonly #own = new Map<Hex, { readonly count: number; readonly events: Uint8Array }>();
+  #ownBytes = 0;
+
+  /** Computes the root of a batch of ours, and remembers the batch: with the same bytes, count and root it is known to be good. */
+  rootOf(events: Uint8Array, count: number): Uint8Array {
+    const root = merkleRoot(events, keccak256);
+    this.#remember(toHex(root), { count, events });
+    return root;
+  }
+
+  /** Undefined when the batch is what it claims to be, else what is wrong with it. */
+  fault(batch: ClaimedBatch): string | undefined {
+    if (this.#isOwn(batch)) return undefined;
+    try {
+      const { length } = decodeEvents(batch.events);
+      if (length !== batch.count) return `${length} events where ${batch.count} were claimed`;
+      const root = toHex(merkleRoot(batch.events, keccak256));
+      return root === batch.eventsRoot ? undefined : `root ${root} where ${batch.eventsRoot} was claimed`;
+    } catch (error) {
+      if (error instanceof MalformedBatchError) return error.message;
+      throw error;
+    }
+  }
+
+  #isOwn(batch: ClaimedBatch): boolean {
+    const own = this.#own.get(batch.eventsRoot);
+    return own !== undefined && own.count === batch.count && Buffer.compare(own.events, batch.events) === 0;
+  }
+
+  #remember(root: Hex, batch: { readonly count: number; readonly events: Uint8Array }): void {
+    if (this.#own.has(root)) return;
+    this.#own.set(root, batch);
+    this.#ownBytes += batch.events.length;
+    for (const [oldest, { events }] of this.#own) {
+      if (this.#ownBytes <= ownBytesMax) return;
+      this.#own.delete(oldest);
+      this.#ownBytes -= events.length;
+    }
+  }
+}

@@ -1,0 +1,229 @@
+import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
+import { BatchVerifier } from "./batch-verifier.ts";
+import { BlockFeed } from "./block-feed.ts";
+import { BlockReader } from "./block-reader.ts";
+import { deployRegistry } from "./deploy-registry.ts";
+import { FeePolicy } from "./fee-policy.ts";
+import { finalNumber } from "./finality.ts";
+import { findRegistry, isRegistry } from "./find-registry.ts";
+import { publishGas } from "./gas.ts";
+import { HeadWatcher } from "./head-watcher.ts";
+import { Signer } from "./native-crypto.ts";
+import type { ContractLog } from "./parse-log.ts";
+import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
+import { closeCalldata, openCalldata, Registry } from "./registry.ts";
+import { type EvmProvider, Rpc } from "./rpc.ts";
+import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
+import { TopicSet } from "./topic-set.ts";
+import { TransactionSender } from "./transaction-sender.ts";
+
+const defaultLimits: LedgerLimits = {
+  eventsPerTransactionMax: 1000,
+  bytesPerTransactionMax: 98_304,
+  transactionsInFlightMax: 4,
+};
+const defaultDeadlineMs = 30_000;
+const defaultPollMs = 1000;
+const topicGas = 1_500_000;
+const noRoot = new Uint8Array(32);
+
+export interface EvmLedgerOptions {
+  readonly groupId: GroupId;
+  readonly provider: EvmProvider;
+  /** The signer's secp256k1 key, 32 bytes. Nobody else may send transactions with it. */
+  readonly privateKey: Uint8Array;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Refuses an endpoint of another chain. */
+  readonly chainId?: number;
+  /** Where the registry is; else it is looked for, and deployed where there is none. */
+  readonly registryAddress?: Address;
+  readonly limits?: LedgerLimits;
+  /** How long the fate of a transaction is waited for. */
+  readonly deadlineMs?: number;
+  /** Between two looks at an endpoint without subscriptions. */
+  readonly pollMs?: number;
+}
+
+/** What exists between `start` and `stop`. */
+interface Parts {
+  readonly heads: HeadWatcher;
+  readonly sender: TransactionSender;
+  readonly registry: Registry;
+  readonly feed: BlockFeed;
+}
+
+/** The Ledger on any EVM chain that can be asked through EIP-1193. */
+export class EvmLedger implements Ledger {
+  readonly groupId: GroupId;
+  readonly limits: LedgerLimits;
+  readonly #options: EvmLedgerOptions;
+  readonly #rpc: Rpc;
+  readonly #signer: Signer;
+  readonly #verifier = new BatchVerifier();
+  #parts: Parts | undefined;
+
+  constructor(options: EvmLedgerOptions) {
+    this.groupId = options.groupId;
+    this.limits = options.limits ?? defaultLimits;
+    this.#options = options;
+    this.#rpc = new Rpc(options.provider);
+    this.#signer = new Signer(options.privateKey);
+  }
+
+  /** Where the registry is. To be read after `start`. */
+  get registryAddress(): Address {
+    return this.#started().registry.address;
+  }
+
+  async start(): Promise<void> {
+    try {
+      this.#parts = await this.#build();
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
+    }
+  }
+
+  async stop(): Promise<void> {
+    const parts = this.#parts;
+    if (parts === undefined) return;
+    await parts.sender.stop();
+    await parts.feed.stop();
+    await parts.heads.stop();
+  }
+
+  async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    const { registry } = this.#started();
+    if ((await this.#ask(registry.statusOf(name))) === "open") return this.#now(signal);
+    return this.#change(openCalldata(name), signal);
+  }
+
+  async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    const { registry } = this.#started();
+    const status = await this.#ask(registry.statusOf(name));
+    if (status === "never-opened") throw new BrokerError("topicNotExist", { details: quote(name) });
+    return status === "closed" ? this.#now(signal) : this.#change(closeCalldata(name), signal);
+  }
+
+  async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
+    if (batches.length === 0) return [];
+    const { sender, registry } = this.#started();
+    const data = encodePublish(batches.map((batch) => this.#encode(batch)));
+    const gas = publishGas(data.length, batches.length);
+    const request = { to: registry.address, data, gas, logsExpected: batches.length };
+    const { logs, blockNumber } = await sender.send(request, signal);
+    return logs.flatMap((log) => toOutcome(log, blockNumber) ?? []);
+  }
+
+  async *follow(afterBlockNumber: number, signal: AbortSignal): AsyncGenerator<readonly LedgerBlock[]> {
+    yield* this.#started().feed.follow(afterBlockNumber, signal);
+  }
+
+  async finalBlockNumber(signal: AbortSignal): Promise<number> {
+    return (await this.#now(signal)).blockNumber;
+  }
+
+  #encode({ address, events }: OutgoingBatch): EncodedBatch {
+    const encoded = encodeEvents(events);
+    const count = events.length;
+    return {
+      address,
+      count,
+      events: encoded,
+      eventsRoot: count === 0 ? noRoot : this.#verifier.rootOf(encoded, count),
+    };
+  }
+
+  async #change(data: Buffer, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    const { sender, registry } = this.#started();
+    return sender.send({ to: registry.address, data, gas: topicGas, logsExpected: undefined }, signal);
+  }
+
+  async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    signal.throwIfAborted();
+    return { blockNumber: finalNumber(await this.#ask(this.#started().heads.refresh())) };
+  }
+
+  async #ask<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw toBrokerError(error);
+    }
+  }
+
+  #started(): Parts {
+    if (this.#parts === undefined) throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
+    return this.#parts;
+  }
+
+  async #build(): Promise<Parts> {
+    const { clock, logger } = this.#options;
+    const chainId = await this.#checkChain();
+    const fees = new FeePolicy(this.#rpc);
+    await fees.refresh();
+    fees.onHead(await this.#rpc.header("latest"));
+    const deadlineMs = this.#options.deadlineMs ?? defaultDeadlineMs;
+    const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, clock, logger, deadlineMs };
+    const address = (await this.#findRegistry()) ?? (await deployRegistry(this.#rpc, common));
+    const registry = new Registry(this.#rpc, { address, from: this.#signer.address });
+    const topics = new TopicSet(async (topic) => registry.isTopic(topic));
+    const reader = new BlockReader({ rpc: this.#rpc, registry: address, topics, verifier: this.#verifier });
+    const feed: BlockFeed = new BlockFeed({ reader, clock, logger, onRound: (round) => sender.onRound(round) });
+    const heads: HeadWatcher = new HeadWatcher({
+      ...common,
+      pollMs: this.#options.pollMs ?? defaultPollMs,
+      onHead: (head) => {
+        fees.onHead(head);
+        feed.onHead(head);
+      },
+    });
+    const onSent = (): void => (heads.isPolling ? heads.poke() : undefined);
+    const sender: TransactionSender = new TransactionSender({
+      ...common,
+      registry: address,
+      readUpTo: () => feed.tail,
+      onSent,
+    });
+    await heads.start();
+    feed.start(heads.latest);
+    return { heads, sender, registry, feed };
+  }
+
+  async #checkChain(): Promise<number> {
+    const chainId = await this.#rpc.chainId();
+    const wanted = this.#options.chainId ?? chainId;
+    if (chainId === wanted) return chainId;
+    throw new BrokerError("chainUnreachable", {
+      details: `the endpoint serves chain ${chainId}, chain ${wanted} is configured`,
+    });
+  }
+
+  async #findRegistry(): Promise<Address | undefined> {
+    const { registryAddress } = this.#options;
+    const from = this.#signer.address;
+    if (registryAddress === undefined) return findRegistry(this.#rpc, from);
+    const address = registryAddress.toLowerCase() as Address; // An address in lower case.
+    if (await isRegistry(this.#rpc, { address, from })) return address;
+    throw new BrokerError("chainUnreachable", {
+      details: `there is no topic registry at ${address} on this chain`,
+      hints: [
+        "Check the registry's address and the chain's endpoint, or leave the address out to deploy a new registry.",
+      ],
+    });
+  }
+}
+
+function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {
+  if (log.kind === "batch-rejected") return { status: "rejected", reason: log.reason };
+  return log.kind === "events-published"
+    ? { status: "committed", firstSequence: log.firstSequence, blockNumber }
+    : undefined;
+}

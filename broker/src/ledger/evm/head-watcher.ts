@@ -1,0 +1,114 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type Header, readHeader, type Rpc } from "./rpc.ts";
+
+export interface HeadWatcherOptions {
+  readonly rpc: Rpc;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Between two looks at an endpoint that cannot notify. */
+  readonly pollMs: number;
+  readonly onHead: (head: Header) => void;
+}
+
+/** Knows the newest block: by subscription where the endpoint has it, by polling where not. */
+export class HeadWatcher {
+  readonly #options: HeadWatcherOptions;
+  #latest: Header | undefined;
+  #subscription: unknown;
+  #cancelPoll: (() => void) | undefined;
+  #isPoking = false;
+  #stopped = false;
+
+  constructor(options: HeadWatcherOptions) {
+    this.#options = options;
+  }
+
+  /** The newest block heard of. To be read after `start`. */
+  get latest(): Header {
+    if (this.#latest === undefined) throw new Error("the head watcher is not started");
+    return this.#latest;
+  }
+
+  get isPolling(): boolean {
+    return this.#subscription === undefined;
+  }
+
+  async start(): Promise<void> {
+    await this.#subscribe();
+    await this.refresh();
+    if (this.isPolling) this.#schedule();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelPoll?.();
+    const { rpc, logger } = this.#options;
+    rpc.provider.removeListener?.("message", this.#onMessage);
+    if (this.#subscription === undefined) return;
+    try {
+      await rpc.unsubscribe(this.#subscription);
+    } catch (error) {
+      logger.debug("chain subscription not ended", { error });
+    }
+  }
+
+  /** Asks the endpoint for its newest block. */
+  async refresh(): Promise<Header> {
+    const head = await this.#options.rpc.header("latest");
+    this.#take(head);
+    return head;
+  }
+
+  /** Asks soon, and says nothing when that fails: somebody asks again later. */
+  poke(): void {
+    if (!this.#isPoking) void this.#poke();
+  }
+
+  async #poke(): Promise<void> {
+    this.#isPoking = true;
+    try {
+      await this.refresh();
+    } catch (error) {
+      this.#options.logger.debug("chain head not read", { error });
+    } finally {
+      this.#isPoking = false;
+    }
+  }
+
+  async #subscribe(): Promise<void> {
+    const { rpc, logger } = this.#options;
+    if (rpc.provider.on === undefined) return;
+    rpc.provider.on("message", this.#onMessage);
+    try {
+      this.#subscription = await rpc.subscribeHeads();
+    } catch (error) {
+      logger.info("chain endpoint without subscriptions is polled", { error });
+    }
+  }
+
+  readonly #onMessage = (message: unknown): void => {
+    const { type, data } = message as { type?: unknown; data?: { subscription?: unknown; result?: unknown } }; // EIP-1193; checked below.
+    if (type !== "eth_subscription" || data === undefined || data.subscription !== this.#subscription) return;
+    try {
+      this.#take(readHeader(data.result));
+    } catch (error) {
+      this.#options.logger.warn("chain head not understood", { error });
+      this.poke();
+    }
+  };
+
+  #take(head: Header): void {
+    if (this.#stopped || (this.#latest !== undefined && head.number < this.#latest.number)) return;
+    this.#latest = head;
+    this.#options.onHead(head);
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => {
+      this.poke();
+      this.#schedule();
+    });
+  }
+}

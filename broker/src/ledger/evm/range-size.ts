@@ -1,0 +1,28 @@
+const blocksAtFirst = 16;
+const blocksMax = 8192;
+/** Encoded events wanted at most in one answer; a range that brings more is halved. */
+const bytesWanted = 4_194_304;
+
+/** How many blocks to ask for at once: as many as the endpoint takes and memory should hold. */
+export class RangeSize {
+  #blocks = blocksAtFirst;
+  #max = blocksMax;
+
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  /** After an answer of `bytes`. */
+  grow(bytes: number): void {
+    if (bytes > bytesWanted) this.#blocks = Math.max(1, this.#blocks >> 1);
+    else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
+  }
+
+  /** After a refusal; false when there is nothing to take back. */
+  shrink(): boolean {
+    if (this.#blocks === 1) return false;
+    this.#blocks >>= 1;
+    this.#max = this.#blocks;
+    return true;
+  }
+}

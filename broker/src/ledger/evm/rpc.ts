@@ -1,0 +1,173 @@
+import type { Address, Hash } from "../../domain/topic.ts";
+import { type Hex, toQuantity } from "./hex.ts";
+import { RpcFailure, toRpcFailure } from "./rpc-failure.ts";
+
+/** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
+export interface EvmProvider {
+  request(args: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+  /** Where the provider can notify, `message` carries what was subscribed to. */
+  on?(event: "message", listener: (message: unknown) => void): unknown;
+  removeListener?(event: "message", listener: (message: unknown) => void): unknown;
+}
+
+/** What we use of a block. */
+export interface Header {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly parentHash: Hash;
+  /** Milliseconds since the epoch. */
+  readonly timestamp: number;
+  /** Undefined on chains without EIP-1559. */
+  readonly baseFeePerGas: bigint | undefined;
+}
+
+/** A log as the endpoint gives it. */
+export interface RpcLog {
+  readonly address: Address;
+  readonly topics: readonly Hex[];
+  readonly data: Hex;
+  readonly blockNumber: Hex;
+  readonly blockHash: Hash;
+  readonly transactionHash: Hash;
+  readonly logIndex: Hex;
+}
+
+export interface Receipt {
+  readonly blockNumber: number;
+  readonly succeeded: boolean;
+  readonly gasUsed: number;
+  readonly logs: readonly RpcLog[];
+  readonly contractAddress: Address | undefined;
+}
+
+export interface CallRequest {
+  readonly from: Address;
+  readonly to?: Address;
+  readonly data: Hex;
+}
+
+/** The requests that the ledger makes, with their answers read. @throws RpcFailure, and nothing else. */
+export class Rpc {
+  readonly provider: EvmProvider;
+
+  constructor(provider: EvmProvider) {
+    this.provider = provider;
+  }
+
+  async chainId(): Promise<number> {
+    return Number(await this.#ask<Hex>("eth_chainId"));
+  }
+
+  /** @throws RpcFailure when there is no such block. */
+  async header(tag: number | "latest"): Promise<Header> {
+    const block = await this.#ask<unknown>(
+      "eth_getBlockByNumber",
+      typeof tag === "number" ? toQuantity(tag) : tag,
+      false,
+    );
+    return readHeader(block);
+  }
+
+  async logs(
+    range: { readonly from: number; readonly to: number },
+    signatures: readonly Hex[],
+  ): Promise<readonly RpcLog[]> {
+    const filter = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), topics: [signatures] };
+    return this.#ask<readonly RpcLog[]>("eth_getLogs", filter);
+  }
+
+  async receipt(hash: Hash): Promise<Receipt | undefined> {
+    const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
+    if (receipt === null) return undefined;
+    return {
+      blockNumber: Number(receipt.blockNumber),
+      succeeded: receipt.status === "0x1",
+      gasUsed: Number(receipt.gasUsed),
+      logs: receipt.logs,
+      contractAddress: receipt.contractAddress ?? undefined,
+    };
+  }
+
+  /** Whether the endpoint knows a transaction, included or waiting. */
+  async knows(hash: Hash): Promise<boolean> {
+    return (await this.#ask<unknown>("eth_getTransactionByHash", hash)) !== null;
+  }
+
+  async call(request: CallRequest): Promise<Hex> {
+    return this.#ask<Hex>("eth_call", request, "latest");
+  }
+
+  async code(address: Address): Promise<Hex> {
+    return this.#ask<Hex>("eth_getCode", address, "latest");
+  }
+
+  async transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
+    return Number(await this.#ask<Hex>("eth_getTransactionCount", address, tag));
+  }
+
+  async estimateGas(request: CallRequest): Promise<number> {
+    return Number(await this.#ask<Hex>("eth_estimateGas", request));
+  }
+
+  async gasPrice(): Promise<bigint> {
+    return BigInt(await this.#ask<Hex>("eth_gasPrice"));
+  }
+
+  /** What the endpoint advises as a tip; undefined where it has no such method. */
+  async tip(): Promise<bigint | undefined> {
+    try {
+      return BigInt(await this.#ask<Hex>("eth_maxPriorityFeePerGas"));
+    } catch (error) {
+      if (error instanceof RpcFailure && error.kind !== "connection") return undefined;
+      throw error;
+    }
+  }
+
+  async sendRaw(raw: Hex): Promise<void> {
+    await this.#ask<Hex>("eth_sendRawTransaction", raw);
+  }
+
+  async subscribeHeads(): Promise<unknown> {
+    return this.#ask<unknown>("eth_subscribe", "newHeads");
+  }
+
+  async unsubscribe(id: unknown): Promise<void> {
+    await this.#ask<unknown>("eth_unsubscribe", id);
+  }
+
+  async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
+    try {
+      return (await this.provider.request({ method, params })) as T; // What the method answers by its specification.
+    } catch (error) {
+      throw toRpcFailure(error);
+    }
+  }
+}
+
+interface RawReceipt {
+  readonly blockNumber: Hex;
+  readonly status: Hex;
+  readonly gasUsed: Hex;
+  readonly logs: readonly RpcLog[];
+  readonly contractAddress: Address | null;
+}
+
+/** Reads a block or a new head. @throws RpcFailure when it is none. */
+export function readHeader(value: unknown): Header {
+  const block = (value ?? {}) as Readonly<Record<string, unknown>>; // Any object; what is used of it is checked.
+  const { number, hash, parentHash, timestamp, baseFeePerGas } = block;
+  if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp)) {
+    throw new RpcFailure("refused", "the endpoint answered no block", { cause: value });
+  }
+  return {
+    number: Number(number),
+    hash,
+    parentHash,
+    timestamp: Number(timestamp) * 1000,
+    baseFeePerGas: isHex(baseFeePerGas) ? BigInt(baseFeePerGas) : undefined,
+  };
+}
+
+function isHex(value: unknown): value is Hex {
+  return typeof value === "string" && value.startsWith("0x");
+}

@@ -1,0 +1,40 @@
+import { portableKeccak256 } from "@stele/wire";
+import { defaultGroupId } from "../../../domain/group-id.ts";
+import type { Address } from "../../../domain/topic.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import type { LedgerHarness } from "../../../ports/ledger.contract.ts";
+import { EvmLedger, type EvmLedgerOptions } from "../evm-ledger.ts";
+import { findRegistry } from "../find-registry.ts";
+import { Signer } from "../native-crypto.ts";
+import { type EvmProvider, Rpc } from "../rpc.ts";
+import { Stranger } from "./stranger.ts";
+
+const pollMs = 10;
+
+/** The key of that name. */
+export function testKey(name: string): Uint8Array {
+  return portableKeccak256(Buffer.from(name));
+}
+
+export interface EvmHarness extends LedgerHarness {
+  readonly stranger: Stranger;
+  createLedger(options?: Partial<EvmLedgerOptions>): EvmLedger;
+}
+
+/** Ledgers of one key, and a stranger with another; both keys must have a balance. */
+export function createEvmHarness(provider: EvmProvider, name: string): EvmHarness {
+  const privateKey = testKey(name);
+  const { address } = new Signer(privateKey);
+  const registry = async (): Promise<Address> => {
+    const found = await findRegistry(new Rpc(provider), address);
+    if (found === undefined) throw new Error("no registry");
+    return found;
+  };
+  const common = { groupId: defaultGroupId, provider, privateKey, logger: silentLogger, pollMs };
+  return {
+    createLedger: (options = {}) => new EvmLedger({ ...common, clock: createSystemClock(), ...options }),
+    stranger: new Stranger(provider, { signer: new Signer(testKey(`stranger to ${name}`)), registry }),
+    dispose: async () => {},
+  };
+}
