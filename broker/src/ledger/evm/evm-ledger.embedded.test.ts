@@ -1,0 +1,28 @@
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { afterAll, beforeAll } from "vitest";
+import { describeLedger } from "../../ports/ledger.contract.ts";
+import { Signer } from "./native-crypto.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
+
+const keysMax = 40;
+
+let chain: EmbeddedChain;
+let harnesses = 0;
+
+beforeAll(async () => {
+  const names = Array.from({ length: keysMax }, (_, index) => [`key ${index}`, `stranger to key ${index}`]).flat();
+  const genesisAccounts = names.map((name) => new Signer(testKey(name)).address);
+  chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+});
+
+afterAll(async () => {
+  await chain.stop();
+});
+
+/** Each test has a key of its own, and so a registry of its own beside those of the others. */
+async function createHarness(): Promise<EvmHarness> {
+  harnesses += 1;
+  return createEvmHarness(chain, `key ${harnesses}`);
+}
+
+describeLedger("EvmLedger on the embedded chain", createHarness);
