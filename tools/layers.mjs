@@ -106,7 +106,12 @@ const purityRules = {
 // Tests may reach further: a contract suite is run by an adapter, an engine test uses the memory adapters.
 const testFreedom = {
   files: ["**/*.test.ts", "**/*.contract.ts", "**/testing/**/*.ts", "checks/**/*.ts"],
-  rules: { "no-restricted-imports": "off", "no-restricted-globals": "off", "max-lines-per-function": "off" },
+  rules: {
+    "no-restricted-imports": "off",
+    "no-restricted-globals": "off",
+    "max-lines-per-function": "off",
+    "typescript/unbound-method": "off",
+  },
 };
 
 export const oxlintConfig = {
@@ -142,7 +147,11 @@ export const oxlintConfig = {
     testFreedom,
     {
       files: ["**/vitest.config.ts", "tools/**"],
-      rules: { "import/no-default-export": "off", "no-console": "off" },
+      rules: {
+        "import/no-default-export": "off",
+        "no-console": "off",
+        "typescript/restrict-template-expressions": "off",
+      },
     },
   ],
 };

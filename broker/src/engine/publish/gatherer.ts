@@ -134,7 +134,7 @@ export class Gatherer {
     try {
       const outcomes = await this.#append(groups);
       groups.forEach((group, index) => {
-        settle(group, outcomes[index]);
+        this.#settle(group, outcomes[index]);
       });
       metrics.transactionCommitted(ledger.groupId, { events: taken.length, durationMs: clock.now() - startedAt });
     } catch (error) {
@@ -143,6 +143,18 @@ export class Gatherer {
       this.#inFlight -= 1;
       this.#schedule();
     }
+  }
+
+  #settle(group: readonly Waiting[], outcome: BatchOutcome | undefined): void {
+    if (outcome?.status !== "committed") {
+      const error = toRefusal(outcome);
+      for (const event of group) event.deferred.reject(error);
+      return;
+    }
+    group.forEach((event, index) => {
+      event.deferred.resolve({ sequence: outcome.firstSequence + index, blockNumber: outcome.blockNumber });
+    });
+    this.#parts.metrics.eventsPublished(this.#parts.ledger.groupId, group.length);
   }
 
   /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
@@ -175,17 +187,6 @@ function toOutgoing(group: readonly Waiting[]): OutgoingBatch {
   const [first] = group;
   if (first === undefined) throw new Error("a batch holds at least one event");
   return { topic: first.topic, address: first.address, events: group.map((event) => event.payload) };
-}
-
-function settle(group: readonly Waiting[], outcome: BatchOutcome | undefined): void {
-  if (outcome?.status === "committed") {
-    group.forEach((event, index) => {
-      event.deferred.resolve({ sequence: outcome.firstSequence + index, blockNumber: outcome.blockNumber });
-    });
-    return;
-  }
-  const error = toRefusal(outcome);
-  for (const event of group) event.deferred.reject(error);
 }
 
 function toRefusal(outcome: (BatchOutcome & { status: "rejected" }) | undefined): BrokerError {

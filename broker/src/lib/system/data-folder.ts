@@ -37,7 +37,7 @@ function makeUsable(root: string): void {
   }
 }
 
-function takeLock(root: string): DatabaseSync {
+function takeLock(root: string): InstanceType<typeof DatabaseSync> {
   try {
     const lock = new DatabaseSync(resolve(root, "lock"));
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");

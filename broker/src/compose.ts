@@ -1,0 +1,176 @@
+import { randomBytes } from "node:crypto";
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { listensOnLoopbackOnly } from "./config/derived.ts";
+import type { Config } from "./config/settings.ts";
+import { parseGroupId } from "./domain/group-id.ts";
+import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
+import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
+import { createHttpServer } from "./gateway/http-server.ts";
+import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
+import { Signer } from "./ledger/evm/native-crypto.ts";
+import { Closers } from "./lib/closers.ts";
+import type { Logger } from "./lib/logger.ts";
+import { createSystemClock } from "./lib/system/clock.ts";
+import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
+import { createSystemRandomness } from "./lib/system/randomness.ts";
+import { readOrCreateSecret } from "./lib/system/secret-file.ts";
+import type { Ledger } from "./ports/ledger.ts";
+import type { Sink } from "./ports/sink.ts";
+import type { Store } from "./ports/store.ts";
+import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
+import { createMemoryStore } from "./store/memory/memory-store.ts";
+import { createSqlStore } from "./store/sql/sql-store.ts";
+import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
+import { version } from "./version.ts";
+
+/** A broker that serves. */
+export interface RunningServer {
+  /** Base URL, context segment included. */
+  readonly url: string;
+  /** Absolute path of the data folder. */
+  readonly dataDir: string;
+  /** Stops accepting, finishes what is under way within the configured deadline, writes the cursors and closes. */
+  stop(): Promise<void>;
+}
+
+const clock = createSystemClock();
+const randomness = createSystemRandomness();
+
+/**
+ * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails.
+ * @throws Error whose message says which part failed and what to do.
+ */
+export async function startServer(config: Config, logger: Logger): Promise<RunningServer> {
+  const closers = new Closers();
+  try {
+    return await start(config, { logger, closers });
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+interface Surroundings {
+  readonly logger: Logger;
+  readonly closers: Closers;
+}
+
+async function start(config: Config, { logger, closers }: Surroundings): Promise<RunningServer> {
+  const folder = openDataFolder(config.dataDir);
+  closers.add(() => folder.release());
+  const privateKey = readOrCreateSecret(folder.path("signer.key"), { bytes: 32, create: () => randomBytes(32) });
+  const chain = await startChain(config, { folder, privateKey });
+  closers.add(() => chain.stop());
+  const store = createStore(config, { folder, logger });
+  const sink = createSink(config);
+  closers.add(() => sink.stop());
+  const metrics = createMetrics();
+  const ledger = createLedger(config, { chain, privateKey, logger });
+  const broker = createEngine(config, { ledger, store, sink, metrics, logger });
+  closers.add(() => broker.stop(config.shutdownDeadlineMs));
+  await broker.start();
+  const server = createServer(config, { broker, metrics, logger });
+  closers.add(() => server.close());
+  const url = await server.listen({ host: config.host, port: config.port });
+  return { url, dataDir: folder.path("."), stop: () => closers.closeAll() };
+}
+
+async function startChain(
+  config: Config,
+  parts: { readonly folder: DataFolder; readonly privateKey: Uint8Array },
+): Promise<EmbeddedChain> {
+  return startEmbeddedChain({
+    file: parts.folder.path("chain.sqlite"),
+    chainId: config.chainId,
+    genesisAccounts: [new Signer(parts.privateKey).address],
+  });
+}
+
+function createStore(config: Config, parts: { readonly folder: DataFolder; readonly logger: Logger }): Store {
+  if (config.coordination === "none") return createMemoryStore();
+  return createSqlStore({ file: parts.folder.path("store.sqlite"), logger: parts.logger });
+}
+
+function createSink(config: Config): Sink {
+  return createWebhookSink({
+    clock,
+    version,
+    allowNetworks: config.callbackAllow,
+    allowLoopback: listensOnLoopbackOnly(config),
+    timeoutMs: config.callbackTimeoutMs,
+    connectionsMax: config.callbackConnectionsMax,
+  });
+}
+
+interface LedgerParts {
+  readonly chain: EmbeddedChain;
+  readonly privateKey: Uint8Array;
+  readonly logger: Logger;
+}
+
+function createLedger(config: Config, { chain, privateKey, logger }: LedgerParts): Ledger {
+  return new EvmLedger({
+    groupId: parseGroupId(config.defaultGroup),
+    provider: chain,
+    privateKey,
+    clock,
+    logger,
+    chainId: config.chainId,
+    limits: {
+      eventsPerTransactionMax: config.transactionEventsMax,
+      bytesPerTransactionMax: config.transactionBytesMax,
+      transactionsInFlightMax: config.transactionsInFlightMax,
+    },
+  });
+}
+
+interface EngineParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly sink: Sink;
+  readonly metrics: MetricsRegistry;
+  readonly logger: Logger;
+}
+
+function createEngine(config: Config, { ledger, ...parts }: EngineParts): RunningBroker {
+  return createBroker({
+    ...parts,
+    clock,
+    randomness,
+    ledgers: [ledger],
+    limits: toEngineLimits(config),
+    defaultGroupId: parseGroupId(config.defaultGroup),
+    extensionPrefix: config.extensionPrefix,
+    hasCoordinator: config.coordination !== "none",
+  });
+}
+
+function toEngineLimits(config: Config): EngineLimits {
+  return {
+    ...defaultEngineLimits,
+    contentBytesMax: config.contentBytesMax,
+    extensionsBytesMax: config.extensionsBytesMax,
+    publishesWaitingMax: config.publishesWaitingMax,
+    retryDelayMsMin: config.callbackBackoffMinMs,
+    retryDelayMsMax: config.callbackBackoffMaxMs,
+    giveUpAfterMs: config.callbackGiveUpAfterMs,
+  };
+}
+
+interface ServerParts {
+  readonly broker: RunningBroker;
+  readonly metrics: MetricsRegistry;
+  readonly logger: Logger;
+}
+
+function createServer(config: Config, parts: ServerParts): ReturnType<typeof createHttpServer> {
+  return createHttpServer({
+    ...parts,
+    version,
+    basePath: config.basePath,
+    extensionPrefix: config.extensionPrefix,
+    bodyBytesMax: config.requestBodyBytesMax,
+    advertisedAddress: config.advertisedAddress,
+    closeDeadlineMs: config.shutdownDeadlineMs,
+  });
+}

@@ -1,0 +1,21 @@
+/** What a composition has opened, closed in the reverse order. */
+export class Closers {
+  readonly #closers: (() => Promise<void> | void)[] = [];
+
+  add(close: () => Promise<void> | void): void {
+    this.#closers.push(close);
+  }
+
+  /** Closes everything, also what comes after one that fails; then throws the first failure. A second call does nothing. */
+  async closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}

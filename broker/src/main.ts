@@ -1,0 +1,81 @@
+#!/usr/bin/env node
+import { readFileSync } from "node:fs";
+import { type RunningServer, startServer } from "./compose.ts";
+import { loadConfig } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import type { Logger } from "./lib/logger.ts";
+import { createLogger } from "./telemetry/logger.ts";
+import { version } from "./version.ts";
+
+/** Exit codes: what was asked for is done; a part failed to start or to stop; the settings were refused. */
+const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
+
+await main();
+
+async function main(): Promise<void> {
+  const outcome = loadConfig({
+    env: process.env,
+    argv: process.argv.slice(2),
+    readFile: (path) => readFileSync(path, "utf8"),
+    version,
+  });
+  if (outcome.status === "printed") {
+    process.stdout.write(outcome.output);
+  } else if (outcome.status === "refused") {
+    process.stderr.write(`${outcome.problems.join("\n")}\n`);
+    process.exitCode = exitCodes.refused;
+  } else {
+    await serve(outcome.config);
+  }
+}
+
+async function serve(config: Config): Promise<void> {
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  try {
+    const server = await startServer(config, logger);
+    stopOnSignals(server, logger);
+    logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
+    process.stderr.write(toBanner(server));
+  } catch (error) {
+    fail(error, logger);
+  }
+}
+
+/** The first signal stops in order; a second one ends the process at once. */
+function stopOnSignals(server: RunningServer, logger: Logger): void {
+  let isStopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (isStopping) process.exit(exitCodes.failed);
+    isStopping = true;
+    logger.info("broker stopping", { signal });
+    server.stop().then(
+      () => {
+        logger.info("broker stopped");
+        process.exit(exitCodes.done);
+      },
+      (error: unknown) => fail(error, logger),
+    );
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+}
+
+function fail(error: unknown, logger: Logger): never {
+  logger.error("broker failed", { error });
+  process.stderr.write(`stele: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(exitCodes.failed);
+}
+
+function toBanner(server: RunningServer): string {
+  const rows = [
+    ["REST", `${server.url}/rest/<operation>`],
+    ["JSON-RPC", `${server.url}/jsonrpc`],
+    ["Admin", `${server.url}/admin/listSubscription`],
+    ["Reference", `${server.url}/openapi.json`],
+    ["Health", `${server.url}/health/ready`],
+    ["Metrics", `${server.url}/metrics`],
+    ["Data", server.dataDir],
+  ] as const;
+  const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
+  return `Stele ${version} is ready.\n${lines.join("\n")}\n`;
+}
