@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
+import { shareLookups } from "./guarded-connector.ts";
 import type { WebhookSinkOptions } from "./webhook-sink.ts";
 
 const shortMs = 150;
@@ -86,6 +87,26 @@ describe("the address guard", () => {
     const outcome = await attemptAt("http://slow.example/", { resolver: searchForEver, timeoutMs: shortMs });
     expect(outcome).toEqual({ status: "failed", reason: `the deadline of ${shortMs} ms passed` });
   });
+});
+
+test("look-ups of one name that are under way at once are one; a later one is made anew, also after a failure", async () => {
+  const results = [["93.184.216.34"], [], ["10.0.0.1"]];
+  let lookups = 0;
+  const resolver = shareLookups(async () => {
+    const result = results[lookups] ?? [];
+    lookups += 1;
+    if (result.length === 0) throw new Error("ENOTFOUND");
+    return result;
+  });
+  expect(await Promise.all([resolver("a"), resolver("a"), resolver("a")])).toEqual([
+    ["93.184.216.34"],
+    ["93.184.216.34"],
+    ["93.184.216.34"],
+  ]);
+  const failures = await Promise.allSettled([resolver("a"), resolver("a")]);
+  expect(failures.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await resolver("a")).toEqual(["10.0.0.1"]);
+  expect(lookups).toBe(3);
 });
 
 async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): Promise<string> {
