@@ -11,6 +11,7 @@ import {
   carol,
   decodeLogs,
   type GetFixture,
+  legacy,
   type RegistryFixture,
 } from "./testing/registry-fixture.ts";
 
@@ -108,7 +109,7 @@ export function describeRejections(get: GetFixture): void {
 
     test("skips a batch for an address with code, and does not call it", async () => {
       const emitter = await get().deployCode(emitterBytecode);
-      const hash = await get().client.sendTransaction({ to: emitter, chain: null, type: "legacy", gasPrice: 0n });
+      const hash = await get().client.sendTransaction({ to: emitter, ...legacy });
       expect((await get().client.waitForTransactionReceipt({ hash })).logs).toHaveLength(1);
       const receipt = await get().publish([batchOf(emitter, 1)]);
       expect(receipt.logs).toHaveLength(1);

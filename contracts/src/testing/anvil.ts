@@ -9,7 +9,7 @@ import type { TestChain } from "./test-chain.ts";
 // High enough for batches of 1,000 events; what private chains set for themselves.
 const blockGasLimit = 1_000_000_000;
 
-/** Starts anvil on a free port with London rules and a gas price of zero. */
+/** Starts anvil on a free port with London rules. */
 export async function startAnvil(extraOptions: readonly string[] = []): Promise<TestChain> {
   const options = ["--port", "0", "--hardfork", "london", "--base-fee", "0", "--gas-price", "0"];
   const child = spawn(anvilFile(), [...options, "--gas-limit", String(blockGasLimit), ...extraOptions], {

@@ -11,12 +11,14 @@ import {
   type Transport,
   type TransactionReceipt,
 } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
+import { mnemonicToAccount } from "viem/accounts";
 import { topicAbi, topicRegistryAbi, topicRegistryBytecode } from "../artifacts.generated.ts";
 
-export const alice = privateKeyToAccount(`0x${"a1".repeat(32)}`);
-export const bob = privateKeyToAccount(`0x${"b0".repeat(32)}`);
-export const carol = privateKeyToAccount(`0x${"c0".repeat(32)}`);
+// The accounts that anvil funds; public knowledge, for tests only.
+const mnemonic = "test test test test test test test test test test test junk";
+export const alice = mnemonicToAccount(mnemonic, { addressIndex: 0 });
+export const bob = mnemonicToAccount(mnemonic, { addressIndex: 1 });
+export const carol = mnemonicToAccount(mnemonic, { addressIndex: 2 });
 
 /** A batch as the registry takes it. */
 export interface Batch {
@@ -50,17 +52,17 @@ export class RegistryFixture {
 
   async open(name: string, account = alice): Promise<TransactionReceipt> {
     const call = { ...this.contract, functionName: "open", args: [name], account } as const;
-    return this.settle(await this.client.writeContract({ ...call, ...zeroPrice }));
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
   async close(name: string, account = alice): Promise<TransactionReceipt> {
     const call = { ...this.contract, functionName: "close", args: [name], account } as const;
-    return this.settle(await this.client.writeContract({ ...call, ...zeroPrice }));
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
   async publish(batches: readonly Batch[], account = alice): Promise<TransactionReceipt> {
     const call = { ...this.contract, functionName: "publish", args: [batches], account } as const;
-    return this.settle(await this.client.writeContract({ ...call, ...zeroPrice }));
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
   /** Opens a topic and answers its address. */
@@ -100,10 +102,11 @@ export class RegistryFixture {
   }
 }
 
-const zeroPrice = { chain: null, type: "legacy", gasPrice: 0n } as const;
+/** Fees of every transaction. Fixed, because a price that follows the chain's own advice climbs with each transaction. */
+export const legacy = { chain: null, type: "legacy", gasPrice: 10n } as const;
 
 async function deploy(client: ReturnType<typeof createClient>, bytecode: Hex) {
-  const hash = await client.sendTransaction({ data: bytecode, ...zeroPrice });
+  const hash = await client.sendTransaction({ data: bytecode, ...legacy });
   const { contractAddress: address } = await client.waitForTransactionReceipt({ hash });
   if (!address) throw new Error("the contract was not created");
   return { address: getAddress(address) };

@@ -1,0 +1,13 @@
+import { startEmbeddedChain } from "@stele/chain";
+import { custom } from "viem";
+import { alice, bob, carol } from "./testing/registry-fixture.ts";
+import type { TestChain } from "./testing/test-chain.ts";
+import { describeTopicRegistry } from "./topic-registry.contract.ts";
+
+describeTopicRegistry("the embedded chain", startChain);
+
+async function startChain(): Promise<TestChain> {
+  const genesisAccounts = [alice, bob, carol].map((account) => account.address);
+  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 31_337, genesisAccounts });
+  return { transport: custom(chain), stop: () => chain.stop() };
+}
