@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { take } from "../../harness/client.ts";
+import { type Door, doorNames, openDoor } from "../../harness/doors.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import type { RunningWorld, World } from "../../harness/world.ts";
+
+/** Every operation of INTERFACE.md through every door: results with exactly the documented fields, and nothing else. */
+export function describeOperations(world: World): void {
+  describe(`operations on the ${world.name}`, () => {
+    let running: RunningWorld;
+    beforeAll(async () => {
+      running = await world.start();
+    });
+    afterAll(async () => {
+      await running?.[Symbol.asyncDispose]();
+    });
+    describe.each(doorNames)("by %s", (doorName) => {
+      describeDoor(doorName, () => running);
+    });
+  });
+}
+
+function describeDoor(doorName: string, running: () => RunningWorld): void {
+  let receiver: Receiver;
+  let door: Door;
+  beforeAll(async () => {
+    receiver = await startReceiver();
+    door = openDoor(running().client.http, doorName);
+  });
+  afterAll(async () => {
+    await receiver?.[Symbol.asyncDispose]();
+  });
+  const named = (name: string): string => `${doorName}/${name}`;
+  /** JSON-RPC writes booleans as strings (INTERFACE.md, JSON-RPC, table). */
+  const yes = () => ({ isGood: true, value: true, raw: door.kind === "REST" ? true : "true" });
+
+  it("open answers true, and true again (INTERFACE.md, States: repeated open)", async () => {
+    expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
+    expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
+    expect(
+      (await running().client.list()).topicInfoList.filter(({ topicName }) => topicName === named("twice")),
+    ).toHaveLength(1);
+  });
+
+  it("exist tells an opened topic from one that never was", async () => {
+    await door.call("open", { topic: named("there") });
+    expect(await door.call("exist", { topic: named("there") })).toEqual(yes());
+    const no = { isGood: true, value: false, raw: door.kind === "REST" ? false : "false" };
+    expect(await door.call("exist", { topic: named("not there") })).toEqual(no);
+  });
+
+  it("close answers true, and true again (DESIGN 7, close)", async () => {
+    await door.call("open", { topic: named("closing") });
+    expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
+    expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
+  });
+
+  it("publish answers a SendResult of exactly its fields, and getEvent the event", async () => {
+    await door.call("open", { topic: named("news") });
+    const extensions = { "svc-format": "json", "svc-Ünïcode key": "wärt & = ? +" };
+    const sent = take(
+      "publish",
+      await door.call("publish", { topic: named("news"), content: '{"a":"ä"}', extensions }),
+    );
+    expect(sent).toEqual({
+      topic: named("news"),
+      eventId: expect.stringMatching(/^[0-9a-f]{8}-1-\d+$/),
+      status: "SUCCESS",
+    });
+    const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
+    const content = Buffer.from('{"a":"ä"}').toString("base64");
+    expect(event).toEqual({ topic: named("news"), content, extensions, eventId: sent.eventId });
+  });
+
+  it("publish without extensions gives an event with an empty extensions object", async () => {
+    await door.call("open", { topic: named("plain") });
+    const sent = take("publish", await door.call("publish", { topic: named("plain"), content: "x" }));
+    expect(take("getEvent", await door.call("getEvent", { eventId: sent.eventId }))).toMatchObject({
+      extensions: {},
+    });
+  });
+
+  it("state is TopicInfo, sequenceNumber and blockNumber; both advance with a publish", async () => {
+    const before = Date.now();
+    await door.call("open", { topic: named("counted") });
+    const info = {
+      topicName: named("counted"),
+      topicAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+      senderAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+      createdTimestamp: expect.any(Number),
+    };
+    const first = take("state", await door.call("state", { topic: named("counted") }));
+    expect(first).toEqual({ ...info, sequenceNumber: 0, blockNumber: 0 });
+    // Block times have whole seconds.
+    expect(first.createdTimestamp).toBeGreaterThan(before - 1001);
+    expect(first.createdTimestamp).toBeLessThan(Date.now() + 1001);
+    const blocks: number[] = [];
+    for (const sequence of [1, 2, 3]) {
+      const sent = take("publish", await door.call("publish", { topic: named("counted"), content: "x" }));
+      const state = take("state", await door.call("state", { topic: named("counted") }));
+      expect(state).toEqual({ ...first, sequenceNumber: sequence, blockNumber: expect.any(Number) });
+      expect(sent.eventId).toMatch(new RegExp(`^[0-9a-f]{8}-${sequence}-${state.blockNumber}$`));
+      blocks.push(state.blockNumber);
+    }
+    expect(blocks).toEqual([...new Set(blocks)].toSorted((a, b) => a - b));
+  });
+
+  it("list answers a TopicPage of exactly its fields", async () => {
+    await door.call("open", { topic: named("listed") });
+    const page = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
+    expect(page).toEqual({
+      total: page.topicInfoList.length,
+      pageIndex: 0,
+      pageSize: 99,
+      topicInfoList: expect.any(Array),
+    });
+    for (const info of page.topicInfoList) {
+      expect(Object.keys(info).toSorted()).toEqual(["createdTimestamp", "senderAddress", "topicAddress", "topicName"]);
+    }
+  });
+
+  it("subscribe answers an identifier, the callback is called, unSubscribe answers true and ends it", async () => {
+    await door.call("open", { topic: named("called") });
+    const id = take("subscribe", await door.call("subscribe", { topic: named("called"), url: receiver.url }));
+    expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    const sent = take("publish", await door.call("publish", { topic: named("called"), content: "for you" }));
+    const [event] = await receiver.waitForCount(1);
+    const content = Buffer.from("for you").toString("base64");
+    expect(event).toEqual({ topic: named("called"), content, extensions: {}, eventId: sent.eventId });
+    expect(receiver.attempts[0]).toMatchObject({
+      subscriptionId: id,
+      kind: door.kind === "REST" ? "RESTful" : "JsonRPC",
+    });
+    expect(await door.call("unSubscribe", { subscriptionId: id })).toEqual(yes());
+    expect(await running().client.findSubscription(id)).toBeUndefined();
+    expect(await door.call("unSubscribe", { subscriptionId: id })).toMatchObject({ isGood: false, code: 100504 });
+  });
+
+  it("subscribe under an identifier that the caller chose answers that identifier", async () => {
+    await door.call("open", { topic: named("chosen") });
+    const subscriptionId = randomUUID();
+    const outcome = await door.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
+    expect(take("subscribe", outcome)).toBe(subscriptionId);
+    const again = await door.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });
+    expect(take("subscribe", again)).toBe(subscriptionId);
+  });
+
+  it.each(["1", "", " "])("groupId %j is the default group (DESIGN 7, default group)", async (groupId) => {
+    const topic = named("grouped");
+    expect(await door.call("open", { topic, groupId })).toEqual(yes());
+    expect(await door.call("exist", { topic })).toEqual(yes());
+    const sent = take("publish", await door.call("publish", { topic, groupId, content: "x" }));
+    expect(await door.call("getEvent", { eventId: sent.eventId, groupId })).toMatchObject({ isGood: true });
+    expect(await door.call("state", { topic, groupId })).toMatchObject({ isGood: true });
+    expect(await door.call("list", { groupId })).toMatchObject({ isGood: true });
+  });
+}

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+/** What `npm start` runs once all is built. */
+export const mainFile = fileURLToPath(new URL("../../broker/dist/main.js", import.meta.url));
+
+export interface BrokerOptions {
+  readonly dataDir: string;
+  /** Settings by environment name, beside a free port and the data folder. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly args?: readonly string[];
+  /** A shell line that ends in running `"$@"`, to start the broker under other conditions. */
+  readonly shell?: string;
+}
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** A run that has ended. */
+export interface EndedRun extends Exit {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The real broker in a process of its own, ready to serve. */
+export interface BrokerProcess extends AsyncDisposable {
+  /** Base URL, context segment included. */
+  readonly url: string;
+  readonly pid: number;
+  readonly exited: Promise<Exit>;
+  /** What it has written so far. */
+  stderr(): string;
+  /** SIGTERM; answers how it ended. */
+  stop(): Promise<Exit>;
+  /** SIGKILL; answers once the process is gone. */
+  kill(): Promise<Exit>;
+  signal(name: NodeJS.Signals): void;
+}
+
+const readyLine = /^ {2}REST +(http:\S+)\/rest\/<operation>$/m;
+const startTimeoutMs = 60_000;
+const running = new Set<ChildProcess>();
+// A test run that is broken off leaves no broker behind.
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** Starts a broker and answers once its banner says that it is ready. @throws Error with its output when it ends before. */
+export async function startBroker(options: BrokerOptions): Promise<BrokerProcess> {
+  const run = new Run(options);
+  const ready = run.waitForOutput(readyLine);
+  const first = await Promise.race([ready, run.ended]);
+  if (!Array.isArray(first)) {
+    throw new Error(`the broker ended with ${JSON.stringify(first.code ?? first.signal)}:\n${first.stderr}`);
+  }
+  return toBrokerProcess(run, first[1] ?? "");
+}
+
+/** Starts a broker that is expected to end by itself, and answers how. */
+export function runBroker(options: Partial<BrokerOptions>): Promise<EndedRun> {
+  return new Run(options).ended;
+}
+
+function toBrokerProcess(run: Run, url: string): BrokerProcess {
+  const end = (signal: NodeJS.Signals): Promise<Exit> => {
+    run.child.kill(signal);
+    return run.ended;
+  };
+  return {
+    url,
+    pid: run.child.pid ?? -1,
+    exited: run.ended,
+    stderr: () => run.stderr,
+    stop: () => end("SIGTERM"),
+    kill: () => end("SIGKILL"),
+    signal: (name) => void run.child.kill(name),
+    [Symbol.asyncDispose]: async () => void (await end("SIGKILL")),
+  };
+}
+
+class Run {
+  readonly child: ChildProcess;
+  readonly ended: Promise<EndedRun>;
+  stdout = "";
+  stderr = "";
+
+  constructor({ dataDir, env = {}, args = [], shell }: Partial<BrokerOptions>) {
+    const command = [process.execPath, mainFile, ...args];
+    const [file = "", ...rest] = shell === undefined ? command : ["sh", "-c", shell, "sh", ...command];
+    const settings = { STELE_PORT: "0", ...(dataDir === undefined ? {} : { STELE_DATA_DIR: dataDir }), ...env };
+    this.child = spawn(file, rest, { env: { ...outsideEnv(), ...settings }, stdio: ["ignore", "pipe", "pipe"] });
+    running.add(this.child);
+    this.child.stdout?.on("data", (chunk: Buffer) => {
+      this.stdout += chunk.toString();
+    });
+    this.child.stderr?.on("data", (chunk: Buffer) => {
+      this.stderr += chunk.toString();
+    });
+    this.ended = new Promise((resolve) => {
+      this.child.once("close", (code, signal) => {
+        running.delete(this.child);
+        resolve({ code, signal, stdout: this.stdout, stderr: this.stderr });
+      });
+    });
+  }
+
+  waitForOutput(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`the broker was not ready within ${startTimeoutMs} ms:\n${this.stderr}`));
+        this.child.kill("SIGKILL");
+      }, startTimeoutMs);
+      const look = (): void => {
+        const match = pattern.exec(this.stderr);
+        if (match === null) return;
+        clearTimeout(timer);
+        this.child.stderr?.off("data", look);
+        resolve(match);
+      };
+      this.child.stderr?.on("data", look);
+      this.child.once("close", () => clearTimeout(timer));
+    });
+  }
+}
+
+function outsideEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(STELE_|NODE_OPTIONS|VITEST)/.test(name)),
+  );
+}

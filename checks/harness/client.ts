@@ -1,0 +1,151 @@
+import { type Door, openDoor, type Outcome, type Params } from "./doors.ts";
+import { HttpClient } from "./http-client.ts";
+
+export interface SendResult {
+  readonly topic: string;
+  readonly eventId: string;
+  readonly status: string;
+}
+
+export interface EventBody {
+  readonly topic: string;
+  readonly content: string;
+  readonly extensions: Readonly<Record<string, string>>;
+  readonly eventId: string;
+}
+
+export interface TopicInfo {
+  readonly topicName: string;
+  readonly topicAddress: string;
+  readonly senderAddress: string;
+  readonly createdTimestamp: number;
+}
+
+export interface TopicState extends TopicInfo {
+  readonly sequenceNumber: number;
+  readonly blockNumber: number;
+}
+
+export interface TopicPage {
+  readonly total: number;
+  readonly pageIndex: number;
+  readonly pageSize: number;
+  readonly topicInfoList: readonly TopicInfo[];
+}
+
+export interface ListingEntry {
+  readonly interfaceType: string;
+  readonly notifyingEventCount: string;
+  readonly notifiedEventCount: string;
+  readonly notifyTimeStamp: string;
+  readonly subscribeId: string;
+  readonly topicName: string;
+}
+
+/** What each operation answers with. */
+export interface Results {
+  readonly open: boolean;
+  readonly close: boolean;
+  readonly exist: boolean;
+  readonly publish: SendResult;
+  readonly subscribe: string;
+  readonly unSubscribe: boolean;
+  readonly getEvent: EventBody;
+  readonly list: TopicPage;
+  readonly state: TopicState;
+}
+
+/** The broker answered with a failure. */
+export class CallFailed extends Error {
+  readonly code: number;
+
+  constructor(operation: string, { code, message }: { readonly code: number; readonly message: string }) {
+    super(`${operation}: ${code} ${message}`);
+    this.code = code;
+  }
+}
+
+/** A client for what a test needs done on its way; what it checks, it asks through the doors. */
+export class Client implements AsyncDisposable {
+  readonly http: HttpClient;
+  readonly #rpc: Door;
+  readonly #rest: Door;
+
+  constructor(url: string) {
+    this.http = new HttpClient(url);
+    this.#rpc = openDoor(this.http, "JSON-RPC");
+    this.#rest = openDoor(this.http, "REST POST JSON");
+  }
+
+  open(topic: string): Promise<boolean> {
+    return this.#ask(this.#rpc, "open", { topic });
+  }
+
+  close(topic: string): Promise<boolean> {
+    return this.#ask(this.#rpc, "close", { topic });
+  }
+
+  exist(topic: string): Promise<boolean> {
+    return this.#ask(this.#rpc, "exist", { topic });
+  }
+
+  publish(
+    topic: string,
+    content: string | Uint8Array,
+    extensions: Readonly<Record<string, string>> = {},
+  ): Promise<SendResult> {
+    return this.#ask(this.#rpc, "publish", { topic, content, extensions });
+  }
+
+  /** Over REST, so that callbacks are RESTful. */
+  subscribe(params: Params): Promise<string> {
+    return this.#ask(this.#rest, "subscribe", params);
+  }
+
+  /** Over JSON-RPC, so that callbacks are JSON-RPC requests. */
+  subscribeByRpc(params: Params): Promise<string> {
+    return this.#ask(this.#rpc, "subscribe", params);
+  }
+
+  unSubscribe(subscriptionId: string): Promise<boolean> {
+    return this.#ask(this.#rest, "unSubscribe", { subscriptionId });
+  }
+
+  getEvent(eventId: string): Promise<EventBody> {
+    return this.#ask(this.#rpc, "getEvent", { eventId });
+  }
+
+  list(pageIndex = 0, pageSize = 99): Promise<TopicPage> {
+    return this.#ask(this.#rpc, "list", { pageIndex, pageSize });
+  }
+
+  state(topic: string): Promise<TopicState> {
+    return this.#ask(this.#rpc, "state", { topic });
+  }
+
+  /** The admin listing as it stands: by node, by subscription. */
+  async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
+    const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });
+    // Its shape is held by a check of its own.
+    return answer.json() as Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>;
+  }
+
+  /** One subscription of the listing. */
+  async findSubscription(id: string): Promise<ListingEntry | undefined> {
+    return Object.values(await this.listSubscriptions()).find((entries) => id in entries)?.[id];
+  }
+
+  async #ask<Name extends keyof Results>(door: Door, operation: Name, params: Params): Promise<Results[Name]> {
+    return take(operation, await door.call(operation, params));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.http[Symbol.asyncDispose]();
+  }
+}
+
+/** The value of a good outcome. @throws CallFailed with the code of a bad one. */
+export function take<Name extends keyof Results>(operation: Name, outcome: Outcome): Results[Name] {
+  if (!outcome.isGood) throw new CallFailed(operation, outcome);
+  return outcome.value as Results[Name]; // The shapes of results are held by checks of their own.
+}

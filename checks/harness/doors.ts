@@ -1,0 +1,139 @@
+import type { HttpAnswer, HttpClient } from "./http-client.ts";
+
+/** What an operation is asked, in the words of JSON-RPC but for `content`, which is text, or bytes where the door can carry them. */
+export interface Params {
+  readonly topic?: string;
+  readonly groupId?: string;
+  readonly content?: string | Uint8Array;
+  readonly extensions?: Readonly<Record<string, string>>;
+  readonly url?: string;
+  readonly subscriptionId?: string;
+  readonly offset?: string;
+  readonly secret?: string;
+  readonly eventId?: string;
+  readonly pageIndex?: number;
+  readonly pageSize?: number;
+}
+
+/** What an operation answered. `raw` is the result as the door wrote it, `value` has JSON-RPC's strings "true" and "false" as booleans. */
+export type Outcome =
+  | { readonly isGood: true; readonly value: unknown; readonly raw: unknown }
+  | { readonly isGood: false; readonly code: number; readonly message: string; readonly rpcCode?: number };
+
+/** One way into the broker: a transport and how it carries parameters. */
+export interface Door {
+  readonly name: string;
+  readonly kind: "REST" | "JSON-RPC";
+  call(operation: string, params?: Params): Promise<Outcome>;
+}
+
+type Send = (http: HttpClient, operation: string, params: Params) => Promise<HttpAnswer>;
+
+const formType = { "content-type": "application/x-www-form-urlencoded" };
+const jsonType = { "content-type": "application/json" };
+const positionalNames: Readonly<Record<string, readonly (keyof Params)[]>> = {
+  publish: ["topic", "groupId", "content", "extensions"],
+  subscribe: ["topic", "groupId", "url", "subscriptionId", "offset", "secret"],
+  unSubscribe: ["subscriptionId"],
+  getEvent: ["eventId", "groupId"],
+  list: ["pageIndex", "pageSize", "groupId"],
+};
+
+const sends: Readonly<Record<string, Send>> = {
+  "REST GET": (http, operation, params) =>
+    http.send({ method: "GET", path: `/rest/${operation}?${toQuery(toRestParams(params))}` }),
+  "REST POST query": (http, operation, params) =>
+    http.send({ method: "POST", path: `/rest/${operation}?${toQuery(toRestParams(params))}` }),
+  "REST POST form": (http, operation, params) =>
+    http.send({
+      method: "POST",
+      path: `/rest/${operation}`,
+      headers: formType,
+      body: new URLSearchParams(toRestParams(params)).toString(),
+    }),
+  "REST POST JSON": (http, operation, params) =>
+    http.send({
+      method: "POST",
+      path: `/rest/${operation}`,
+      headers: jsonType,
+      body: JSON.stringify(toRestMembers(params)),
+    }),
+  "JSON-RPC": (http, method, params) => sendRpc(http, { method, params: toRpcParams(params) }),
+  "JSON-RPC positional": (http, method, params) => {
+    const named: Readonly<Record<string, unknown>> = toRpcParams(params);
+    const names = positionalNames[method] ?? ["topic", "groupId"];
+    return sendRpc(http, { method, params: names.map((name) => named[name] ?? null) });
+  },
+};
+
+/** Every door of one broker. */
+export function openDoors(http: HttpClient): readonly Door[] {
+  return Object.keys(sends).map((name) => openDoor(http, name));
+}
+
+export const doorNames = Object.keys(sends);
+
+export function openDoor(http: HttpClient, name: string): Door {
+  const send = sends[name];
+  if (send === undefined) throw new Error(`there is no door ${name}`);
+  const kind = name.startsWith("REST") ? "REST" : "JSON-RPC";
+  const read = kind === "REST" ? readRest : readRpc;
+  return { name, kind, call: async (operation, params = {}) => read(await send(http, operation, params)) };
+}
+
+/** Sends one JSON-RPC message, whatever it is. */
+export function sendRpc(http: HttpClient, message: Readonly<Record<string, unknown>>): Promise<HttpAnswer> {
+  const body = JSON.stringify({ id: "1", jsonrpc: "2.0", ...message });
+  return http.send({ method: "POST", path: "/jsonrpc", headers: jsonType, body });
+}
+
+/** A REST answer: always status 200, JSON; a BrokerException has a number `code` and a text `message` and nothing else. */
+export function readRest(answer: HttpAnswer): Outcome {
+  if (answer.status !== 200) throw new Error(`status ${answer.status}: ${answer.text}`);
+  const value = answer.json();
+  if (!isFailure(value)) return { isGood: true, value, raw: value };
+  return { isGood: false, code: value.code, message: value.message };
+}
+
+/** A JSON-RPC answer to the request with id "1". */
+export function readRpc(answer: HttpAnswer): Outcome {
+  // Every member that is used is looked at below.
+  const response = answer.json() as { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: RpcError };
+  if (answer.status !== 200 || response.jsonrpc !== "2.0" || response.id !== "1") {
+    throw new Error(`not a response to the request: ${answer.status} ${answer.text}`);
+  }
+  const { error, result } = response;
+  if (error === undefined)
+    return { isGood: true, value: result === "true" || (result === "false" ? false : result), raw: result };
+  return { isGood: false, code: error.data.code, message: error.data.message, rpcCode: error.code };
+}
+
+interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data: { readonly exceptionTypeName: string; readonly message: string; readonly code: number };
+}
+
+function isFailure(value: unknown): value is { code: number; message: string } {
+  return typeof value === "object" && value !== null && "code" in value && Object.keys(value).length === 2;
+}
+
+/** URL encoding as encodeURIComponent has it: a space is %20. */
+export function toQuery(params: Readonly<Record<string, string>>): string {
+  return Object.entries(params)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join("&");
+}
+
+function toRestMembers({ extensions, content, ...rest }: Params): Record<string, string | number> {
+  if (content instanceof Uint8Array) throw new Error("REST carries text");
+  return { ...rest, ...(content === undefined ? {} : { content }), ...extensions };
+}
+
+function toRestParams(params: Params): Record<string, string> {
+  return Object.fromEntries(Object.entries(toRestMembers(params)).map(([name, value]) => [name, String(value)]));
+}
+
+function toRpcParams({ content, ...rest }: Params): Record<string, unknown> {
+  return content === undefined ? rest : { ...rest, content: Buffer.from(content).toString("base64") };
+}

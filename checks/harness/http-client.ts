@@ -1,0 +1,48 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { Agent } from "undici";
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS" | "PATCH";
+  /** From the base URL on, query included. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON. @throws SyntaxError when it is none. */
+  json(): unknown;
+}
+
+const connectionsMax = 64;
+
+/** Keep-alive connections to one broker. */
+export class HttpClient implements AsyncDisposable {
+  readonly url: string;
+  readonly #agent = new Agent({ connections: connectionsMax, headersTimeout: 60_000, bodyTimeout: 60_000 });
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  async send({ method, path, headers = {}, body }: HttpRequest): Promise<HttpAnswer> {
+    const { origin, pathname } = new URL(this.url);
+    const base = pathname === "/" ? "" : pathname;
+    const answer = await this.#agent.request({
+      origin,
+      path: `${base}${path}`,
+      method,
+      headers,
+      body: body === undefined ? null : body,
+    });
+    const text = await answer.body.text();
+    return { status: answer.statusCode, headers: answer.headers, text, json: () => JSON.parse(text) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#agent.destroy();
+  }
+}

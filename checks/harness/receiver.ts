@@ -1,0 +1,155 @@
+import { once } from "node:events";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { EventBody } from "./client.ts";
+import { until } from "./until.ts";
+
+/** A callback as it arrived. */
+export interface Attempt {
+  readonly path: string;
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly kind: "RESTful" | "JsonRPC";
+  readonly subscriptionId: string;
+  readonly event: EventBody;
+  /** Whether the answer was 2xx and went out whole. */
+  isAccepted: boolean;
+}
+
+/** How a receiver answers; it may also never do so. */
+export type Behaviour = (attempt: Attempt, response: ServerResponse) => void;
+
+/** A real HTTP server that callbacks go to. */
+export interface Receiver extends AsyncDisposable {
+  readonly url: string;
+  /** Every attempt, in order of arrival. */
+  readonly attempts: readonly Attempt[];
+  /** Events that were accepted, in order. */
+  accepted(): readonly EventBody[];
+  setBehaviour(behaviour: Behaviour): void;
+  waitFor(what: string, condition: () => boolean, options?: { readonly timeoutMs?: number }): Promise<void>;
+  /** Until this many events were accepted. */
+  waitForCount(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly EventBody[]>;
+  /** Lets go of the port, so that connections are refused. */
+  refuse(): Promise<void>;
+  /** Listens at the same port again. */
+  resume(): Promise<void>;
+}
+
+export async function startReceiver(options: { readonly behaviour?: Behaviour } = {}): Promise<Receiver> {
+  const receiver = new RecordingReceiver(options.behaviour ?? accept);
+  await receiver.resume();
+  return receiver;
+}
+
+/** 200; a JsonRPC callback gets the response it asks for. */
+export const accept: Behaviour = (attempt, response) => {
+  response.setHeader("content-type", "application/json");
+  if (attempt.kind === "RESTful") response.end("{}");
+  else response.end(JSON.stringify({ jsonrpc: "2.0", id: attempt.event.eventId, result: "ok" }));
+};
+
+class RecordingReceiver implements Receiver {
+  readonly attempts: Attempt[] = [];
+  readonly #sockets = new Set<Socket>();
+  #behaviour: Behaviour;
+  #server: Server | undefined;
+  #port = 0;
+
+  constructor(behaviour: Behaviour) {
+    this.#behaviour = behaviour;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/hook`;
+  }
+
+  accepted(): readonly EventBody[] {
+    return this.attempts.filter((attempt) => attempt.isAccepted).map((attempt) => attempt.event);
+  }
+
+  setBehaviour(behaviour: Behaviour): void {
+    this.#behaviour = behaviour;
+  }
+
+  async waitFor(what: string, condition: () => boolean, options: { readonly timeoutMs?: number } = {}): Promise<void> {
+    await until(what, condition, options);
+  }
+
+  async waitForCount(count: number, options: { readonly timeoutMs?: number } = {}): Promise<readonly EventBody[]> {
+    await until(`${count} events accepted`, () => this.accepted().length >= count, options).catch((error: unknown) => {
+      const seen = this.attempts.map(
+        ({ event, isAccepted }) => `${event.eventId}${isAccepted ? "" : " (not accepted)"}`,
+      );
+      throw new Error(`${this.accepted().length} of ${count} events arrived: ${seen.slice(-20).join(", ")}`, {
+        cause: error,
+      });
+    });
+    return this.accepted();
+  }
+
+  async resume(): Promise<void> {
+    const server = createServer((message, response) => {
+      void this.#receive(message, response);
+    });
+    server.keepAliveTimeout = 60_000;
+    server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+      socket.on("error", () => {});
+    });
+    server.listen(this.#port, "127.0.0.1");
+    await once(server, "listening");
+    this.#port = (server.address() as AddressInfo).port; // It listens on TCP.
+    this.#server = server;
+  }
+
+  async refuse(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    for (const socket of this.#sockets) socket.destroy();
+    if (server === undefined) return;
+    server.close();
+    await once(server, "close");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.refuse();
+  }
+
+  async #receive(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    try {
+      for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
+    } catch {
+      return; // The broker went away while it called: nothing was received.
+    }
+    const attempt = toAttempt(message, Buffer.concat(chunks));
+    this.attempts.push(attempt);
+    response.once("finish", () => {
+      attempt.isAccepted = response.statusCode >= 200 && response.statusCode < 300;
+    });
+    this.#behaviour(attempt, response);
+  }
+}
+
+interface CallbackBody {
+  readonly subscriptionId: string;
+  readonly event: EventBody;
+}
+
+function toAttempt(message: IncomingMessage, body: Buffer): Attempt {
+  // The shape is held by the checks of callbacks.
+  const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
+  const isRpc = "params" in parsed;
+  const { subscriptionId, event } = isRpc ? parsed.params : parsed;
+  const { url: path = "", method = "", headers } = message;
+  return { path, method, headers, body, kind: isRpc ? "JsonRPC" : "RESTful", subscriptionId, event, isAccepted: false };
+}

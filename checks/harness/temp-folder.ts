@@ -1,0 +1,13 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A folder of this test alone; removed when the test lets go of it. */
+export interface TempFolder extends Disposable {
+  readonly path: string;
+}
+
+export function createTempFolder(): TempFolder {
+  const path = mkdtempSync(join(tmpdir(), "stele-check-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}

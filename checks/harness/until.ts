@@ -1,0 +1,21 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+const pollIntervalMs = 10;
+const timeoutDefaultMs = 20_000;
+
+/**
+ * Answers what `find` gives once it is neither undefined nor false. @throws Error naming `what` when that takes longer than `timeoutMs`.
+ */
+export async function until<T>(
+  what: string,
+  find: () => T | undefined | false | Promise<T | undefined | false>,
+  { timeoutMs = timeoutDefaultMs }: { readonly timeoutMs?: number } = {},
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    await delay(pollIntervalMs);
+  }
+}
