@@ -24,7 +24,7 @@ const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: x\r\n\r\n";
 describe("close", () => {
   it("lets a request under way finish, accepts no other, and closes its connection", async () => {
     const gate = createGate();
-    const server = await serve({ open: gate.pass });
+    const server = await serve({ open: gate.pass }, { closeDeadlineMs: 600_000 });
     const answered = sendRaw(server.url, [request]);
     await gate.entered;
     const closed = server.close();

@@ -105,7 +105,11 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
   });
   app.server.maxConnections = connectionsMax;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", createBodyCollector(options.bodyBytesMax));
+  // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
+  app.addContentTypeParser(
+    ["application/x-www-form-urlencoded", "application/json", "*"],
+    createBodyCollector(options.bodyBytesMax),
+  );
   app.setNotFoundHandler(fallbacks.answerNotFound);
   app.setErrorHandler(fallbacks.answerError);
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };

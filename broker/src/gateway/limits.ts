@@ -4,9 +4,6 @@ export const getQueryBytesMax = 1024;
 /** Longest request line and headers together; with it the longest query of a POST. Node answers 431 beyond. */
 export const headerBytesMax = 32 * 1024;
 
-/** A client that sends more than this beyond the body limit is cut off; up to it, it is read and gets its answer. */
-export const bodyDrainBytesMax = 16 * 1024 * 1024;
-
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 

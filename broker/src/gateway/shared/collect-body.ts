@@ -1,7 +1,6 @@
 import type { FastifyRequest, RequestPayload } from "fastify";
-import { bodyDrainBytesMax } from "../limits.ts";
 
-/** A body that was over the limit: read and dropped, so that the client gets its answer instead of a reset connection. */
+/** A body that was over the limit. Node reads and drops the rest, within its request timeout, so that the client gets its answer. */
 export const bodyTooLong = Symbol("body too long");
 
 /** What the server hands a handler as `request.body`; undefined for a request without one. */
@@ -13,24 +12,20 @@ type Done = (error: Error | null, body?: RawBody) => void;
 export function createBodyCollector(bodyBytesMax: number) {
   return (_request: FastifyRequest, payload: RequestPayload, done: Done): void => {
     const body = new BodyCollector(bodyBytesMax);
-    payload.on("data", (chunk: Buffer) => {
-      if (!body.add(chunk)) finish(bodyTooLong);
-    });
-    payload.once("end", () => {
-      finish(body.take());
-    });
-    // The client is gone: nobody reads an answer, and there is nothing to log.
-    payload.once("error", () => {
-      payload.removeAllListeners("data");
-    });
-
-    function finish(result: RawBody): void {
-      payload.removeAllListeners("data");
-      payload.removeAllListeners("end");
-      done(null, result);
-    }
+    const onData = (chunk: Buffer): void => {
+      if (body.add(chunk)) return;
+      payload.off("data", onData).off("end", onEnd);
+      done(null, bodyTooLong);
+    };
+    const onEnd = (): void => {
+      done(null, body.take());
+    };
+    // An error means that the client is gone: nobody reads an answer, and there is nothing to log.
+    payload.on("data", onData).on("end", onEnd).on("error", ignore);
   };
 }
+
+function ignore(): void {}
 
 class BodyCollector {
   readonly #bytesMax: number;
@@ -41,17 +36,16 @@ class BodyCollector {
     this.#bytesMax = bytesMax;
   }
 
-  /** False once even more has come than is worth reading. */
+  /** False once more has come than may. */
   add(chunk: Buffer): boolean {
     this.#byteCount += chunk.length;
-    if (this.#byteCount <= this.#bytesMax) this.#chunks.push(chunk);
-    else this.#chunks = [];
-    return this.#byteCount <= this.#bytesMax + bodyDrainBytesMax;
+    if (this.#byteCount > this.#bytesMax) return false;
+    this.#chunks.push(chunk);
+    return true;
   }
 
-  take(): RawBody {
-    if (this.#byteCount > this.#bytesMax) return bodyTooLong;
+  take(): Buffer {
     const [first] = this.#chunks;
-    return this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#byteCount);
+    return first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#byteCount);
   }
 }
