@@ -1,0 +1,64 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+
+const stopTimeoutMs = 60_000;
+const outputCharactersMax = 10_000;
+
+/** A process of ours that announces with one line where it listens. */
+export class Child {
+  #process;
+  #output = "";
+  #exited;
+
+  /**
+   * @param {readonly string[]} args script and arguments for this same Node
+   * @param {{ readonly env?: Record<string, string>, readonly ipc?: boolean }} options
+   */
+  constructor(args, { env = {}, ipc = false } = {}) {
+    const stdio = ["ignore", "pipe", "pipe", ...(ipc ? ["ipc"] : [])];
+    this.#process = spawn(process.execPath, args, { stdio, env: { ...process.env, ...env } });
+    this.#exited = once(this.#process, "exit");
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        this.#output = (this.#output + text).slice(-outputCharactersMax);
+      });
+    }
+  }
+
+  get pid() {
+    return this.#process.pid;
+  }
+
+  /** Answers the first match in what the process prints. @param {RegExp} pattern */
+  async waitFor(pattern) {
+    for (;;) {
+      const match = pattern.exec(this.#output);
+      if (match !== null) return match;
+      if (this.#process.exitCode !== null) throw new Error(`A process ended while it started:\n${this.#output}`);
+      await Promise.race([once(this.#process.stderr, "data"), once(this.#process.stdout, "data"), this.#exited]);
+    }
+  }
+
+  /** Sends a message and answers the next one that comes back. */
+  async ask(message) {
+    const answered = once(this.#process, "message");
+    this.#process.send(message);
+    const [answer] = await Promise.race([answered, this.#failWhenExited()]);
+    return answer;
+  }
+
+  /** Ends the process in order; a process that does not end in time is a failure. */
+  async stop() {
+    if (this.#process.exitCode !== null) return;
+    this.#process.kill("SIGTERM");
+    const timer = setTimeout(() => this.#process.kill("SIGKILL"), stopTimeoutMs);
+    const [code, signal] = await this.#exited;
+    clearTimeout(timer);
+    if (signal === "SIGKILL") throw new Error(`A process did not stop in ${stopTimeoutMs} ms (code ${code}).`);
+  }
+
+  async #failWhenExited() {
+    await this.#exited;
+    throw new Error(`A process ended before it answered:\n${this.#output}`);
+  }
+}

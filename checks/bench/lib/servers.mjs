@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Child } from "./child.mjs";
+import { readCpuSeconds, readMemory } from "./proc.mjs";
+import { callRest } from "./rest.mjs";
+
+export const topic = "bench/load";
+
+/** A server under load: the broker or the baseline. */
+export class Server {
+  #child;
+
+  /** @param {Child} child @param {number} port */
+  constructor(child, port) {
+    this.#child = child;
+    this.port = port;
+  }
+
+  get memory() {
+    return readMemory(this.#child.pid);
+  }
+
+  get cpuSeconds() {
+    return readCpuSeconds(this.#child.pid);
+  }
+
+  stop() {
+    return this.#child.stop();
+  }
+}
+
+/** Makes an empty data folder on the disk of the project, because a temporary folder may be memory. */
+export function createDataFolder(resultsDir) {
+  return mkdtempSync(join(resultsDir, "data-"));
+}
+
+export function removeDataFolder(folder) {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/**
+ * Starts the broker on a data folder; answers once it serves and its topic is open.
+ * @param {{ readonly main: string, readonly dataDir: string, readonly settings?: Record<string, string>, readonly nodeFlags?: readonly string[] }} options
+ */
+export async function startBroker({ main, dataDir, settings = {}, nodeFlags = [] }) {
+  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_LOG_LEVEL: "warn", ...settings };
+  const child = new Child([...nodeFlags, main], { env });
+  const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
+  await callRest(Number(port), "open", { topic });
+  return new Server(child, Number(port));
+}
+
+/** Starts the baseline. */
+export async function startBareFastify() {
+  const child = new Child([fileURLToPath(new URL("../bare-fastify.mjs", import.meta.url))]);
+  const [, port] = await child.waitFor(/listening on (\d+)/);
+  return new Server(child, Number(port));
+}

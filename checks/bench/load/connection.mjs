@@ -1,0 +1,85 @@
+import { connect } from "node:net";
+
+const receiveBytes = 65_536;
+const success = '"status":"SUCCESS"';
+
+/**
+ * One keep-alive HTTP/1.1 connection that sends the same bytes again as soon as the answer is there. It knows as little
+ * of HTTP as it can: every microsecond of the client is one that the server under test does not have.
+ */
+export class Connection {
+  #socket;
+  #request;
+  #eventsPerRequest;
+  #onAnswer;
+  #received = "";
+  #sentAt = 0;
+  #isOpen = true;
+
+  /**
+   * @param {{ readonly request: Buffer, readonly eventsPerRequest: number }} options
+   * @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again
+   */
+  constructor({ request, eventsPerRequest }, onAnswer) {
+    this.#request = request;
+    this.#eventsPerRequest = eventsPerRequest;
+    this.#onAnswer = onAnswer;
+  }
+
+  /** Connects and sends the first request. */
+  open(port) {
+    const onread = {
+      buffer: Buffer.allocUnsafe(receiveBytes),
+      callback: (count, buffer) => {
+        this.#receive(buffer.latin1Slice(0, count));
+        return true;
+      },
+    };
+    this.#socket = connect({ host: "127.0.0.1", port, noDelay: true, onread });
+    this.#socket.once("connect", () => this.#send());
+    this.#socket.once("error", () => this.#fail());
+    this.#socket.once("close", () => this.#fail());
+  }
+
+  #send() {
+    this.#sentAt = performance.now();
+    this.#socket.write(this.#request);
+  }
+
+  #receive(text) {
+    this.#received = this.#received === "" ? text : this.#received + text;
+    const length = answerLength(this.#received);
+    if (length === undefined || this.#received.length < length) return;
+    const isSuccess = this.#received.startsWith("HTTP/1.1 200") && this.#countSuccesses() === this.#eventsPerRequest;
+    this.#received = "";
+    if (this.#onAnswer(performance.now() - this.#sentAt, isSuccess)) this.#send();
+    else this.#close();
+  }
+
+  #countSuccesses() {
+    let count = 0;
+    for (let at = this.#received.indexOf(success); at !== -1; at = this.#received.indexOf(success, at + 1)) count += 1;
+    return count;
+  }
+
+  #close() {
+    this.#isOpen = false;
+    this.#socket.end();
+  }
+
+  #fail() {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#onAnswer(performance.now() - this.#sentAt, false);
+  }
+}
+
+/** Bytes of the whole answer; undefined while its head is incomplete. */
+function answerLength(text) {
+  const headEnd = text.indexOf("\r\n\r\n");
+  if (headEnd === -1) return undefined;
+  const field = text.indexOf("ontent-length: ");
+  const fieldLower = field === -1 ? text.indexOf("ontent-Length: ") : field;
+  if (fieldLower === -1 || fieldLower > headEnd) throw new Error(`An answer without Content-Length: ${text}`);
+  return headEnd + 4 + Number.parseInt(text.slice(fieldLower + 15, headEnd), 10);
+}

@@ -1,0 +1,106 @@
+// The load generator, in a process of its own: node publish-load.mjs '<Plan as JSON>'; prints its findings as JSON.
+import { percentile } from "../lib/statistics.mjs";
+import { Connection } from "./connection.mjs";
+import { jsonRpcPublishes, restPublish } from "./request.mjs";
+
+/**
+ * @typedef {object} Plan
+ * @property {number} port
+ * @property {string} topic
+ * @property {number} connections
+ * @property {number} warmUpMs not counted
+ * @property {number} measureMs
+ * @property {number} [events] ends after so many events instead of after a time
+ * @property {number} [eventsPerRequest] more than 1 publishes by JSON-RPC batches
+ */
+
+/** Publishes over many connections at once, each one request at a time, and counts. */
+class Load {
+  #plan;
+  #eventsPerRequest;
+  #latencies = [];
+  #failures = 0;
+  #sent = 0;
+  #startedAt = 0;
+  #cpuBefore = process.cpuUsage();
+  #findings;
+  #isCounting = false;
+  #isOver = false;
+  #open;
+  #ended = createDeferred();
+
+  /** @param {Plan} plan */
+  constructor(plan) {
+    this.#plan = plan;
+    this.#eventsPerRequest = plan.eventsPerRequest ?? 1;
+    this.#open = plan.connections;
+  }
+
+  async run() {
+    for (let index = 0; index < this.#plan.connections; index += 1) this.#connect(index);
+    if (this.#plan.events === undefined) {
+      setTimeout(() => this.#begin(), this.#plan.warmUpMs);
+      setTimeout(() => this.#end(), this.#plan.warmUpMs + this.#plan.measureMs);
+    } else this.#begin();
+    await this.#ended.promise;
+    return this.#findings;
+  }
+
+  #connect(index) {
+    const count = this.#eventsPerRequest;
+    const request = count === 1 ? restPublish(this.#plan, index) : jsonRpcPublishes(this.#plan, index, count);
+    this.#sent += count;
+    const options = { request, eventsPerRequest: count };
+    const connection = new Connection(options, (latencyMs, isSuccess) => this.#take(latencyMs, isSuccess));
+    connection.open(this.#plan.port);
+  }
+
+  #begin() {
+    this.#startedAt = performance.now();
+    this.#cpuBefore = process.cpuUsage();
+    this.#isCounting = true;
+  }
+
+  #end() {
+    const elapsedMs = performance.now() - this.#startedAt;
+    const { user, system } = process.cpuUsage(this.#cpuBefore);
+    const sorted = this.#latencies.toSorted((left, right) => left - right);
+    this.#findings = {
+      eventsPerSecond: (sorted.length * this.#eventsPerRequest * 1000) / elapsedMs,
+      events: sorted.length * this.#eventsPerRequest,
+      elapsedMs,
+      p50Ms: percentile(sorted, 0.5),
+      p99Ms: percentile(sorted, 0.99),
+      maxMs: sorted.at(-1),
+      clientCpuShare: (user + system) / 1000 / elapsedMs,
+    };
+    this.#isOver = true;
+  }
+
+  /** Takes one answer; answers whether to send another request. */
+  #take(latencyMs, isSuccess) {
+    if (!isSuccess) this.#failures += 1;
+    else if (this.#isCounting && !this.#isOver) this.#latencies.push(latencyMs);
+    const isMore = isSuccess && !this.#isOver && this.#sent < (this.#plan.events ?? Number.POSITIVE_INFINITY);
+    if (isMore) this.#sent += this.#eventsPerRequest;
+    else this.#leave();
+    return isMore;
+  }
+
+  #leave() {
+    this.#open -= 1;
+    if (this.#open > 0) return;
+    if (!this.#isOver) this.#end();
+    this.#findings = { ...this.#findings, eventsInAll: this.#sent, failures: this.#failures };
+    this.#ended.resolve();
+  }
+}
+
+function createDeferred() {
+  const deferred = {};
+  deferred.promise = new Promise((resolve) => Object.assign(deferred, { resolve }));
+  return deferred;
+}
+
+const findings = await new Load(JSON.parse(process.argv[2])).run();
+process.stdout.write(JSON.stringify(findings));

@@ -1,0 +1,57 @@
+import { callbacks } from "./figures/callbacks.mjs";
+import { publish256, publish64, publishOne } from "./figures/publish.mjs";
+import { stored } from "./figures/stored.mjs";
+
+/**
+ * What a measurement is given.
+ * @typedef {object} Context
+ * @property {string} main the broker's entry
+ * @property {string} resultsDir where data folders are made
+ * @property {number} rounds measured runs of each load
+ * @property {{ readonly warmUpMs: number, readonly measureMs: number }} durations of one run
+ * @property {number} callbackSeconds
+ * @property {number} warmUpSeconds before the callbacks are counted
+ * @property {number} fillEvents
+ */
+
+const measurements = [publish256, publish64, publishOne, callbacks, stored];
+
+export const measurementNames = measurements.map(({ name }) => name);
+
+const thorough = {
+  rounds: 5,
+  durations: { warmUpMs: 1000, measureMs: 5000 },
+  callbackSeconds: 60,
+  warmUpSeconds: 10,
+  fillEvents: 1_000_000,
+};
+const quick = {
+  rounds: 3,
+  durations: { warmUpMs: 500, measureMs: 2000 },
+  callbackSeconds: 10,
+  warmUpSeconds: 5,
+  fillEvents: 50_000,
+};
+
+/**
+ * Measures one after another. A measurement that fails is reported and leaves the others alone.
+ * @param {{ readonly main: string, readonly resultsDir: string, readonly isQuick: boolean, readonly only?: string, readonly fillEvents?: number }} options
+ * @returns {Promise<{ readonly figures: readonly import("./lib/figure.mjs").Figure[], readonly failed: readonly string[] }>}
+ */
+export async function runFigures({ main, resultsDir, isQuick, only, fillEvents }) {
+  const scale = isQuick ? quick : thorough;
+  const context = { ...scale, main, resultsDir, fillEvents: fillEvents ?? scale.fillEvents };
+  const figures = [];
+  const failed = [];
+  for (const { name, measure } of measurements) {
+    if (only !== undefined && name !== only) continue;
+    process.stderr.write(`— ${name}\n`);
+    try {
+      figures.push(...(await measure(context)));
+    } catch (error) {
+      failed.push(name);
+      process.stderr.write(`${error.stack}\n`);
+    }
+  }
+  return { figures, failed };
+}

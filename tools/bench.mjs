@@ -1,0 +1,58 @@
+// `npm run bench`: measures the figures of docs/performance.md, prints them as a table and keeps them as JSON. A figure that misses its
+// target is a figure; the exit code tells only whether everything could be measured.
+//   --quick        shorter runs and a smaller store
+//   --only NAME    one measurement
+//   --events N     events in the store of the measurement `stored`
+//   --broker FILE  another build's entry instead of this one's
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { measurementNames, runFigures } from "../checks/bench/run-figures.mjs";
+import { toTable } from "../checks/bench/lib/table.mjs";
+import { prepare, root } from "./prepare.mjs";
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    events: { type: "string" },
+    broker: { type: "string" },
+  },
+});
+
+if (values.only !== undefined && !measurementNames.includes(values.only)) {
+  console.error(`There is no measurement ${values.only}; there are ${measurementNames.join(", ")}.`);
+  process.exit(2);
+}
+if (values.broker === undefined) prepare();
+
+const resultsDir = join(root, "bench-results");
+mkdirSync(resultsDir, { recursive: true });
+const startedAt = new Date();
+const { figures, failed } = await runFigures({
+  main: resolve(values.broker ?? join(root, "broker", "dist", "main.js")),
+  resultsDir,
+  isQuick: values.quick,
+  only: values.only,
+  fillEvents: values.events === undefined ? undefined : Number(values.events),
+});
+
+const machine = {
+  cpus: cpus().length,
+  model: cpus()[0]?.model,
+  memoryGb: Math.round(totalmem() / 2 ** 30),
+  node: process.version,
+  platform: process.platform,
+};
+const file = join(resultsDir, `${startedAt.toISOString().replaceAll(":", "-")}.json`);
+writeFileSync(
+  file,
+  `${JSON.stringify({ startedAt, isQuick: values.quick, machine, figures, failed }, undefined, 2)}\n`,
+);
+console.log(toTable(figures));
+console.log(`\n${machine.cpus} × ${machine.model}, Node ${machine.node}; kept in ${file}`);
+if (failed.length > 0) {
+  console.error(`Not measured: ${failed.join(", ")}`);
+  process.exitCode = 1;
+}
