@@ -39,6 +39,19 @@ test("a delay beyond what one timer takes is kept", () => {
   expect(calls).toEqual(["kept"]);
 });
 
+test("soon calls once, after what is under way", async () => {
+  const calls: string[] = [];
+  const called = new Promise<void>((resolve) => {
+    createSystemClock().soon(() => {
+      calls.push("soon");
+      resolve();
+    });
+  });
+  calls.push("now");
+  await called;
+  expect(calls).toEqual(["now", "soon"]);
+});
+
 test("randomness is in range and of the documented form", () => {
   const randomness = createSystemRandomness();
   for (let round = 0; round < 100; round += 1) {

@@ -3,23 +3,30 @@ import type { ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
+import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { findFreePort, startReceiver, startTcpReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
 
-const shortMs = 150;
-
 describe("a bad receiver", () => {
-  const deadline = `the deadline of ${shortMs} ms passed`;
+  const deadline = "the deadline of 10000 ms passed";
 
   test("that never answers fails at the deadline", async () => {
-    await using receiver = await startReceiver(() => {});
-    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual({ status: "failed", reason: deadline });
+    const clock = new ManualClock();
+    await using receiver = await startReceiver(() => clock.expire());
+    expect(await attemptAt(receiver.url, { clock })).toEqual({ status: "failed", reason: deadline });
   });
 
   test("that accepts and says nothing fails at the deadline", async () => {
-    await using receiver = await startTcpReceiver(() => {});
-    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual({ status: "failed", reason: deadline });
+    const clock = new ManualClock();
+    await using receiver = await startTcpReceiver((socket) => void socket.on("data", () => clock.expire()));
+    expect(await attemptAt(receiver.url, { clock })).toEqual({ status: "failed", reason: deadline });
+  });
+
+  test("that never answers fails when the time set has passed on a real clock", async () => {
+    await using receiver = await startReceiver(() => {});
+    const outcome = await attemptAt(receiver.url, { timeoutMs: 50 });
+    expect(outcome).toEqual({ status: "failed", reason: "the deadline of 50 ms passed" });
   });
 
   test.each<[string, number, AttemptOutcome]>([
@@ -27,8 +34,10 @@ describe("a bad receiver", () => {
     ["410 is gone all the same", 410, { status: "gone", reason: "answered 410" }],
     ["500 has failed all the same", 500, { status: "failed", reason: "answered 500" }],
   ])("that hangs in the body of a %s", async (_name, status, outcome) => {
+    const clock = new ManualClock();
+    clock.expireAfterHead();
     await using receiver = await startReceiver((response) => response.writeHead(status).write("…"));
-    expect(await attemptAt(receiver.url, { timeoutMs: shortMs })).toEqual(outcome);
+    expect(await attemptAt(receiver.url, { clock })).toEqual(outcome);
   });
 
   test("with an endless body of a 2xx has accepted, and loses its connection", async () => {
@@ -58,6 +67,7 @@ describe("a bad receiver", () => {
     ],
     ["huge headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, /^the answer's headers are too long$/],
     ["nothing and a close", "", /^the connection was closed before the answer was whole$/],
+    ["only an informational answer", "HTTP/1.1 102 Processing\r\n\r\n", /^the connection was closed before/],
     ["half a head and a close", "HTTP/1.1 200 OK\r\ncont", /closed before the answer was whole$/],
     [
       "half a body and a close",
@@ -107,12 +117,14 @@ describe("a bad receiver", () => {
     await using receiver = await startReceiver((response, { path }) => {
       if (path === "/good") response.end();
     });
-    const sink = makeSink({ timeoutMs: 2000 });
+    const clock = new ManualClock();
+    const sink = makeSink({ clock });
     const hung = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
     const good = notificationTo({ url: receiver.url.replace("/hook", "/good") });
     for (let round = 0; round < 20; round += 1) {
       expect(await sink.attempt(good, neverAborted)).toEqual({ status: "accepted" });
     }
+    clock.expire();
     expect(await hung).toMatchObject({ status: "failed" });
   });
 });

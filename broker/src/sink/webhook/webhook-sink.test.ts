@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { AttemptOutcome } from "../../ports/sink.ts";
 import { signMessage } from "./signature.ts";
+import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
 
-const shortMs = 150;
 const id = "2cf24dba-59-1124";
 const notResponse = refused("the body is not a JSON-RPC response");
 
@@ -159,10 +159,12 @@ describe("an end from our side", () => {
   });
 
   test("an attempt that waited too long for a connection is never sent", async () => {
+    const clock = new ManualClock();
     await using receiver = await startReceiver((response, { path }) => {
       if (path === "/release") response.end();
+      else clock.expire();
     });
-    const sink = makeSink({ connectionsMax: 1, timeoutMs: shortMs });
+    const sink = makeSink({ connectionsMax: 1, clock });
     const first = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
     const second = sink.attempt(notificationTo({ url: receiver.url }), neverAborted);
     expect(await Promise.all([first, second])).toMatchObject([{ status: "failed" }, { status: "failed" }]);

@@ -1,0 +1,42 @@
+import { channel } from "node:diagnostics_channel";
+import { onTestFinished } from "vitest";
+import type { Clock } from "../../../ports/clock.ts";
+
+/** A clock whose timers go off when a test says so. */
+export class ManualClock implements Clock {
+  readonly #actions = new Set<() => void>();
+
+  now(): number {
+    return Date.now();
+  }
+
+  after(_delayMs: number, action: () => void): () => void {
+    const entry = () => action();
+    this.#actions.add(entry);
+    return () => this.#actions.delete(entry);
+  }
+
+  soon(action: () => void): void {
+    setImmediate(action);
+  }
+
+  /** Sets every timer off that is armed now. */
+  expire(): void {
+    const actions = [...this.#actions];
+    this.#actions.clear();
+    for (const action of actions) action();
+  }
+
+  /** Sets the timers off once the head of the next answer, and what came with it, has been taken in. */
+  expireAfterHead(): void {
+    const heads = channel("undici:request:headers");
+    const listener = () => {
+      heads.unsubscribe(listener);
+      setImmediate(() => this.expire());
+    };
+    heads.subscribe(listener);
+    onTestFinished(() => {
+      heads.unsubscribe(listener);
+    });
+  }
+}
