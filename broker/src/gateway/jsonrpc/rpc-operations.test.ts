@@ -5,7 +5,7 @@ import { answer } from "../testing/rpc-client.ts";
 import { serve } from "../testing/serve.ts";
 
 const topicInfo = {
-  topicName: "a/b",
+  topicName: "hello",
   topicAddress: sampleTopic.address,
   senderAddress: sampleTopic.sender,
   createdTimestamp: sampleTopic.createdTimestamp,
@@ -39,13 +39,13 @@ const rows: readonly Row[] = [
         ["x", ""],
       ],
     },
-    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+    result: { topic: "hello", eventId: sampleEventId, status: "SUCCESS" },
   },
   {
     method: "publish",
     params: { topic, groupId: "1", content: "" },
     call: { topic, groupId: "1", content: Buffer.alloc(0), extensions: [] },
-    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+    result: { topic: "hello", eventId: sampleEventId, status: "SUCCESS" },
   },
   {
     method: "subscribe",
@@ -71,7 +71,7 @@ const rows: readonly Row[] = [
     method: "getEvent",
     params: { eventId: sampleEventId, groupId: "1" },
     call: { eventId: sampleEventId, groupId: "1" },
-    result: { topic: "a/b", content: "AP8K", extensions: { "svc-format": "json" }, eventId: sampleEventId },
+    result: { topic: "hello", content: "eyJuIjoxfQ==", extensions: { "svc-format": "json" }, eventId: sampleEventId },
   },
   {
     method: "list",

@@ -6,7 +6,7 @@ import { serve } from "../testing/serve.ts";
 const url = "http://127.0.0.1:9/cb?x=1&y=ä";
 const topic = "a b/c%~\u0080";
 const topicInfo = {
-  topicName: "a/b",
+  topicName: "hello",
   topicAddress: sampleTopic.address,
   senderAddress: sampleTopic.sender,
   createdTimestamp: sampleTopic.createdTimestamp,
@@ -37,7 +37,7 @@ const rows: readonly Row[] = [
         ["svc-", ""],
       ],
     },
-    result: { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" },
+    result: { topic: "hello", eventId: sampleEventId, status: "SUCCESS" },
   },
   {
     operation: "subscribe",
@@ -77,7 +77,7 @@ const rows: readonly Row[] = [
     operation: "getEvent",
     parameters: { eventId: sampleEventId, groupId: "1" },
     call: { eventId: sampleEventId, groupId: "1" },
-    result: { topic: "a/b", content: "AP8K", extensions: { "svc-format": "json" }, eventId: sampleEventId },
+    result: { topic: "hello", content: "eyJuIjoxfQ==", extensions: { "svc-format": "json" }, eventId: sampleEventId },
   },
   {
     operation: "list",

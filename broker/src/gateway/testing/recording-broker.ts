@@ -13,7 +13,7 @@ export const sampleEventId = formatEventId({ topicDigest: "2cf24dba", sequence: 
 export const sampleSubscriptionId = parseSubscriptionId("0b3a1f5e-7c5d-4d0e-9f61-3f8f7b0f2a11");
 
 export const sampleTopic: Topic = {
-  name: parseTopicName("a/b"),
+  name: parseTopicName("hello"),
   address: `0x${"a1".repeat(20)}`,
   sender: `0x${"b2".repeat(20)}`,
   createdTimestamp: 1_790_000_000_123,
@@ -42,7 +42,7 @@ const sampleEvent: Event = {
   sequence: 59,
   blockNumber: 1124,
   position: toPosition(1124, 0),
-  content: new Uint8Array([0, 255, 10]),
+  content: Buffer.from('{"n":1}'),
   extensions: [["svc-format", "json"]],
 };
 
@@ -67,7 +67,7 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     exist: record("exist", true),
     state: record("state", sampleTopic),
     list: record("list", { total: 1, topics: [sampleTopic], pageIndex: 0, pageSize: 10 }),
-    publish: record("publish", { topic: "a/b", eventId: sampleEventId, status: "SUCCESS" as const }),
+    publish: record("publish", { topic: "hello", eventId: sampleEventId, status: "SUCCESS" as const }),
     subscribe: record("subscribe", sampleSubscriptionId),
     unSubscribe: record("unSubscribe", undefined),
     getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),

@@ -1,0 +1,14 @@
+import { describe, expect, it } from "vitest";
+import { toPosition } from "../../domain/position.ts";
+import { sampleEventId, sampleTopic } from "../testing/recording-broker.ts";
+import { toEventBody } from "./results.ts";
+
+describe("INTERFACE.md, REST operations, rule 4: content is the Base64 form of what was published", () => {
+  it("of every byte, also where the bytes are part of a longer buffer", () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+    const content = new Uint8Array([1, 2, ...bytes, 3]).subarray(2, 258);
+    const place = { topic: sampleTopic.name, sequence: 1, blockNumber: 1, position: toPosition(1, 0) };
+    const body = toEventBody({ ...place, content, extensions: [], eventId: sampleEventId });
+    expect(Buffer.from(body.content, "base64")).toEqual(Buffer.from(bytes));
+  });
+});
