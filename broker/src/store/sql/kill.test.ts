@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { blockNumberMax, endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { alpha, group, subscriptionOf } from "../../ports/store-examples.contract.ts";
 import { createSqlStore } from "./sql-store.ts";
@@ -38,7 +38,9 @@ for (let number = head.blockNumber + 1; ; number += 1) {
 `;
 
 describe("a store whose process is killed while it writes", () => {
-  const file = join(mkdtempSync(join(tmpdir(), "stele-kill-")), "store.db");
+  const folder = mkdtempSync(join(tmpdir(), "stele-kill-"));
+  const file = join(folder, "store.db");
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const toldSubscriptions: number[] = [];
 
   it.each([1, 3, 40, 5, 6, 300, 90, 11])("keeps what it answered, when killed after %i answers", async (answers) => {

@@ -1,8 +1,6 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { CompiledQuery } from "kysely";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFile } from "../temporary-file.contract.ts";
 import { createIndexQueries } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -11,12 +9,12 @@ import { createSubscriptionQueries } from "./subscription-queries.ts";
 
 describe("query plans", () => {
   let database: SqlDatabase;
-  beforeAll(async () => {
-    const backend = createSqliteBackend(join(mkdtempSync(join(tmpdir(), "stele-plans-")), "store.db"));
+  beforeEach(async () => {
+    const backend = createSqliteBackend(temporaryFile());
     database = await backend.open();
     await migrate(database.durable, backend);
   });
-  afterAll(async () => database.close());
+  afterEach(async () => database.close());
 
   const named = { groupId: "1", name: "a" };
   const range = { groupId: "1", topicId: 1, after: 1, upTo: 2, upToEndOfBlock: 3, limit: 4 };

@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -17,18 +16,17 @@ import {
   topicOf,
 } from "../../ports/store-examples.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
+import { temporaryFile } from "../temporary-file.contract.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
-const freshFile = () => join(mkdtempSync(join(tmpdir(), "stele-store-")), "store.db");
-
-testStore("SQLite", async () => createSqlStore({ file: freshFile() }));
+testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 
 describe("the SQLite store", () => {
   let file: string;
   beforeEach(() => {
-    file = freshFile();
+    file = temporaryFile();
   });
 
   it("has everything again after a restart, in one file", async () => {

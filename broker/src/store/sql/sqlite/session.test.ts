@@ -1,8 +1,7 @@
-import { mkdtempSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { statSync } from "node:fs";
 import { type Kysely, sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { temporaryFile } from "../../temporary-file.contract.ts";
 import type { Schema, SqlDatabase } from "../schema.ts";
 import { createSqliteBackend } from "./sqlite-backend.ts";
 
@@ -10,18 +9,10 @@ describe("the SQLite session", () => {
   let file: string;
   let database: SqlDatabase;
   beforeEach(async () => {
-    file = join(mkdtempSync(join(tmpdir(), "stele-sqlite-")), "store.db");
+    file = temporaryFile();
     database = await createSqliteBackend(file).open();
   });
   afterEach(async () => database.close());
-
-  let texts = 0;
-  /** The text differs each time, since this pragma answers what was true when it was compiled. */
-  async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
-    texts += 1;
-    const { rows } = await sql<{ synchronous: number }>`${sql.raw(`pragma synchronous -- ${texts}`)}`.execute(on);
-    return rows[0]?.synchronous;
-  }
 
   it("syncs each durable commit, and no relaxed one, however they take turns", async () => {
     const inTransaction = async (on: Kysely<Schema>) => on.transaction().execute(synchronousOf);
@@ -69,3 +60,8 @@ describe("the SQLite session", () => {
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");
   });
 });
+
+async function synchronousOf(on: Kysely<Schema>): Promise<number | undefined> {
+  const { rows } = await sql<{ synchronous: number }>`pragma synchronous`.execute(on);
+  return rows[0]?.synchronous;
+}

@@ -78,8 +78,8 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * Always by `exec`: this pragma acts when it is compiled, so that a cached statement does nothing; and only between transactions,
-   * since within one SQLite refuses it. A FULL commit syncs the whole log file, and with it every NORMAL commit before it.
+   * By `exec`, since this pragma acts when it is compiled and not when it is run; and between transactions, since SQLite refuses it
+   * within one. A FULL commit syncs the whole log file, and with it every NORMAL commit before it (seen in a trace of system calls).
    */
   #setSynchronous(synchronous: Synchronous): void {
     if (this.#synchronous === synchronous) return;

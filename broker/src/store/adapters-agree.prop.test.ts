@@ -1,0 +1,114 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { EventBatch } from "../domain/event.ts";
+import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
+import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import type { BatchRange, IndexedBlock, Store } from "../ports/store.ts";
+import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
+import { createMemoryStore } from "./memory/memory-store.ts";
+import { createSqlStore } from "./sql/sql-store.ts";
+import { temporaryFile } from "./temporary-file.contract.ts";
+
+const names = ["a", "b", "c"].map((name) => parseTopicName(name));
+const nameArbitrary = fc.constantFrom(...names);
+
+/** One step of a history: so many events of a topic, stored or skipped, in this block or after a gap. */
+const stepArbitrary = fc.record({
+  name: nameArbitrary,
+  count: fc.integer({ min: 1, max: 5 }),
+  bytes: fc.integer({ min: 0, max: 40 }),
+  isSkipped: fc.boolean(),
+  blocksOn: fc.integer({ min: 0, max: 2 }),
+});
+type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
+
+const placeArbitrary = fc.record({ block: fc.integer({ min: 0, max: 25 }), index: fc.integer({ min: 0, max: 12 }) });
+const rangeArbitrary = fc.record({
+  after: placeArbitrary,
+  upTo: placeArbitrary,
+  topic: fc.option(nameArbitrary, { nil: undefined }),
+  batchesMax: fc.integer({ min: 1, max: 8 }),
+  bytesMax: fc.integer({ min: 1, max: 120 }),
+});
+
+function toBlocks(steps: readonly Step[]): readonly IndexedBlock[] {
+  const blocks = [blockOf(1, { opened: names.map((name, index) => topicOf(name, index + 1)) })];
+  const sequences = new Map<TopicName, number>();
+  let index = 0;
+  for (const step of steps) {
+    const last = blocks.at(-1) ?? blockOf(1);
+    if (step.blocksOn > 0) index = 0;
+    const block = step.blocksOn === 0 ? last : blockOf(last.number + step.blocksOn);
+    const sequence = (sequences.get(step.name) ?? 0) + 1;
+    sequences.set(step.name, sequence + step.count - 1);
+    const next = withStep(block, step, { sequence, index });
+    if (!step.isSkipped) index += step.count;
+    if (step.blocksOn === 0) blocks.pop();
+    blocks.push(next);
+  }
+  return blocks;
+}
+
+function withStep(block: IndexedBlock, step: Step, place: { sequence: number; index: number }): IndexedBlock {
+  const { name, count } = step;
+  if (step.isSkipped) {
+    return { ...block, skipped: [...block.skipped, { name, firstSequence: place.sequence, count }] };
+  }
+  const events = new Uint8Array(step.bytes).fill(place.sequence);
+  return { ...block, batches: [...block.batches, batchOf(name, { block: block.number, ...place, count, events })] };
+}
+
+/** What a range holds by its definition, event by event. */
+function readNaively(batches: readonly EventBatch[], range: BatchRange): readonly EventBatch[] {
+  const found: EventBatch[] = [];
+  for (const batch of batches) {
+    const bytes = found.reduce((sum, { events }) => sum + events.length, 0);
+    if (found.length > 0 && (found.length >= range.batchesMax || bytes >= range.bytesMax)) break;
+    const positions = Array.from({ length: batch.count }, (_, index) => advance(batch.firstPosition, index));
+    const holdsOne = positions.some((position) => position > range.after && position <= range.upTo);
+    if (holdsOne && (range.topic === undefined || range.topic === batch.topic)) found.push(batch);
+  }
+  return found;
+}
+
+function countNaively(batches: readonly EventBatch[], name: TopicName, after: Position): number {
+  return batches
+    .filter((batch) => batch.topic === name)
+    .flatMap((batch) => Array.from({ length: batch.count }, (_, index) => advance(batch.firstPosition, index)))
+    .filter((position) => position > after).length;
+}
+
+it("both adapters read and count any history as its definition does", async () => {
+  const file = temporaryFile();
+  let runs = 0;
+  const history = fc.array(stepArbitrary, { maxLength: 25 });
+  const ranges = fc.array(rangeArbitrary, { minLength: 1, maxLength: 15 });
+  await fc.assert(
+    fc.asyncProperty(history, ranges, async (steps, ranges) => {
+      const blocks = toBlocks(steps);
+      runs += 1;
+      for (const store of [createMemoryStore(), createSqlStore({ file: `${file}-${runs}` })]) {
+        await store.start();
+        await store.applyBlocks(group, blocks);
+        for (const { after, upTo, ...rest } of ranges) {
+          const range = {
+            ...rest,
+            after: toPosition(after.block, after.index),
+            upTo: toPosition(upTo.block, upTo.index),
+          };
+          await checkRange(store, blocks, range);
+        }
+        await store.stop();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: BatchRange): Promise<void> {
+  const batches = blocks.flatMap((block) => block.batches);
+  expect(await store.readBatches(group, range)).toEqual(readNaively(batches, range));
+  const name = range.topic ?? parseTopicName("a");
+  expect(await store.countEventsAfter(group, name, range.after)).toBe(countNaively(batches, name, range.after));
+  expect(await store.countEventsAfter(group, name, positionZero)).toBe(countNaively(batches, name, positionZero));
+}
