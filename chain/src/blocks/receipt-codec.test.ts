@@ -1,0 +1,62 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { decodeStoredReceipt, encodeStoredReceipt } from "./receipt-codec.ts";
+
+const sender = new Uint8Array(20).fill(7);
+
+function store(data: Uint8Array, raw: Uint8Array) {
+  const log = { address: new Uint8Array(20).fill(1), topics: [new Uint8Array(32).fill(2)], data };
+  const receipt = {
+    isSuccess: true,
+    gasUsed: 21_000n,
+    cumulativeGasUsed: 42_000n,
+    effectiveGasPrice: 7n,
+    firstLogIndex: 3,
+    logs: [log, { ...log, topics: [] }],
+  };
+  const encoded = encodeStoredReceipt({ receipt, sender }, raw);
+  return { receipt, encoded, decoded: decodeStoredReceipt(encoded, raw) };
+}
+
+function toHexLogs(logs: readonly { readonly data: Uint8Array }[]): string[] {
+  return logs.map(({ data }) => Buffer.from(data).toString("hex"));
+}
+
+describe("a stored receipt", () => {
+  const content = randomBytes(100_000);
+  it.each([
+    ["the same bytes", content, content],
+    ["bytes inside a transaction", content, Buffer.concat([randomBytes(300), content, randomBytes(67)])],
+    [
+      "a new head and tail",
+      Buffer.concat([randomBytes(96), content, Buffer.alloc(31)]),
+      Buffer.concat([randomBytes(9), content]),
+    ],
+    [
+      "one word of length and padding",
+      Buffer.concat([Buffer.alloc(31), Uint8Array.of(9), content]),
+      Buffer.concat([content, Buffer.alloc(3)]),
+    ],
+  ])("keeps log data that is %s once", (_name, data, raw) => {
+    const { receipt, encoded, decoded } = store(data, raw);
+    expect(encoded.length).toBeLessThan(600);
+    expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
+    expect(decoded.receipt).toMatchObject({
+      gasUsed: 21_000n,
+      cumulativeGasUsed: 42_000n,
+      firstLogIndex: 3,
+      isSuccess: true,
+    });
+    expect(Buffer.from(decoded.sender).equals(sender)).toBe(true);
+  });
+
+  it.each([
+    ["empty", Buffer.alloc(0)],
+    ["short", randomBytes(100)],
+    ["of another origin", randomBytes(5_000)],
+    ["all zeros", Buffer.alloc(5_000)],
+  ])("keeps log data that is %s", (_name, data) => {
+    const { receipt, decoded } = store(data, Buffer.concat([randomBytes(50), Buffer.alloc(2_000), randomBytes(50)]));
+    expect(toHexLogs(decoded.receipt.logs)).toEqual(toHexLogs(receipt.logs));
+  });
+});

@@ -1,0 +1,252 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import type { Hex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ChainFileError } from "./chain-file-error.ts";
+import {
+  type EmbeddedChain,
+  type EmbeddedChainOptions,
+  startEmbeddedChain,
+  type SubscriptionMessage,
+} from "./embedded-chain.ts";
+import { CHAIN_ID } from "./testing/client.ts";
+import { verifyChainFile } from "./testing/verify-chain-file.ts";
+
+const key = generatePrivateKey();
+const account = privateKeyToAccount(key);
+const fees = {
+  type: "eip1559",
+  chainId: CHAIN_ID,
+  gas: 1_000_000n,
+  maxFeePerGas: 7n,
+  maxPriorityFeePerGas: 0n,
+} as const;
+const SINK: Hex = "0x00000000000000000000000000000000000000aa";
+
+let folder: string;
+let file: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
+  file = join(folder, "chain.db");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function start(options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedChain> {
+  return startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [account.address], ...options });
+}
+
+function ask<Answer = string>(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<Answer> {
+  return chain.request({ method, params }) as Promise<Answer>; // tests know what they ask for
+}
+
+interface Head {
+  readonly number: Hex;
+  readonly hash: Hex;
+}
+
+/** Waits for the block after a subscription message for which `isLast` holds. */
+function untilHead(chain: EmbeddedChain, isLast: (head: Head) => boolean = () => true): Promise<Head> {
+  return new Promise((resolve) => {
+    const listener = ({ data }: SubscriptionMessage): void => {
+      const head = data.result as Head; // only newHeads is subscribed to
+      if (!isLast(head)) return;
+      chain.removeListener("message", listener);
+      resolve(head);
+    };
+    chain.on("message", listener);
+  });
+}
+
+async function send(chain: EmbeddedChain, nonce: number, data?: Hex): Promise<Hex> {
+  const raw = await account.signTransaction({
+    ...fees,
+    nonce,
+    to: SINK,
+    value: 1n,
+    ...(data === undefined ? {} : { data }),
+  });
+  return ask<Hex>(chain, "eth_sendRawTransaction", raw);
+}
+
+describe("startEmbeddedChain", () => {
+  it("keeps everything over a restart", async () => {
+    let hash: Hex;
+    let head: Head;
+    {
+      await using chain = await start();
+      await ask(chain, "eth_subscribe", "newHeads");
+      const sealed = untilHead(chain);
+      hash = await send(chain, 0);
+      head = await sealed;
+    }
+    await using chain = await start();
+    expect(await ask(chain, "eth_blockNumber")).toBe("0x1");
+    expect(await ask(chain, "eth_getBlockByNumber", "latest", false)).toMatchObject({ hash: head.hash });
+    expect(await ask(chain, "eth_getTransactionReceipt", hash)).toMatchObject({ status: "0x1", blockHash: head.hash });
+    expect(await ask(chain, "eth_getBalance", SINK, "latest")).toBe("0x1");
+    await expect(ask(chain, "eth_getBalance", SINK, "0x0")).rejects.toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(/^missing trie node/),
+    });
+  });
+
+  it("puts what waits into one block, and makes none when nothing waits", async () => {
+    await using chain = await start({ file: ":memory:" });
+    await ask(chain, "eth_subscribe", "newHeads");
+    const heads: Head[] = [];
+    chain.on("message", ({ data }) => heads.push(data.result as Head));
+    const last = untilHead(chain);
+    const raws = await Promise.all(
+      Array.from({ length: 50 }, (_, nonce) => account.signTransaction({ ...fees, nonce, to: SINK, value: 1n })),
+    );
+    await Promise.all(raws.toReversed().map((raw) => ask(chain, "eth_sendRawTransaction", raw)));
+    await last;
+    expect(heads.length).toBeLessThan(10);
+    expect(await ask(chain, "eth_getTransactionCount", account.address, "latest")).toBe("0x32");
+    const before = await ask(chain, "eth_blockNumber");
+    expect(await ask(chain, "eth_blockNumber")).toBe(before);
+  });
+
+  it("tells of logs as they are sealed, until unsubscribed", async () => {
+    await using chain = await start({ file: ":memory:" });
+    await ask(chain, "eth_subscribe", "newHeads");
+    const deployed = untilHead(chain);
+    const deployment = "0x600d600c600039600d6000f33660006000376000366000a100";
+    const raw = await account.signTransaction({ ...fees, nonce: 0, data: deployment });
+    const hash = await ask(chain, "eth_sendRawTransaction", raw);
+    await deployed;
+    const { contractAddress } = await ask<{ contractAddress: Hex }>(chain, "eth_getTransactionReceipt", hash);
+    const id = await ask(chain, "eth_subscribe", "logs", { address: contractAddress });
+    const told: unknown[] = [];
+    chain.on("message", ({ data }) => {
+      if (data.subscription === id) told.push(data.result);
+    });
+    for (const [nonce, isSubscribed] of [
+      [1, true],
+      [2, false],
+    ] as const) {
+      if (!isSubscribed) expect(await ask(chain, "eth_unsubscribe", id)).toBe(true);
+      const sealed = untilHead(chain);
+      const call = await account.signTransaction({ ...fees, nonce, to: contractAddress, data: "0xabcd" });
+      await ask(chain, "eth_sendRawTransaction", call);
+      await sealed;
+    }
+    expect(told).toEqual([expect.objectContaining({ address: contractAddress, data: "0xabcd", blockNumber: "0x2" })]);
+  });
+
+  it("belongs to one process", async () => {
+    await using chain = await start();
+    await expect(start()).rejects.toThrow(/is in use by another process/);
+    expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
+  });
+
+  it("refuses another chain id and an account that it never funded", async () => {
+    await (await start()).stop();
+    await expect(start({ chainId: CHAIN_ID + 1 })).rejects.toThrow(/has chain id 1337, not 1338/);
+    await expect(start({ genesisAccounts: [SINK] })).rejects.toThrow(/was not funded at its genesis/);
+  });
+
+  it.each([
+    ["no database", "this is not a database, and long enough to be taken for one".repeat(100)],
+    ["half of a header", "SQLite format 3\0"],
+  ])("refuses a file that is %s", async (_name, content) => {
+    writeFileSync(file, content);
+    const refusal = await start().catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ChainFileError);
+    expect((refusal as Error).message).toContain(file);
+  });
+
+  it("refuses a path where nothing can be written", async () => {
+    await expect(start({ file: join(folder, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
+  });
+
+  it("rejects what is under way and what comes later once it is stopped", async () => {
+    const chain = await start({ file: ":memory:" });
+    await chain.stop();
+    await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
+    await chain.stop();
+  });
+
+  it("goes on after a full disk, and announces nothing that was not written", async () => {
+    await (await start()).stop();
+    await using chain = await start({ filePagesMax: 64 });
+    await ask(chain, "eth_subscribe", "newHeads");
+    const faults: (Error | undefined)[] = [];
+    const faulted = new Promise<void>((resolve) => {
+      chain.on("fault", (fault) => {
+        faults.push(fault);
+        resolve();
+      });
+    });
+    const noise: Hex = `0x${"ab".repeat(40_000)}`;
+    let nonce = 0;
+    let announced = 0;
+    chain.on("message", () => (announced += 1));
+    let refusal: unknown;
+    while (refusal === undefined)
+      refusal = await send(chain, nonce++, noise).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+    await faulted;
+    expect(refusal).toMatchObject({ code: -32000, message: expect.stringMatching(/no block can be written: .*full/) });
+    expect(faults[0]?.message).toMatch(/full/);
+    expect(Number(await ask(chain, "eth_blockNumber"))).toBe(announced);
+    expect(Number(await ask(chain, "eth_getTransactionCount", account.address, "latest"))).toBe(
+      await countIncluded(chain, announced),
+    );
+    await chain.stop();
+    await verifyChainFile(file);
+  });
+});
+
+async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<number> {
+  let count = 0;
+  for (let number = 1; number <= blocks; number += 1) {
+    count += Number(await ask(chain, "eth_getBlockTransactionCountByNumber", `0x${number.toString(16)}`));
+  }
+  return count;
+}
+
+describe("a chain whose process is killed", () => {
+  const script = fileURLToPath(new URL("testing/stream-transactions.mjs", import.meta.url));
+
+  /** Runs the stream until it has answered for `answers` transactions, then kills it at once. */
+  async function killAfter(answers: number): Promise<string[]> {
+    const child: ChildProcess = spawn(process.execPath, [script, file, key, String(CHAIN_ID)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const hashes: string[] = [];
+    if (child.stdout === null) throw new Error("the stream has no output");
+    const exited = once(child, "exit");
+    for await (const line of createInterface({ input: child.stdout })) {
+      hashes.push(line);
+      if (hashes.length === answers) child.kill("SIGKILL");
+    }
+    await exited;
+    return hashes;
+  }
+
+  it("has every transaction that it answered for, and a state that recomputes", async () => {
+    const answered: string[] = [];
+    for (const answers of [1, 37, 120]) answered.push(...(await killAfter(answers)));
+    const chain = await start();
+    for (const hash of answered) {
+      expect(await ask(chain, "eth_getTransactionReceipt", hash)).toMatchObject({
+        transactionHash: hash,
+        status: "0x1",
+      });
+    }
+    const included = await countIncluded(chain, Number(await ask(chain, "eth_blockNumber")));
+    expect(await ask(chain, "eth_getTransactionCount", account.address, "latest")).toBe(`0x${included.toString(16)}`);
+    await chain.stop();
+    await verifyChainFile(file);
+  });
+});

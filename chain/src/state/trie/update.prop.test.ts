@@ -1,0 +1,84 @@
+import { createMPT, verifyMerkleProof } from "@ethereumjs/mpt";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { toHex } from "../../lib/bytes.ts";
+import { keccak256 } from "../../lib/crypto.ts";
+import { EMPTY_TRIE_ROOT } from "../account.ts";
+import { toNibbles } from "./node.ts";
+import { proveTrie, readTrie } from "./read.ts";
+import { buildTrie, updateTrie } from "./update.ts";
+
+// Few and short keys, so that changes meet: splits, merges and embedded nodes all happen.
+const key = fc.oneof(
+  fc.uint8Array({ minLength: 2, maxLength: 2 }).map((bytes) => bytes.map((byte) => byte & 0x11)),
+  fc.uint8Array({ minLength: 2, maxLength: 2 }),
+);
+const value = fc.option(
+  fc.integer({ min: 1, max: 60 }).map((length) => new Uint8Array(length).fill(length)),
+  { nil: undefined, freq: 2 },
+);
+const batch = fc.uniqueArray(fc.tuple(key, value), {
+  selector: ([bytes]) => toHex(bytes),
+  minLength: 1,
+  maxLength: 12,
+});
+const history = fc.array(batch, { minLength: 1, maxLength: 8 });
+
+type Change = readonly [Uint8Array, Uint8Array | undefined];
+
+class Stored {
+  readonly nodes = new Map<string, Uint8Array>();
+  root: Uint8Array = EMPTY_TRIE_ROOT;
+
+  apply(changes: readonly Change[]): void {
+    const update = updateTrie(
+      (path) => this.nodes.get(path),
+      changes.map(([bytes, content]) => ({ nibbles: toNibbles(bytes), value: content })),
+    );
+    for (const [path, node] of update.nodes) {
+      if (node === undefined) this.nodes.delete(path);
+      else this.nodes.set(path, node);
+    }
+    this.root = update.root ?? EMPTY_TRIE_ROOT;
+  }
+}
+
+describe("updateTrie", () => {
+  it("has the reference's root after every batch, keeps no node too many, and proves what it has", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (batches) => {
+        const stored = new Stored();
+        const reference = await createMPT();
+        const model = new Map<string, Change>();
+        for (const changes of batches) {
+          stored.apply(changes);
+          for (const [bytes, content] of changes) {
+            await reference.put(bytes, content ?? null);
+            if (content === undefined) model.delete(toHex(bytes));
+            else model.set(toHex(bytes), [bytes, content]);
+          }
+          expect(toHex(stored.root)).toBe(toHex(reference.root()));
+        }
+        expect([...stored.nodes.keys()].toSorted()).toEqual(expectedPaths([...model.values()]));
+        for (const [bytes, content] of model.values()) {
+          const expected = toHex(content ?? new Uint8Array(0));
+          expect(toHex(readTrie((path) => stored.nodes.get(path), bytes) ?? new Uint8Array(0))).toBe(expected);
+          const proof = proveTrie((path) => stored.nodes.get(path), bytes);
+          expect(toHex((await verifyMerkleProof(bytes, proof)) ?? new Uint8Array(0))).toBe(expected);
+          expect(toHex(keccak256(proof[0] ?? new Uint8Array(0)))).toBe(toHex(stored.root));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** Where nodes stand in a trie that is built at once from what is left. */
+function expectedPaths(entries: readonly Change[]): string[] {
+  const paths: string[] = [];
+  buildTrie(
+    entries.map(([bytes, content]) => ({ nibbles: toNibbles(bytes), value: content })),
+    (path) => paths.push(path),
+  );
+  return paths.toSorted();
+}

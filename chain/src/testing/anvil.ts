@@ -1,0 +1,38 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+
+export interface Anvil extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Starts anvil on a port of its own choice. */
+export async function startAnvil(args: readonly string[]): Promise<Anvil> {
+  const process = spawn(findAnvil(), ["--port", "0", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const url = await readUrl(process);
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      process.kill();
+      if (process.exitCode === null && process.signalCode === null) await once(process, "exit");
+    },
+  };
+}
+
+function findAnvil(): string {
+  const platform = `${process.platform === "win32" ? "win32" : process.platform}-${ARCHITECTURES[process.arch] ?? process.arch}`;
+  const program = process.platform === "win32" ? "anvil.exe" : "anvil";
+  return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${platform}/bin/${program}`);
+}
+
+async function readUrl(process: ChildProcess): Promise<string> {
+  if (process.stdout === null) throw new Error("anvil has no output to read its address from");
+  for await (const line of createInterface({ input: process.stdout })) {
+    const address = /^Listening on (\S+)$/.exec(line)?.[1];
+    if (address !== undefined) return `http://${address}`;
+  }
+  throw new Error("anvil ended before it listened");
+}
