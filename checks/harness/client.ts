@@ -149,3 +149,14 @@ export function take<Name extends keyof Results>(operation: Name, outcome: Outco
   if (!outcome.isGood) throw new CallFailed(operation, outcome);
   return outcome.value as Results[Name]; // The shapes of results are held by checks of their own.
 }
+
+/** The code that a call failed with; undefined when it did not. */
+export async function codeOf(call: Promise<unknown>): Promise<number | undefined> {
+  try {
+    await call;
+    return undefined;
+  } catch (error) {
+    if (error instanceof CallFailed) return error.code;
+    throw error;
+  }
+}

@@ -1,0 +1,4 @@
+import { embeddedWorld } from "../harness/world.ts";
+import { describeNamesAndContent } from "./suites/names-and-content.ts";
+
+describeNamesAndContent(embeddedWorld);

@@ -1,0 +1,4 @@
+import { embeddedWorld } from "../harness/world.ts";
+import { describeSettings } from "./suites/settings.ts";
+
+describeSettings(embeddedWorld);

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { take } from "../../harness/client.ts";
+import { doorNames, openDoor } from "../../harness/doors.ts";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+
+/** Every character that a topic name may have (INTERFACE.md, Topic name), 64 to a name. */
+const allowed = Array.from({ length: 128 - 32 + 1 }, (_, index) => String.fromCharCode(32 + index)).filter(
+  (character) => !"+#".includes(character),
+);
+
+const names = [
+  ["spaces within", "a name with spaces"],
+  ["a space first", " first"],
+  ["a space last", "last "],
+  ["slashes", "a/b//c"],
+  ["a slash first", "/first"],
+  ["escapes", "100%/%41/%2F/%"],
+  ["characters of a query", "a=b&c?d;e"],
+  ["quotes and a backslash", `it's "quoted" \\`],
+  ["character 128", "x\u0080y"],
+  ["character 127", "x\u007fy"],
+  ["dots as of a path", "../.."],
+  ["a dollar first", "$SYS/x"],
+  ["words that the language knows", "__proto__"],
+  ["one character", "a"],
+  ["256 characters", "n".repeat(256)],
+  ["all allowed, first half", allowed.slice(0, 48).join("")],
+  ["all allowed, second half", allowed.slice(48).join("")],
+] as const;
+
+/** Topic names and content of every kind, each there and back (INTERFACE.md, Topic name, Event; REST rule 4). */
+export function describeNamesAndContent(world: World): void {
+  describe(`names and content on the ${world.name}`, () => {
+    const running = useWorld(world);
+    const receive = useReceivers();
+
+    describe.each(doorNames)("by %s", (doorName) => {
+      it.each(names)("a topic name with %s works in every operation", async (_what, topic) => {
+        const door = openDoor(running().client.http, doorName);
+        const receiver = await receive();
+        expect(take("open", await door.call("open", { topic }))).toBe(true);
+        expect(take("exist", await door.call("exist", { topic }))).toBe(true);
+        const id = take("subscribe", await door.call("subscribe", { topic, url: receiver.url }));
+        const sent = take("publish", await door.call("publish", { topic, content: topic }));
+        expect(sent.topic).toBe(topic);
+        const event = take("getEvent", await door.call("getEvent", { eventId: sent.eventId }));
+        expect(event).toMatchObject({ topic, content: Buffer.from(topic).toString("base64") });
+        expect(take("state", await door.call("state", { topic }))).toMatchObject({ topicName: topic });
+        const { topicInfoList } = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
+        expect(topicInfoList.filter(({ topicName }) => topicName === topic)).toHaveLength(1);
+        expect(await receiver.waitForCount(1)).toEqual([event]);
+        expect(await running().client.findSubscription(id)).toMatchObject({ topicName: topic });
+        expect(take("unSubscribe", await door.call("unSubscribe", { subscriptionId: id }))).toBe(true);
+      });
+    });
+
+    const restDoors = doorNames.filter((name) => name.startsWith("REST"));
+    const ascii = Array.from({ length: 128 }, (_, index) => String.fromCharCode(index)).join("");
+    it.each(
+      restDoors.flatMap((door) => [
+        [door, "every ASCII character", ascii],
+        [door, "what a query is made of", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
+        [door, "letters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
+        [door, "line ends", "\r\n\n\r"],
+      ]),
+    )("REST content by %s: %s comes back byte for byte", async (doorName, _what, content) => {
+      const { client } = running();
+      await client.open("awkward");
+      const sent = take(
+        "publish",
+        await openDoor(client.http, doorName).call("publish", { topic: "awkward", content }),
+      );
+      const event = await client.getEvent(sent.eventId);
+      expect(Buffer.from(event.content, "base64").toString("utf8")).toBe(content);
+    });
+
+    it("REST: a plus in a query or form is a space, %2B a plus (URL encoding of forms)", async () => {
+      const { client } = running();
+      await client.open("plus");
+      const answer = await client.http.send({ method: "GET", path: "/rest/publish?topic=plus&content=a+b%2Bc" });
+      const event = await client.getEvent((answer.json() as { eventId: string }).eventId);
+      expect(Buffer.from(event.content, "base64").toString()).toBe("a b+c");
+    });
+
+    const allBytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+    const long = Uint8Array.from({ length: 65_536 }, (_, index) => (index * 2_654_435_761) >>> 13);
+    it.each([
+      ["all 256 byte values", allBytes],
+      ["one zero byte", Uint8Array.of(0)],
+      ["bytes that are no UTF-8", Uint8Array.of(0xc3, 0x28, 0xff, 0xfe, 0xed, 0xa0, 0x80)],
+      ["64 KiB", long],
+    ])("JSON-RPC content: %s come back byte for byte, from getEvent and in the callback", async (_what, content) => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("binary");
+      await client.subscribe({ topic: "binary", url: receiver.url });
+      const sent = await client.publish("binary", content);
+      const event = await client.getEvent(sent.eventId);
+      expect(Buffer.from(event.content, "base64").equals(content)).toBe(true);
+      expect(await receiver.waitForCount(1)).toEqual([event]);
+    });
+
+    it("extensions of any text come back as they were", async () => {
+      const { client } = running();
+      await client.open("extended");
+      const extensions = {
+        "svc-a": "",
+        "svc-": "just the prefix",
+        "svc-ключ": "знач\u0000ение 𝄞",
+        "svc-__proto__": "x",
+      };
+      const sent = await client.publish("extended", "x", extensions);
+      expect((await client.getEvent(sent.eventId)).extensions).toEqual(extensions);
+    });
+  });
+}

@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import { codeOf, take } from "../../harness/client.ts";
+import { doorNames, openDoor } from "../../harness/doors.ts";
+import { HttpClient } from "../../harness/http-client.ts";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+
+/** Settings that change what the interface looks like (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
+export function describeSettings(world: World): void {
+  describe(`STELE_BASE_PATH on the ${world.name}`, () => {
+    const running = useWorld(world, { env: { STELE_BASE_PATH: "/events/v1" } });
+
+    it.each(doorNames)("%s works under the context segment", async (doorName) => {
+      const { client, broker } = running();
+      expect(new URL(broker.url).pathname).toBe("/events/v1");
+      const door = openDoor(client.http, doorName);
+      expect(take("open", await door.call("open", { topic: doorName }))).toBe(true);
+      const sent = take("publish", await door.call("publish", { topic: doorName, content: "x" }));
+      expect(take("getEvent", await door.call("getEvent", { eventId: sent.eventId })).topic).toBe(doorName);
+    });
+
+    it.each(["/admin/listSubscription", "/health/live", "/health/ready", "/metrics", "/openapi.json"])(
+      "%s is under it",
+      async (path) => {
+        expect((await running().client.http.send({ method: "GET", path })).status).toBe(200);
+      },
+    );
+
+    it("nothing answers without it", async () => {
+      await using bare = new HttpClient(new URL(running().broker.url).origin);
+      const total = (await running().client.list()).total;
+      for (const path of ["/rest/open?topic=bare", "/health/live", "/admin/listSubscription"]) {
+        expect((await bare.send({ method: "GET", path })).status).toBe(404);
+      }
+      expect((await running().client.list()).total).toBe(total);
+    });
+  });
+
+  describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
+    const running = useWorld(world, { env: { STELE_EXTENSION_PREFIX: "acme-" } });
+
+    it.each(doorNames)("%s takes extensions with the prefix", async (doorName) => {
+      const { client } = running();
+      const door = openDoor(client.http, doorName);
+      await client.open(doorName);
+      const extensions = { "acme-format": "json" };
+      const sent = take("publish", await door.call("publish", { topic: doorName, content: "x", extensions }));
+      expect((await client.getEvent(sent.eventId)).extensions).toEqual(extensions);
+    });
+
+    it("JSON-RPC refuses another prefix with 100206; REST ignores it as any unknown parameter", async () => {
+      const { client } = running();
+      await client.open("other");
+      expect(await codeOf(client.publish("other", "x", { "svc-format": "json" }))).toBe(100206);
+      const rest = openDoor(client.http, "REST GET");
+      const call = { topic: "other", content: "x", extensions: { "svc-format": "json" } };
+      const sent = take("publish", await rest.call("publish", call));
+      expect(sent.eventId).toMatch(/-1-/);
+      expect((await client.getEvent(sent.eventId)).extensions).toEqual({});
+    });
+  });
+
+  describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
+    const running = useWorld(world, { env: { STELE_DEFAULT_GROUP: "7" } });
+
+    it.each(doorNames)("%s: a call without groupId means it, and 1 is unknown", async (doorName) => {
+      const door = openDoor(running().client.http, doorName);
+      expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
+      expect(await door.call("exist", { topic: doorName, groupId: "7" })).toMatchObject({ value: true });
+      expect(await door.call("exist", { topic: doorName, groupId: "1" })).toMatchObject({ code: 200211 });
+    });
+  });
+
+  describe(`STELE_COORDINATION=none on the ${world.name}`, () => {
+    const running = useWorld(world, { env: { STELE_COORDINATION: "none" } });
+    const receive = useReceivers();
+
+    it("JSON-RPC unSubscribe is 100601, REST's works (INTERFACE.md, JSON-RPC rule 1)", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("lone");
+      const subscriptionId = await client.subscribe({ topic: "lone", url: receiver.url });
+      const rpc = openDoor(client.http, "JSON-RPC");
+      expect(await rpc.call("unSubscribe", { subscriptionId })).toMatchObject({
+        isGood: false,
+        code: 100601,
+        rpcCode: -32001,
+      });
+      await client.publish("lone", "x");
+      await receiver.waitForCount(1);
+      expect(await client.unSubscribe(subscriptionId)).toBe(true);
+      expect(await client.findSubscription(subscriptionId)).toBeUndefined();
+    });
+
+    it("topics and events are kept over a restart, subscriptions are not", async () => {
+      const world = running();
+      await world.client.open("lasting");
+      const sent = await world.client.publish("lasting", "x");
+      const event = await world.client.getEvent(sent.eventId);
+      await world.client.subscribe({ topic: "lasting", url: "http://127.0.0.1:1/" });
+      await world.stop();
+      await world.resume();
+      expect(await world.client.getEvent(sent.eventId)).toEqual(event);
+      expect(Object.values(await world.client.listSubscriptions())).toEqual([{}]);
+    });
+  });
+
+  describe(`limits by settings on the ${world.name}`, () => {
+    const env = {
+      STELE_CONTENT_BYTES_MAX: "10",
+      STELE_EXTENSIONS_BYTES_MAX: "10",
+      STELE_ADVERTISED_ADDRESS: "node-1:8080",
+    };
+    const running = useWorld(world, { env });
+
+    it("contentBytesMax and extensionsBytesMax bound by one byte", async () => {
+      const { client } = running();
+      await client.open("bounded");
+      expect(await codeOf(client.publish("bounded", "0123456789", { "svc-a": "56789" }))).toBeUndefined();
+      expect(await codeOf(client.publish("bounded", "0123456789x"))).toBe(100201);
+      expect(await codeOf(client.publish("bounded", "x", { "svc-a": "56789x" }))).toBe(100204);
+      expect((await client.state("bounded")).sequenceNumber).toBe(1);
+    });
+
+    it("advertisedAddress names the node in the listing", async () => {
+      expect(Object.keys(await running().client.listSubscriptions())).toEqual(["node-1:8080"]);
+    });
+  });
+}

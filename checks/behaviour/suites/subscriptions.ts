@@ -1,0 +1,349 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { answerStatus } from "../../harness/behaviours.ts";
+import { type Client, codeOf, type SendResult } from "../../harness/client.ts";
+import { accept } from "../../harness/receiver.ts";
+import { until } from "../../harness/until.ts";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+
+/** Quick retries, so that a receiver that recovers is soon called again. */
+const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
+
+/** What a subscription is told, from where, and what it lives through (INTERFACE.md, States, Events, SubscriptionListing). */
+export function describeSubscriptions(world: World): void {
+  describe(`where a subscription starts on the ${world.name}`, () => {
+    const running = useWorld(world, { env: quick });
+    const receive = useReceivers();
+
+    it("a new one starts after the newest event; OFFSET_LAST says the same (DESIGN 7)", async () => {
+      const { client } = running();
+      await publishMany(client, "start/1", 3);
+      const receivers = [await receive(), await receive()];
+      await client.subscribe({ topic: "start/1", url: receivers[0]?.url ?? "" });
+      await client.subscribe({ topic: "start/1", url: receivers[1]?.url ?? "", offset: "OFFSET_LAST" });
+      const [sent] = await publishMany(client, "start/1", 1);
+      for (const receiver of receivers) expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
+    });
+
+    it("OFFSET_FIRST starts with the first event, and goes on with new ones", async () => {
+      const { client } = running();
+      const old = await publishMany(client, "start/2", 5);
+      const receiver = await receive();
+      await client.subscribe({ topic: "start/2", url: receiver.url, offset: "OFFSET_FIRST" });
+      const fresh = await publishMany(client, "start/2", 2);
+      expect(idsOf(await receiver.waitForCount(7))).toEqual(idsOf([...old, ...fresh]));
+    });
+
+    it("an eventId starts with the event after it (DESIGN 7, offset is exclusive)", async () => {
+      const { client } = running();
+      const sent = await publishMany(client, "start/3", 5);
+      const receiver = await receive();
+      await client.subscribe({ topic: "start/3", url: receiver.url, offset: sent[1]?.eventId ?? "" });
+      expect(idsOf(await receiver.waitForCount(3))).toEqual(idsOf(sent.slice(2)));
+    });
+
+    it("a pattern replays the events of all its topics in the order of the chain", async () => {
+      const { client } = running();
+      const sent: SendResult[] = [];
+      for (const topic of ["p/a", "p/b", "p/a", "p/c", "p/b"]) sent.push(...(await publishMany(client, topic, 1)));
+      const receiver = await receive();
+      await client.subscribe({ topic: "p/#", url: receiver.url, offset: "OFFSET_FIRST" });
+      expect(idsOf(await receiver.waitForCount(5))).toEqual(idsOf(sent));
+    });
+
+    it.each([
+      ["OFFSET_NONE", 100302],
+      ["ffffffff-1-1", 100303],
+      ["ffffffff-1-99999999", 100304],
+    ])("offset %s is refused with %d and makes no subscription", async (offset, code) => {
+      const { client } = running();
+      await client.open("start/4");
+      const subscriptionId = randomUUID();
+      const call = client.subscribe({ topic: "start/4", url: "http://127.0.0.1:1/", offset, subscriptionId });
+      expect(await codeOf(call)).toBe(code);
+      expect(await client.findSubscription(subscriptionId)).toBeUndefined();
+    });
+  });
+
+  describe(`a subscription that continues on the ${world.name}`, () => {
+    const running = useWorld(world, { env: quick });
+    const receive = useReceivers();
+
+    it("is told, in order, of what was published before and after the broker was down", async () => {
+      const world = running();
+      const receiver = await receive();
+      await world.client.open("continued/1");
+      const id = await world.client.subscribe({ topic: "continued/1", url: receiver.url });
+      const first = await publishMany(world.client, "continued/1", 20);
+      await receiver.waitForCount(20);
+      await receiver.refuse();
+      const second = await publishMany(world.client, "continued/1", 20);
+      await world.stop();
+      await world.resume();
+      const third = await publishMany(world.client, "continued/1", 20);
+      await receiver.resume();
+      const expected = idsOf([...first, ...second, ...third]);
+      expect(idsOf(await receiver.waitForCount(60))).toEqual(expected);
+      expect(receiver.attempts.every(({ subscriptionId }) => subscriptionId === id)).toBe(true);
+    });
+
+    it("with its identifier answers the identifier and goes on from its cursor, at a new url (DESIGN 7)", async () => {
+      const { client } = running();
+      const [before, after] = [await receive(), await receive()];
+      await client.open("continued/2");
+      const subscriptionId = await client.subscribe({ topic: "continued/2", url: before.url });
+      const first = await publishMany(client, "continued/2", 3);
+      await before.waitForCount(3);
+      await before.refuse();
+      const second = await publishMany(client, "continued/2", 3);
+      const again = await client.subscribe({ topic: "continued/2", url: after.url, subscriptionId });
+      expect(again).toBe(subscriptionId);
+      expect(idsOf(await after.waitForCount(3))).toEqual(idsOf(second));
+      expect(idsOf(before.accepted())).toEqual(idsOf(first));
+      const entry = await until("all counted", async () => {
+        const found = await client.findSubscription(subscriptionId);
+        return found?.notifiedEventCount === "6" && found;
+      });
+      expect(entry).toMatchObject({ notifyingEventCount: "0", interfaceType: "RESTful" });
+    });
+
+    it("takes its identifier in upper case too", async () => {
+      const { client } = running();
+      await client.open("continued/3");
+      const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:1/" });
+      const upper = subscriptionId.toUpperCase();
+      const again = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:1/", subscriptionId: upper });
+      expect(again).toBe(subscriptionId);
+    });
+
+    it("with another topic is 100108 and stays as it was (DESIGN 7)", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("continued/4");
+      await client.open("continued/5");
+      const subscriptionId = await client.subscribe({ topic: "continued/4", url: receiver.url });
+      const before = await client.findSubscription(subscriptionId);
+      for (const topic of ["continued/5", "continued/+"]) {
+        const call = client.subscribe({ topic, url: "http://127.0.0.1:1/", subscriptionId });
+        expect(await codeOf(call)).toBe(100108);
+      }
+      expect(await client.findSubscription(subscriptionId)).toEqual(before);
+      const [sent] = await publishMany(client, "continued/4", 1);
+      expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
+    });
+
+    it("that was removed is unknown: its identifier makes a new one", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("continued/6");
+      const subscriptionId = await client.subscribe({ topic: "continued/6", url: receiver.url });
+      await publishMany(client, "continued/6", 1);
+      await receiver.waitForCount(1);
+      await client.unSubscribe(subscriptionId);
+      await publishMany(client, "continued/6", 2);
+      await client.subscribe({ topic: "continued/6", url: receiver.url, subscriptionId });
+      const [sent] = await publishMany(client, "continued/6", 1);
+      expect(idsOf(await receiver.waitForCount(2))[1]).toBe(sent?.eventId);
+      expect(await client.findSubscription(subscriptionId)).toMatchObject({ notifyingEventCount: "0" });
+    });
+
+    it("410 suspends it and keeps its cursor, also over a restart; subscribing again resumes it (DESIGN 7)", async () => {
+      const world = running();
+      const receiver = await receive();
+      await world.client.open("gone");
+      const subscriptionId = await world.client.subscribe({ topic: "gone", url: receiver.url });
+      const first = await publishMany(world.client, "gone", 2);
+      await receiver.waitForCount(2);
+      receiver.setBehaviour(answerStatus(410));
+      const second = await publishMany(world.client, "gone", 3);
+      await receiver.waitFor("the 410 is out", () => receiver.attempts.length === 3);
+      receiver.setBehaviour(accept);
+      await world.stop();
+      await world.resume();
+      const third = await publishMany(world.client, "gone", 1);
+      const entry = { notifiedEventCount: "2", notifyingEventCount: "4", subscribeId: subscriptionId };
+      expect(await world.client.findSubscription(subscriptionId)).toMatchObject(entry);
+      expect(receiver.attempts).toHaveLength(3);
+      await world.client.subscribe({ topic: "gone", url: receiver.url, subscriptionId });
+      expect(idsOf(await receiver.waitForCount(6))).toEqual(idsOf([...first, ...second, ...third]));
+    });
+  });
+
+  describe(`callbacks on the ${world.name}`, () => {
+    const running = useWorld(world, { env: quick });
+    const receive = useReceivers();
+
+    it("a RESTful callback is a POST of exactly {subscriptionId, event} (DESIGN 7)", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("callback/1");
+      const subscriptionId = await client.subscribe({ topic: "callback/1", url: receiver.url });
+      const sent = await client.publish("callback/1", "ü", { "svc-format": "json" });
+      await receiver.waitForCount(1);
+      const [attempt] = receiver.attempts;
+      expect(attempt).toMatchObject({ method: "POST", path: "/hook", kind: "RESTful" });
+      expect(attempt?.headers["content-type"]).toMatch(/^application\/json/);
+      expect(JSON.parse(attempt?.body.toString() ?? "")).toEqual({
+        subscriptionId,
+        event: await client.getEvent(sent.eventId),
+      });
+      expect(attempt?.headers["webhook-id"]).toBe(sent.eventId);
+      expect(attempt?.headers["webhook-timestamp"]).toMatch(/^\d{10}$/);
+      expect(attempt?.headers["webhook-signature"]).toBeUndefined();
+    });
+
+    it("a JsonRPC callback is a JSON-RPC 2.0 request of method onEvent (DESIGN 7)", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("callback/2");
+      const subscriptionId = await client.subscribeByRpc({ topic: "callback/2", url: receiver.url });
+      const sent = await client.publish("callback/2", "x");
+      await receiver.waitForCount(1);
+      const event = await client.getEvent(sent.eventId);
+      const body: unknown = JSON.parse(receiver.attempts[0]?.body.toString() ?? "");
+      const id: unknown = expect.any(String);
+      expect(body).toEqual({ jsonrpc: "2.0", id, method: "onEvent", params: { subscriptionId, event } });
+      expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
+    });
+
+    it("a JsonRPC callback that is answered with an error, or with no response, is tried again (DESIGN 7)", async () => {
+      const { client } = running();
+      const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
+      const receiver = await receive((attempt, response) => {
+        const body = bodies.shift();
+        if (body === undefined) accept(attempt, response);
+        else response.end(body);
+      });
+      await client.open("callback/3");
+      await client.subscribeByRpc({ topic: "callback/3", url: receiver.url });
+      const sent = await publishMany(client, "callback/3", 2);
+      await receiver.waitFor("all attempts", () => receiver.attempts.length >= 5);
+      const [first = "", second = ""] = idsOf(sent);
+      expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual([first, first, first, first, second]);
+    });
+
+    const secretBytes = Buffer.from("0123456789abcdef0123456789abcdef", "hex");
+    it.each([
+      ["whsec_ and Base64", `whsec_${secretBytes.toString("base64")}`, secretBytes],
+      ["any text", "päss word", Buffer.from("päss word")],
+    ])("a secret of %s signs as Standard Webhooks 1.0 has it", async (_what, secret, key) => {
+      const { client } = running();
+      const receiver = await receive();
+      await client.open("signed");
+      await client.subscribe({ topic: "signed", url: receiver.url, secret });
+      await publishMany(client, "signed", 2);
+      await receiver.waitForCount(2);
+      for (const { headers, body } of receiver.attempts) {
+        const [id, time] = [String(headers["webhook-id"]), String(headers["webhook-timestamp"])];
+        const signed = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
+        const expected = createHmac("sha256", key).update(signed).digest("base64");
+        expect(headers["webhook-signature"]).toBe(`v1,${expected}`);
+      }
+    });
+
+    it("a secret is in no answer and in no log line", async () => {
+      const { client, broker } = running();
+      const secret = "very-secret-indeed";
+      await client.open("hushed");
+      await client.subscribe({ topic: "hushed", url: "http://127.0.0.1:1/", secret });
+      await publishMany(client, "hushed", 1);
+      expect(JSON.stringify(await client.listSubscriptions())).not.toContain(secret);
+      expect(broker.stderr()).not.toContain(secret);
+    });
+
+    it("Retry-After is honoured, and a repeat has the same eventId (DESIGN 7)", async () => {
+      const { client } = running();
+      const times: number[] = [];
+      const receiver = await receive((attempt, response) => {
+        times.push(performance.now());
+        if (times.length === 1) answerStatus(503, { "retry-after": "2" })(attempt, response);
+        else accept(attempt, response);
+      });
+      await client.open("retried");
+      await client.subscribe({ topic: "retried", url: receiver.url });
+      const [sent] = await publishMany(client, "retried", 1);
+      await receiver.waitForCount(1);
+      expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual([sent?.eventId, sent?.eventId]);
+      expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(1900);
+    });
+  });
+
+  describe(`the admin listing on the ${world.name}`, () => {
+    const running = useWorld(world, { env: quick });
+    const receive = useReceivers();
+
+    it("is by node and by subscription, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
+      const { client, broker } = running();
+      const receiver = await receive();
+      await client.open("listed/a");
+      const before = Date.now();
+      const id = await client.subscribe({ topic: "listed/#", url: receiver.url });
+      const listing = await client.listSubscriptions();
+      expect(listing).toEqual({
+        [new URL(broker.url).host]: {
+          [id]: {
+            interfaceType: "RESTful",
+            notifyingEventCount: "0",
+            notifiedEventCount: "0",
+            notifyTimeStamp: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
+            subscribeId: id,
+            topicName: "listed/#",
+          },
+        },
+      });
+      const stamp = Date.parse(`${listing[new URL(broker.url).host]?.[id]?.notifyTimeStamp.replace(" ", "T")}Z`);
+      expect(stamp).toBeGreaterThan(before - 1001);
+      expect(stamp).toBeLessThan(Date.now() + 1);
+    });
+
+    it("counts what waits and what was notified, before and after a restart", async () => {
+      const world = running();
+      const receiver = await receive();
+      await world.client.open("counted/a");
+      await world.client.open("counted/b");
+      const byName = await world.client.subscribe({ topic: "counted/a", url: receiver.url });
+      const byPattern = await world.client.subscribe({ topic: "counted/+", url: receiver.url });
+      await publishMany(world.client, "counted/a", 3);
+      await publishMany(world.client, "counted/b", 2);
+      await receiver.waitForCount(8);
+      await receiver.refuse();
+      await publishMany(world.client, "counted/a", 4);
+      await publishMany(world.client, "counted/b", 1);
+      const expectCounts = async (): Promise<void> => {
+        const name = { notifiedEventCount: "3", notifyingEventCount: "4" };
+        const pattern = { notifiedEventCount: "5", notifyingEventCount: "5" };
+        expect(await world.client.findSubscription(byName)).toMatchObject(name);
+        expect(await world.client.findSubscription(byPattern)).toMatchObject(pattern);
+      };
+      await expectCounts();
+      await world.stop();
+      await world.resume();
+      await expectCounts();
+      await receiver.resume();
+      await receiver.waitForCount(17);
+    });
+
+    it("answers POST as GET", async () => {
+      const { client } = running();
+      const [get, post] = [
+        await client.http.send({ method: "GET", path: "/admin/listSubscription" }),
+        await client.http.send({ method: "POST", path: "/admin/listSubscription" }),
+      ];
+      expect(get.status).toBe(200);
+      expect(get.headers["content-type"]).toMatch(/^application\/json/);
+      expect(Object.keys(post.json() as object)).toEqual(Object.keys(get.json() as object));
+    });
+  });
+}
+
+async function publishMany(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
+  await client.open(topic);
+  const sent: SendResult[] = [];
+  for (let index = 1; index <= count; index += 1) sent.push(await client.publish(topic, `${topic} ${index}`));
+  return sent;
+}
+
+function idsOf(events: readonly { readonly eventId: string }[]): readonly string[] {
+  return events.map(({ eventId }) => eventId);
+}

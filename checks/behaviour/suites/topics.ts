@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import { type Client, codeOf, take } from "../../harness/client.ts";
+import { doorNames, openDoor } from "../../harness/doors.ts";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+
+/** Pages of list, and what closing means (INTERFACE.md, TopicPage, Limits, States; DESIGN 7, close, pageSize, far page). */
+export function describeTopics(world: World): void {
+  describe(`list on the ${world.name}`, () => {
+    const running = useWorld(world);
+    const names = Array.from({ length: 23 }, (_, index) => `topic ${index}`);
+
+    it("a broker without topics has an empty page", async () => {
+      expect(await running().client.list(0, 5)).toEqual({ total: 0, pageIndex: 0, pageSize: 5, topicInfoList: [] });
+    });
+
+    it("pages hold every topic once, in the order in which they were opened", async () => {
+      const { client } = running();
+      for (const name of names) await client.open(name);
+      const seen: string[] = [];
+      for (const pageIndex of [0, 1, 2, 3, 4]) {
+        const page = await client.list(pageIndex, 5);
+        expect(page).toMatchObject({ total: 23, pageIndex, pageSize: 5 });
+        seen.push(...page.topicInfoList.map(({ topicName }) => topicName));
+      }
+      expect(seen).toEqual(names);
+    });
+
+    it("a page beyond the last is empty, with the true total (DESIGN 7)", async () => {
+      const page = { total: 23, pageIndex: 5, pageSize: 5, topicInfoList: [] };
+      expect(await running().client.list(5, 5)).toEqual(page);
+      expect(await running().client.list(1_000_000, 5)).toEqual({ ...page, pageIndex: 1_000_000 });
+    });
+
+    it.each(doorNames.flatMap((door) => [0, -1, 100, 101, 1_000_000].map((size) => [door, size] as const)))(
+      "%s: pageSize %d is outside (0,100) and gives 10 (INTERFACE.md, Limits)",
+      async (doorName, pageSize) => {
+        const door = openDoor(running().client.http, doorName);
+        const page = take("list", await door.call("list", { pageIndex: 0, pageSize }));
+        expect(page).toMatchObject({ total: 23, pageSize: 10 });
+        expect(page.topicInfoList).toHaveLength(10);
+      },
+    );
+
+    it.each([1, 99])("pageSize %d is within (0,100)", async (pageSize) => {
+      const page = await running().client.list(0, pageSize);
+      expect(page.pageSize).toBe(pageSize);
+      expect(page.topicInfoList).toHaveLength(Math.min(23, pageSize));
+    });
+
+    it("list without pageIndex and pageSize is the first 10", async () => {
+      for (const name of doorNames) {
+        const door = openDoor(running().client.http, name);
+        expect(take("list", await door.call("list"))).toMatchObject({ pageIndex: 0, pageSize: 10, total: 23 });
+      }
+    });
+  });
+
+  describe(`close on the ${world.name}`, () => {
+    const running = useWorld(world);
+    const receive = useReceivers();
+    it("a closed topic still exists: exist, state, list and getEvent work as before (DESIGN 7, close)", async () => {
+      const { client } = running();
+      const eventId = await openWithEvent(client, "closed/1");
+      const state = await client.state("closed/1");
+      const event = await client.getEvent(eventId);
+      await client.close("closed/1");
+      expect(await client.exist("closed/1")).toBe(true);
+      expect(await client.state("closed/1")).toEqual(state);
+      expect(await client.getEvent(eventId)).toEqual(event);
+      expect((await client.list()).topicInfoList.map(({ topicName }) => topicName)).toContain("closed/1");
+    });
+
+    it("publish to a closed topic is 100112 and changes nothing", async () => {
+      const { client } = running();
+      await openWithEvent(client, "closed/2");
+      await client.close("closed/2");
+      expect(await codeOf(client.publish("closed/2", "after"))).toBe(100112);
+      expect((await client.state("closed/2")).sequenceNumber).toBe(1);
+    });
+
+    it("a closed topic can be subscribed to, and its events replayed", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      const eventId = await openWithEvent(client, "closed/3");
+      await client.close("closed/3");
+      await client.subscribe({ topic: "closed/3", url: receiver.url, offset: "OFFSET_FIRST" });
+      expect((await receiver.waitForCount(1))[0]?.eventId).toBe(eventId);
+    });
+
+    it("open reopens it with its history, and its subscriptions go on", async () => {
+      const { client } = running();
+      const receiver = await receive();
+      const eventId = await openWithEvent(client, "closed/4");
+      await client.subscribe({ topic: "closed/4", url: receiver.url });
+      const info = await client.state("closed/4");
+      await client.close("closed/4");
+      expect(await client.open("closed/4")).toBe(true);
+      const sent = await client.publish("closed/4", "after");
+      expect(sent.eventId).toMatch(/-2-\d+$/);
+      expect(await client.getEvent(eventId)).toMatchObject({ topic: "closed/4" });
+      expect((await receiver.waitForCount(1))[0]?.eventId).toBe(sent.eventId);
+      expect(await client.state("closed/4")).toMatchObject({
+        topicAddress: info.topicAddress,
+        createdTimestamp: info.createdTimestamp,
+        sequenceNumber: 2,
+      });
+    });
+
+    it("closing what never existed is 100101", async () => {
+      expect(await codeOf(running().client.close("never"))).toBe(100101);
+    });
+
+    it("what is closed stays closed over a restart", async () => {
+      const world = running();
+      await openWithEvent(world.client, "closed/5");
+      await world.client.close("closed/5");
+      await world.stop();
+      await world.resume();
+      expect(await codeOf(world.client.publish("closed/5", "after"))).toBe(100112);
+      expect(await world.client.exist("closed/5")).toBe(true);
+    });
+  });
+}
+
+async function openWithEvent(client: Client, topic: string): Promise<string> {
+  await client.open(topic);
+  return (await client.publish(topic, "before")).eventId;
+}

@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+
+const topics = [
+  "a",
+  "a/b",
+  "a/b/c",
+  "a/x/c",
+  "a//c",
+  "/a",
+  "/",
+  "b",
+  "A",
+  "ab",
+  "$SYS",
+  "$SYS/a",
+  "a b/c d",
+  "$SYS/a/c",
+].filter((topic) => !topic.endsWith("/"));
+
+/** A filter, and the topics above that it matches by MQTT 5.0, section 4.7. */
+const filters: readonly (readonly [string, readonly string[]])[] = [
+  ["a", ["a"]],
+  ["a/#", ["a", "a/b", "a/b/c", "a/x/c", "a//c"]],
+  ["#", ["a", "a/b", "a/b/c", "a/x/c", "a//c", "/a", "b", "A", "ab", "a b/c d"]],
+  ["+", ["a", "b", "A", "ab"]],
+  ["+/+", ["a/b", "/a", "a b/c d"]],
+  ["/+", ["/a"]],
+  ["a/+", ["a/b"]],
+  ["a/+/c", ["a/b/c", "a/x/c", "a//c"]],
+  ["+/b/#", ["a/b", "a/b/c"]],
+  ["+/#", ["a", "a/b", "a/b/c", "a/x/c", "a//c", "/a", "b", "A", "ab", "a b/c d"]],
+  ["a/b/c/#", ["a/b/c"]],
+  ["a/+/#", ["a/b", "a/b/c", "a/x/c", "a//c"]],
+  ["$SYS/#", ["$SYS", "$SYS/a", "$SYS/a/c"]],
+  ["$SYS/+", ["$SYS/a"]],
+  ["+/a", ["/a"]],
+  ["a b/+", ["a b/c d"]],
+];
+
+/** Wildcards by really subscribing and publishing (INTERFACE.md, Topic name: the MQTT convention). */
+export function describeWildcards(world: World): void {
+  describe(`wildcards on the ${world.name}`, () => {
+    const running = useWorld(world);
+    const receive = useReceivers();
+
+    it("each filter is told of the topics that it matches and of no other, also of topics opened later", async () => {
+      const { client } = running();
+      const subscribed = [];
+      await client.open("a");
+      for (const [filter, expected] of filters) {
+        const receiver = await receive();
+        await client.subscribe({ topic: filter, url: receiver.url });
+        subscribed.push({ filter, expected, receiver });
+      }
+      for (const topic of topics) if (topic !== "a") await client.open(topic);
+      for (const topic of topics) await client.publish(topic, topic);
+      for (const { filter, expected, receiver } of subscribed) {
+        const events = await receiver.waitForCount(expected.length);
+        // Each topic had one event, in the order of `topics`; a filter without a match is settled by the last event of its order.
+        expect([filter, events.map(({ topic }) => topic)]).toEqual([
+          filter,
+          topics.filter((topic) => expected.includes(topic)),
+        ]);
+      }
+      await client.open("zz/last");
+      await client.publish("zz/last", "x");
+      const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
+      for (const { filter, expected } of subscribed) {
+        const isOfLast = ["#", "+/+", "+/#"].includes(filter);
+        const counted = entries
+          .filter(({ topicName }) => topicName === filter)
+          .map(
+            ({ notifiedEventCount, notifyingEventCount }) => Number(notifiedEventCount) + Number(notifyingEventCount),
+          );
+        expect([filter, counted]).toEqual([filter, [expected.length + (isOfLast ? 1 : 0)]]);
+      }
+    });
+
+    it("one event goes once to a subscription and once to each of several that match", async () => {
+      const { client } = running();
+      const receivers = [await receive(), await receive(), await receive()];
+      await client.open("m/n");
+      for (const [index, filter] of ["m/#", "m/+", "m/n"].entries()) {
+        await client.subscribe({ topic: filter, url: receivers[index]?.url ?? "" });
+      }
+      const first = await client.publish("m/n", "1");
+      const second = await client.publish("m/n", "2");
+      for (const receiver of receivers) {
+        const events = await receiver.waitForCount(2);
+        expect(events.map(({ eventId }) => eventId)).toEqual([first.eventId, second.eventId]);
+      }
+    });
+  });
+}
