@@ -1,5 +1,9 @@
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Address } from "../../domain/topic.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import { describeLedger } from "../../ports/ledger.contract.ts";
+import type { EvmLedger } from "./evm-ledger.ts";
+import { publishGas } from "./gas.ts";
 import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
@@ -27,3 +31,65 @@ async function createHarness(): Promise<EvmHarness> {
 }
 
 describeLedger("EvmLedger on anvil", createHarness);
+
+describe("EvmLedger on anvil", () => {
+  const never = new AbortController().signal;
+  const name = parseTopicName("gas");
+
+  async function startWithTopic(): Promise<{ ledger: EvmLedger; address: Address }> {
+    const ledger = (await createHarness()).createLedger();
+    await ledger.start();
+    const { blockNumber } = await ledger.openTopic(name, never);
+    for await (const blocks of ledger.follow(blockNumber - 1, never)) {
+      const opened = blocks.flatMap(({ entries }) => entries).find(({ kind }) => kind === "topic-opened");
+      if (opened !== undefined) return { ledger, address: opened.address };
+    }
+    throw new Error("no topic");
+  }
+
+  test("a reverted transaction is 200202, and the ledger goes on", async () => {
+    const { ledger, address } = await startWithTopic();
+    const batches = [{ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }];
+    const registry = ledger.registryAddress;
+    const code = await anvil.provider.request({ method: "eth_getCode", params: [registry, "latest"] });
+    await anvil.provider.request({ method: "anvil_setCode", params: [registry, "0x60006000fd"] });
+    const answers = await Promise.allSettled([ledger.append(batches, never), ledger.append(batches, never)]);
+    for (const answer of answers) expect(answer).toMatchObject({ reason: { code: 200202 } });
+    await anvil.provider.request({ method: "anvil_setCode", params: [registry, code] });
+    expect(await ledger.append(batches, never)).toMatchObject([{ status: "committed", firstSequence: 1 }]);
+    await ledger.stop();
+  });
+
+  test.each([
+    [1, 0],
+    [1, 256],
+    [1, 20_000],
+    [64, 256],
+    [1000, 256],
+    [1000, 1],
+  ])("the gas formula covers %i events of %i bytes, first and later, and is not far off", async (count, bytes) => {
+    const { ledger, address } = await startWithTopic();
+    const events = Array.from({ length: count }, () => ({ content: Buffer.alloc(bytes, 0xee), extensions: [] }));
+    for (const batches of [1, 1, 3]) {
+      const [outcome] = await ledger.append(
+        Array.from({ length: batches }, () => ({ topic: name, address, events })),
+        never,
+      );
+      if (outcome?.status !== "committed") throw new Error("not committed");
+      const { used, calldataBytes } = await newestTransaction(outcome.blockNumber);
+      const formula = publishGas(calldataBytes, batches);
+      expect(formula).toBeGreaterThanOrEqual(used);
+      expect(formula).toBeLessThan(used * (batches === 1 ? 2 : 4));
+    }
+    await ledger.stop();
+  });
+});
+
+async function newestTransaction(blockNumber: number): Promise<{ used: number; calldataBytes: number }> {
+  const params = [`0x${blockNumber.toString(16)}`, true];
+  const block = (await anvil.provider.request({ method: "eth_getBlockByNumber", params })) as {
+    gasUsed: string;
+    transactions: { input: string }[];
+  }; // The answer's shape by its specification; anvil seals one transaction a block.
+  return { used: Number(block.gasUsed), calldataBytes: ((block.transactions[0]?.input.length ?? 2) - 2) / 2 };
+}

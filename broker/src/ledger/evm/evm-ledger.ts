@@ -12,7 +12,7 @@ import { deployRegistry } from "./deploy-registry.ts";
 import { FeePolicy } from "./fee-policy.ts";
 import { finalNumber } from "./finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
-import { publishGas } from "./gas.ts";
+import { GasPolicy } from "./gas.ts";
 import { HeadWatcher } from "./head-watcher.ts";
 import { Signer } from "./native-crypto.ts";
 import type { ContractLog } from "./parse-log.ts";
@@ -67,6 +67,7 @@ export class EvmLedger implements Ledger {
   readonly #rpc: Rpc;
   readonly #signer: Signer;
   readonly #verifier = new BatchVerifier();
+  readonly #gas = new GasPolicy();
   #parts: Parts | undefined;
 
   constructor(options: EvmLedgerOptions) {
@@ -116,7 +117,7 @@ export class EvmLedger implements Ledger {
     if (batches.length === 0) return [];
     const { sender, registry } = this.#started();
     const data = encodePublish(batches.map((batch) => this.#encode(batch)));
-    const gas = publishGas(data.length, batches.length);
+    const gas = this.#gas.forPublish(data.length, batches.length);
     const request = { to: registry.address, data, gas, logsExpected: batches.length };
     const { logs, blockNumber } = await sender.send(request, signal);
     return logs.flatMap((log) => toOutcome(log, blockNumber) ?? []);
@@ -147,7 +148,7 @@ export class EvmLedger implements Ledger {
   }
 
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    signal.throwIfAborted();
+    if (signal.aborted) throw new BrokerError("chainUnreachable", { details: "given up before it was asked" });
     return { blockNumber: finalNumber(await this.#ask(this.#started().heads.refresh())) };
   }
 
@@ -185,12 +186,13 @@ export class EvmLedger implements Ledger {
         feed.onHead(head);
       },
     });
-    const onSent = (): void => (heads.isPolling ? heads.poke() : undefined);
     const sender: TransactionSender = new TransactionSender({
       ...common,
       registry: address,
       readUpTo: () => feed.tail,
-      onSent,
+      onSent: () => (heads.isPolling ? heads.poke() : undefined),
+      onOverdue: () => heads.poke(),
+      onReverted: (request, receipt) => this.#gas.onReverted(request.gas, receipt.gasUsed),
     });
     await heads.start();
     feed.start(heads.latest);

@@ -22,9 +22,11 @@ export interface Inclusion {
 /** A transaction on its way, from the call until its fate is known or no longer waited for. */
 export class PendingTransaction {
   readonly request: TransactionRequest;
+  /** When it was asked for, in milliseconds since the epoch. */
+  readonly at: number;
   readonly outcome: Deferred<Inclusion> = createDeferred<Inclusion>();
   /** Known once it is signed. From then on it can be included at any time. */
-  signed: (SignedTransaction & { readonly nonce: number; readonly at: number }) | undefined;
+  signed: (SignedTransaction & { readonly nonce: number }) | undefined;
   /** Logs read from its block, as far as they are read. */
   logs: ContractLog[] = [];
   /** The endpoint said that it has it. */
@@ -32,11 +34,11 @@ export class PendingTransaction {
   /** A send ended without an answer, so that the endpoint may have it all the same. */
   isUncertain = false;
   isSettled = false;
-  isLookedUp = false;
   /** Ends deadline and abort listener. */
   release: () => void = () => {};
 
-  constructor(request: TransactionRequest) {
+  constructor(request: TransactionRequest, at: number) {
     this.request = request;
+    this.at = at;
   }
 }

@@ -45,6 +45,8 @@ const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
 const causesMax = 5;
+/** viem puts whole requests into its messages. */
+const messageCharactersMax = 300;
 
 /** Recognises whatever a provider threw. */
 export function toRpcFailure(error: unknown): RpcFailure {
@@ -66,9 +68,9 @@ export function toBrokerError(error: unknown): BrokerError {
 
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === undefined || connectionCodes.has(code)) return "connection";
-  if (unsupportedCodes.has(code)) return "unsupported";
   const found = wordings.find(([, pattern]) => pattern.test(text));
   if (found !== undefined) return found[0];
+  if (unsupportedCodes.has(code)) return "unsupported";
   return code === limitExceededCode ? "range-refused" : "refused";
 }
 
@@ -78,7 +80,7 @@ function causes(error: unknown): { readonly code: unknown; readonly message: str
   let current: unknown = error;
   while (typeof current === "object" && current !== null && chain.length < causesMax) {
     const { code, message, cause } = current as { code?: unknown; message?: unknown; cause?: unknown }; // Any error's fields, checked below.
-    chain.push({ code, message: typeof message === "string" ? message : "" });
+    chain.push({ code, message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "" });
     current = cause;
   }
   return chain.length === 0 ? [{ code: undefined, message: String(error) }] : chain;

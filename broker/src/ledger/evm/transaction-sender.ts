@@ -12,8 +12,11 @@ import type { Receipt, Rpc } from "./rpc.ts";
 import { type RpcFailure, toBrokerError, toRpcFailure } from "./rpc-failure.ts";
 import { signTransaction } from "./transaction.ts";
 
-/** A transaction older than this without a sign of it is asked for by its receipt, and sent again when nobody knows it. */
+/** A transaction older than this without a sign of it is asked for by its receipt, and sent again when there is none. */
 const lookUpAfterMs = 1000;
+const tickMs = 250;
+/** How long an endpoint that cannot be reached is tried. */
+const reachWithinMs = 5000;
 const retryMs = 200;
 const plainTransferGas = 21_000;
 
@@ -32,6 +35,10 @@ export interface TransactionSenderOptions {
   readonly readUpTo: () => number;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
+  /** Called when a new block should have been heard of by now. */
+  readonly onOverdue: () => void;
+  /** Called when a transaction was included and reverted. */
+  readonly onReverted: (request: TransactionRequest, receipt: Receipt) => void;
 }
 
 /** Sends transactions in the order of the calls, several at once, and learns the fate of each. Holds the one count of nonces for its key. */
@@ -63,7 +70,7 @@ export class TransactionSender {
   async send(request: TransactionRequest, signal: AbortSignal): Promise<Inclusion> {
     if (this.#isStopped) throw new BrokerError("chainUnreachable", { details: "the ledger is stopped" });
     if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
-    const pending = new PendingTransaction(request);
+    const pending = new PendingTransaction(request, this.#options.clock.now());
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, () => this.#giveUp(pending));
     this.#abortListeners.add(signal, pending);
     pending.release = () => {
@@ -88,7 +95,8 @@ export class TransactionSender {
     }
     for (const pending of seen) {
       const [first] = pending.logs;
-      if (first === undefined || pending.logs.length !== pending.request.logsExpected) continue;
+      const { logsExpected } = pending.request;
+      if (first === undefined || (logsExpected !== undefined && logsExpected !== pending.logs.length)) continue;
       this.#resolve(pending, { blockNumber: first.blockNumber, logs: pending.logs });
     }
     for (const pending of this.#pending.values()) {
@@ -116,9 +124,9 @@ export class TransactionSender {
     const { chainId, fees, signer, clock } = this.#options;
     const { to, data, gas } = pending.request;
     const signed = signTransaction({ chainId, nonce, fees: fees.current(), gas, to, data }, signer);
-    pending.signed = { ...signed, nonce, at: clock.now() };
+    pending.signed = { ...signed, nonce };
     this.#pending.set(signed.hash, pending);
-    this.#cancelTick ??= clock.after(lookUpAfterMs, () => this.#tick());
+    this.#cancelTick ??= clock.after(tickMs, () => this.#tick());
   }
 
   async #transmit(pending: PendingTransaction): Promise<void> {
@@ -141,7 +149,8 @@ export class TransactionSender {
     }
     if (failure.kind === "connection") {
       pending.isUncertain = true;
-      this.#options.clock.after(retryMs, () => void this.#transmit(pending));
+      if (this.#isUnreachable(pending)) this.#giveUp(pending);
+      else this.#options.clock.after(retryMs, () => void this.#transmit(pending));
       return;
     }
     this.#options.logger.warn("transaction refused", { error: failure });
@@ -153,7 +162,10 @@ export class TransactionSender {
   /** Some transaction with this nonce is included: ours, sent before, or one that somebody else signed with our key. */
   async #onNonceTaken(pending: PendingTransaction, failure: RpcFailure): Promise<void> {
     const { signed } = pending;
-    if (signed === undefined || (await this.#isKnown(signed.hash)) || pending.isSettled) return;
+    if (signed === undefined || (await this.#isKnown(signed.hash))) {
+      pending.isAccepted = true;
+      return;
+    }
     this.#nonce = undefined;
     this.#reject(pending, toBrokerError(failure));
   }
@@ -170,9 +182,9 @@ export class TransactionSender {
   /** The endpoint never had it and will not take it. Its nonce must not stay open, or those behind it wait for ever. */
   #refuse(pending: PendingTransaction, failure: RpcFailure): void {
     const nonce = pending.signed?.nonce;
-    if (nonce !== undefined && this.#nonce === nonce + 1) this.#nonce = nonce;
-    else if (failure.kind === "replacement-underpriced" || nonce === undefined) this.#nonce = undefined;
-    else void this.#fill(nonce);
+    if (nonce === undefined || failure.kind === "replacement-underpriced") this.#nonce = undefined;
+    else if (this.#nonce === nonce + 1) this.#nonce = nonce;
+    else if (this.#nonce !== undefined) void this.#fill(nonce);
     this.#reject(pending, toBrokerError(failure));
   }
 
@@ -204,6 +216,7 @@ export class TransactionSender {
       this.#nonce = await rpc.transactionCount(signer.address, "pending");
     } catch (error) {
       logger.warn("nonce not read, trying again", { error });
+      for (const pending of this.#queue.filter((one) => this.#isUnreachable(one))) this.#giveUp(pending);
       clock.after(retryMs, () => this.#pump());
     } finally {
       this.#isAsking = false;
@@ -212,21 +225,20 @@ export class TransactionSender {
   }
 
   #tick(): void {
-    const { clock, onSent } = this.#options;
-    this.#cancelTick = this.#pending.size === 0 ? undefined : clock.after(lookUpAfterMs, () => this.#tick());
+    const { clock, onOverdue } = this.#options;
+    this.#cancelTick = this.#pending.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
     const oldest = clock.now() - lookUpAfterMs;
     for (const pending of this.#pending.values()) {
-      if ((pending.signed?.at ?? 0) > oldest) continue;
-      onSent();
+      if (pending.at > oldest) continue;
+      onOverdue();
       void this.#lookUp(pending).then(async (isFound) => (isFound ? undefined : this.#transmit(pending)));
     }
   }
 
-  /** Learns the fate from the receipt. Answers whether there is one. */
+  /** Learns the fate from the receipt. Answers whether there is one, true also while it is not known. */
   async #lookUp(pending: PendingTransaction): Promise<boolean> {
     const { signed } = pending;
-    if (signed === undefined || pending.isLookedUp || pending.isSettled) return true;
-    pending.isLookedUp = true;
+    if (signed === undefined || pending.isSettled) return true;
     try {
       const receipt = await this.#options.rpc.receipt(signed.hash);
       // A block that is not read yet is not final yet either; its logs come by themselves.
@@ -235,13 +247,12 @@ export class TransactionSender {
     } catch (error) {
       this.#options.logger.warn("receipt not read", { error });
       return true;
-    } finally {
-      pending.isLookedUp = false;
     }
   }
 
   #settle(pending: PendingTransaction, receipt: Receipt): void {
     if (!receipt.succeeded) {
+      this.#options.onReverted(pending.request, receipt);
       this.#reject(
         pending,
         new BrokerError("transactionFailed", { details: `reverted in block ${receipt.blockNumber}` }),
@@ -262,9 +273,13 @@ export class TransactionSender {
       this.#reject(pending, new BrokerError("chainUnreachable", { details: "given up before it was sent" }));
       return;
     }
-    // Whether the endpoint has it is not known: the next nonce has to be asked for.
-    if (!pending.isAccepted) this.#nonce = undefined;
+    // Whether the endpoint still has it is not known: the next nonce has to be asked for.
+    this.#nonce = undefined;
     this.#reject(pending, new BrokerError(pending.isAccepted ? "transactionTimeout" : "chainUnreachable"));
+  }
+
+  #isUnreachable(pending: PendingTransaction): boolean {
+    return this.#options.clock.now() - pending.at >= reachWithinMs;
   }
 
   #resolve(pending: PendingTransaction, inclusion: Inclusion): void {

@@ -1,0 +1,98 @@
+import { topicRegistryAbi } from "@stele/contracts";
+import { portableKeccak256 } from "@stele/wire";
+import * as fc from "fast-check";
+import { encodeFunctionData, parseTransaction, recoverTransactionAddress } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
+import { describe, expect, test } from "vitest";
+import type { Address } from "../../domain/topic.ts";
+import { integerBytes, toHex } from "./hex.ts";
+import { keccak256, Signer } from "./native-crypto.ts";
+import { encodePublish } from "./publish-calldata.ts";
+import { type Fees, signTransaction } from "./transaction.ts";
+
+const privateKey = keccak256(Buffer.from("a key"));
+const signer = new Signer(privateKey);
+
+describe("native crypto", () => {
+  test("hashes as the portable implementation does, views and large inputs too", () => {
+    const bytes = Buffer.alloc(1000, "stele");
+    for (const length of [0, 1, 135, 136, 137, 500, 900]) {
+      const view = bytes.subarray(3, 3 + length);
+      expect(toHex(keccak256(view))).toBe(toHex(portableKeccak256(view)));
+    }
+  });
+
+  test("derives the address that viem derives", () => {
+    expect(signer.address).toBe(privateKeyToAddress(toHex(privateKey)).toLowerCase());
+  });
+
+  test.each([new Uint8Array(31).fill(1), new Uint8Array(32), new Uint8Array(32).fill(255)])(
+    "refuses a bad key",
+    (key) => {
+      expect(() => new Signer(key)).toThrow(TypeError);
+    },
+  );
+});
+
+test("integers have no leading zeros", () => {
+  expect([0, 1, 127, 128, 256, 2 ** 40].map((value) => integerBytes(value).toString("hex"))).toEqual([
+    "",
+    "01",
+    "7f",
+    "80",
+    "0100",
+    "010000000000",
+  ]);
+});
+
+test("publish calldata is what viem encodes", () => {
+  const batch = fc.record({
+    address: fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes): Address => toHex(bytes)),
+    count: fc.nat(2 ** 31 - 1),
+    eventsRoot: fc.uint8Array({ minLength: 32, maxLength: 32 }),
+    events: fc.uint8Array({ maxLength: 200 }),
+  });
+  fc.assert(
+    fc.property(fc.array(batch, { maxLength: 6 }), (batches) => {
+      const args = batches.map(({ address, count, eventsRoot, events }) => ({
+        topic: address,
+        count,
+        eventsRoot: toHex(eventsRoot),
+        events: toHex(events),
+      }));
+      const expected = encodeFunctionData({ abi: topicRegistryAbi, functionName: "publish", args: [args] });
+      expect(toHex(encodePublish(batches))).toBe(expected);
+    }),
+  );
+});
+
+describe("transactions are what viem reads, signed by the key", () => {
+  const fees: Fees[] = [
+    { kind: "eip1559", maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1n },
+    { kind: "eip1559", maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },
+    { kind: "legacy", gasPrice: 7n },
+    { kind: "legacy", gasPrice: 0n },
+  ];
+  const lengths = [0, 1, 55, 56, 255, 256, 70_000];
+  test.each(fees.flatMap((fee) => lengths.map((length) => [fee, length] as const)))(
+    "%o, %i bytes",
+    async (fee, length) => {
+      for (const nonce of [0, 1, 128, 70_000]) {
+        const data = new Uint8Array(length).fill(length === 1 ? 0x7f : 0xee);
+        const to = nonce === 0 ? undefined : signer.address;
+        const { raw, hash } = signTransaction({ chainId: 1337, nonce, fees: fee, gas: 90_000, to, data }, signer);
+        expect(hash).toBe(toHex(portableKeccak256(Buffer.from(raw.slice(2), "hex"))));
+        const parsed = parseTransaction(raw);
+        expect(parsed).toMatchObject({ chainId: 1337, gas: 90_000n, type: fee.kind });
+        expect(parsed.nonce ?? 0).toBe(nonce);
+        expect(parsed.data ?? "0x").toBe(toHex(data));
+        expect(parsed.to?.toLowerCase()).toBe(to);
+        if (fee.kind === "legacy") expect(parsed.gasPrice ?? 0n).toBe(fee.gasPrice);
+        else expect(parsed.maxFeePerGas ?? 0n).toBe(fee.maxFeePerGas);
+        // viem reads a legacy signature of a contract creation without data as none.
+        const recovered = await recoverTransactionAddress({ serializedTransaction: raw as `0x02${string}` }); // Its type covers both kinds.
+        expect(recovered.toLowerCase()).toBe(signer.address);
+      }
+    },
+  );
+});

@@ -1,0 +1,311 @@
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { encodeEvents, merkleRoot } from "@stele/wire";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { EventPayload } from "../../domain/event.ts";
+import type { Address } from "../../domain/topic.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { BatchOutcome, LedgerEntry } from "../../ports/ledger.ts";
+import type { EvmLedger, EvmLedgerOptions } from "./evm-ledger.ts";
+import { toHex } from "./hex.ts";
+import { Signer } from "./native-crypto.ts";
+import { logSignatures } from "./parse-log.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
+import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
+import { Stranger } from "./testing/stranger.ts";
+
+const keysMax = 60;
+const transactionBytesMax = 40_000;
+const never = new AbortController().signal;
+const name = parseTopicName("faults");
+
+let chain: EmbeddedChain;
+let harnesses = 0;
+let harness: EvmHarness;
+let provider: InterceptedProvider;
+
+beforeAll(async () => {
+  const names = Array.from({ length: keysMax }, (_, index) => [`key ${index}`, `stranger to key ${index}`]).flat();
+  const genesisAccounts = names.map((key) => new Signer(testKey(key)).address);
+  chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts, transactionBytesMax });
+});
+
+afterAll(async () => {
+  await chain.stop();
+});
+
+beforeEach(() => {
+  harnesses += 1;
+  provider = new InterceptedProvider(chain);
+  harness = createEvmHarness(provider, `key ${harnesses}`);
+});
+
+const event = (text: string): EventPayload => ({ content: Buffer.from(text), extensions: [] });
+
+/** Runs `use` with a started ledger that has one topic. */
+async function withLedger(
+  use: (
+    ledger: EvmLedger,
+    append: (text: string) => Promise<BatchOutcome | undefined>,
+    address: Address,
+  ) => Promise<void>,
+  options: Partial<EvmLedgerOptions> = {},
+): Promise<void> {
+  const ledger = harness.createLedger(options);
+  await ledger.start();
+  try {
+    await ledger.openTopic(name, never);
+    const [opened] = await entries(ledger);
+    const address = opened?.address ?? "0x";
+    const append = async (text: string): Promise<BatchOutcome | undefined> =>
+      (await ledger.append([{ topic: name, address, events: [event(text)] }], never))[0];
+    await use(ledger, append, address);
+  } finally {
+    await ledger.stop();
+  }
+}
+
+async function entries(ledger: EvmLedger): Promise<LedgerEntry[]> {
+  const head = await ledger.finalBlockNumber(never);
+  const found: LedgerEntry[] = [];
+  for await (const blocks of ledger.follow(-1, never)) {
+    found.push(...blocks.flatMap((block) => block.entries));
+    if ((blocks.at(-1)?.number ?? 0) >= head) break;
+  }
+  return found;
+}
+
+async function sequences(ledger: EvmLedger): Promise<number[]> {
+  return (await entries(ledger)).flatMap((entry) => (entry.kind === "events-committed" ? [entry.firstSequence] : []));
+}
+
+/** Treats the first `times` requests of one method so, and lets the others through. */
+function first(times: number, method: string, treat: Interceptor): Interceptor {
+  let left = times;
+  return async (request, pass) => {
+    if (request.method !== method || left === 0) return pass();
+    left -= 1;
+    return treat(request, pass);
+  };
+}
+
+describe("a transaction's fate", () => {
+  test("is learned when the answer to sending it is lost", async () => {
+    await withLedger(async (ledger, append) => {
+      provider.current = first(1, "eth_sendRawTransaction", async (_, pass) => {
+        await pass();
+        throw connectionLost();
+      });
+      expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+      expect(await append("b")).toMatchObject({ status: "committed", firstSequence: 2 });
+      expect(await sequences(ledger)).toEqual([1, 2]);
+    });
+  });
+
+  test("is committed once when it gets through at the third attempt, and keeps its place", async () => {
+    await withLedger(async (ledger, append) => {
+      provider.current = first(2, "eth_sendRawTransaction", async () => {
+        throw connectionLost();
+      });
+      const outcomes = await Promise.all(["a", "b", "c", "d"].map(append));
+      expect(outcomes.map((outcome) => outcome?.status === "committed" && outcome.firstSequence)).toEqual([1, 2, 3, 4]);
+      expect(await sequences(ledger)).toEqual([1, 2, 3, 4]);
+    });
+  });
+
+  test("is 200205 when the endpoint cannot be reached, and the ledger goes on when it can", async () => {
+    await withLedger(
+      async (ledger, append) => {
+        provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
+          throw connectionLost();
+        });
+        const answers = await Promise.allSettled([append("a"), append("b")]);
+        for (const answer of answers) expect(answer).toMatchObject({ status: "rejected", reason: { code: 200205 } });
+        provider.current = passAll;
+        expect(await append("c")).toMatchObject({ status: "committed", firstSequence: 1 });
+        expect(await sequences(ledger)).toEqual([1]);
+      },
+      { deadlineMs: 600 },
+    );
+  });
+
+  test("is 200201 when it was taken and is not included in time, and the ledger goes on", async () => {
+    await withLedger(
+      async (_, append) => {
+        provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
+        await expect(append("a")).rejects.toMatchObject({ code: 200201 });
+        provider.current = passAll;
+        const outcomes = await Promise.all([append("b"), append("c")]);
+        expect(outcomes.map((outcome) => outcome?.status === "committed" && outcome.firstSequence)).toEqual([1, 2]);
+      },
+      { deadlineMs: 600 },
+    );
+  });
+
+  test("is learned from the receipt when its logs do not appear", async () => {
+    await withLedger(async (_, append) => {
+      provider.current = first(1, "eth_getLogs", async () => []);
+      expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+    });
+  });
+
+  test("is learned when new blocks are no longer notified", async () => {
+    await withLedger(async (_, append) => {
+      provider.isSilent = true;
+      expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+    });
+  });
+
+  test("is 200202 when somebody else used its nonce, and the ledger goes on", async () => {
+    await withLedger(async (ledger, append) => {
+      const twin = new Stranger(chain, {
+        signer: new Signer(testKey(`key ${harnesses}`)),
+        registry: async () => ledger.registryAddress,
+      });
+      await append("a");
+      await twin.open("twin");
+      await expect(append("b")).rejects.toMatchObject({ code: 200202 });
+      expect(await append("c")).toMatchObject({ status: "committed", firstSequence: 2 });
+    });
+  });
+
+  test("a refused transaction does not hold up those behind it", async () => {
+    await withLedger(async (ledger, append) => {
+      const big = "x".repeat(transactionBytesMax);
+      const answers = await Promise.allSettled([
+        append("a"),
+        append(big),
+        append("b"),
+        append(big),
+        append("c"),
+        append(big),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([
+        "fulfilled",
+        "rejected",
+        "fulfilled",
+        "rejected",
+        "fulfilled",
+        "rejected",
+      ]);
+      expect(answers[1]).toMatchObject({ reason: { code: 200202 } });
+      expect(await append("d")).toMatchObject({ firstSequence: 4 });
+      expect(await sequences(ledger)).toEqual([1, 2, 3, 4]);
+    });
+  });
+});
+
+describe("reading", () => {
+  test("goes on through refused ranges and lost connections, missing nothing", async () => {
+    await withLedger(async (ledger, append) => {
+      for (let index = 0; index < 12; index += 1) await append(`${index}`);
+      let requests = 0;
+      provider.current = async (request, pass) => {
+        if (request.method !== "eth_getLogs") return pass();
+        requests += 1;
+        const [{ fromBlock, toBlock }] = request.params as [{ fromBlock: string; toBlock: string }]; // As the ledger asks.
+        if (Number(toBlock) - Number(fromBlock) > 2)
+          throw Object.assign(new Error("block range too large"), { code: -32000 });
+        if (requests % 3 === 0) throw connectionLost();
+        return pass();
+      };
+      const late = harness.createLedger();
+      await late.start();
+      expect(await sequences(late)).toEqual(Array.from({ length: 12 }, (_, index) => index + 1));
+      await late.stop();
+      expect(await sequences(ledger)).toHaveLength(12);
+    });
+  });
+
+  test("works on an endpoint that cannot notify", async () => {
+    harness = createEvmHarness({ request: async (request) => chain.request(request) }, `key ${harnesses}`);
+    await withLedger(async (ledger, append) => {
+      await Promise.all(["a", "b", "c"].map(append));
+      expect(await sequences(ledger)).toEqual([1, 2, 3]);
+    });
+  });
+
+  test("a batch of the right count under a wrong root is malformed, also one of our own bytes", async () => {
+    await withLedger(async (ledger, append, address) => {
+      await append("ours");
+      const events = encodeEvents([event("ours")]);
+      const other = merkleRoot(encodeEvents([event("other")]));
+      await harness.stranger.publish([
+        { address, count: 1, events, eventsRoot: other },
+        { address, count: 2, events, eventsRoot: merkleRoot(events) },
+        { address, count: 1, events },
+      ]);
+      const kinds = (await entries(ledger)).map(({ kind }) => kind);
+      expect(kinds).toEqual([
+        "topic-opened",
+        "events-committed",
+        "events-malformed",
+        "events-malformed",
+        "events-committed",
+      ]);
+    });
+  });
+
+  test("logs of other contracts under the same signatures are none of ours", async () => {
+    await withLedger(async (ledger, append) => {
+      for (const signature of logSignatures) await deployForger(signature);
+      await append("a");
+      expect((await entries(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened", "events-committed"]);
+      const late = harness.createLedger();
+      await late.start();
+      expect((await entries(late)).map(({ kind }) => kind)).toEqual(["topic-opened", "events-committed"]);
+      await late.stop();
+    });
+  });
+});
+
+describe("starting", () => {
+  test("finds the registry again without being told, and deploys none beside it", async () => {
+    const one = harness.createLedger();
+    await one.start();
+    const two = harness.createLedger();
+    await two.start();
+    expect(two.registryAddress).toBe(one.registryAddress);
+    const three = harness.createLedger({ registryAddress: one.registryAddress });
+    await three.start();
+    expect(three.registryAddress).toBe(one.registryAddress);
+    for (const ledger of [one, two, three]) await ledger.stop();
+  });
+
+  test.each([
+    [
+      "a registry's address without code",
+      { registryAddress: toHex(new Uint8Array(20).fill(1)) },
+      /no topic registry at 0x0101/,
+    ],
+    ["another chain", { chainId: 1 }, /serves chain 1337, chain 1 is configured/],
+  ])("%s is refused", async (_, options, message) => {
+    await expect(harness.createLedger(options).start()).rejects.toThrow(message);
+  });
+
+  test("another contract at the registry's address is refused", async () => {
+    const code = Buffer.from("600a600c600039600a6000f3602a60005260206000f3", "hex");
+    const registryAddress = (await harness.stranger.send(code)) ?? "0x";
+    await expect(harness.createLedger({ registryAddress }).start()).rejects.toThrow(/no topic registry/);
+  });
+
+  test("an endpoint that cannot be reached is 200205", async () => {
+    provider.current = async () => {
+      throw connectionLost();
+    };
+    await expect(harness.createLedger().start()).rejects.toMatchObject({ code: 200205 });
+  });
+
+  test("a key that has sent too much to be found again is refused", async () => {
+    const key = testKey(`key ${harnesses}`);
+    const sender = new Stranger(chain, { signer: new Signer(key), registry: async () => "0x" });
+    for (let index = 0; index < 16; index += 1) await sender.send(new Uint8Array(0), new Signer(key).address);
+    await expect(harness.createLedger().start()).rejects.toThrow(/no registry among its first 16/);
+  });
+});
+
+/** A contract whose creation writes one log with this signature, four topics and 128 bytes of zeros. */
+async function deployForger(signature: string): Promise<void> {
+  const zero = "6000";
+  const code = `${zero}${zero}${zero}7f${signature.slice(2)}60806000a400`;
+  await harness.stranger.send(Buffer.from(code, "hex"));
+}

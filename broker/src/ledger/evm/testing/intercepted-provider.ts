@@ -1,0 +1,38 @@
+import type { EvmProvider } from "../rpc.ts";
+
+type Request = Parameters<EvmProvider["request"]>[0];
+
+/** What stands between the ledger and its endpoint: may answer itself, throw, or let a request through. */
+export type Interceptor = (request: Request, pass: () => Promise<unknown>) => Promise<unknown>;
+
+export const passAll: Interceptor = async (_, pass) => pass();
+
+/** The network between: requests go through `current`, and notifications come until it `isSilent`. */
+export class InterceptedProvider implements EvmProvider {
+  current: Interceptor = passAll;
+  isSilent = false;
+  readonly #provider: EvmProvider;
+  readonly #listeners = new Map<(message: unknown) => void, (message: unknown) => void>();
+
+  constructor(provider: EvmProvider) {
+    this.#provider = provider;
+  }
+
+  async request(request: Request): Promise<unknown> {
+    return this.current(request, async () => this.#provider.request(request));
+  }
+
+  on(event: "message", listener: (message: unknown) => void): void {
+    const wrapped = (message: unknown): void => (this.isSilent ? undefined : listener(message));
+    this.#listeners.set(listener, wrapped);
+    this.#provider.on?.(event, wrapped);
+  }
+
+  removeListener(event: "message", listener: (message: unknown) => void): void {
+    this.#provider.removeListener?.(event, this.#listeners.get(listener) ?? listener);
+  }
+}
+
+export function connectionLost(): Error {
+  return new TypeError("fetch failed");
+}
