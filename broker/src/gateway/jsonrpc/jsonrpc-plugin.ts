@@ -1,6 +1,6 @@
 import { quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { bodyTooLong, type RawBody } from "../shared/collect-body.ts";
+import { BodyTooLong, type RawBody } from "../shared/collect-body.ts";
 import { parseContentType } from "../shared/content-type.ts";
 import { decodeUtf8, parseJson } from "../shared/decode-text.ts";
 import { toFailure } from "../shared/failure.ts";
@@ -44,7 +44,7 @@ function findRefusal(request: FastifyRequest, body: RawBody): string | undefined
   const type = parseContentType(request.headers["content-type"]);
   if (!mediaTypes.has(type.mediaType)) return `content type ${quote(type.mediaType)} is not application/json`;
   if (!type.isUtf8) return "the body's character set is not UTF-8";
-  return body === bodyTooLong ? "the request body is over the limit" : undefined;
+  return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
 }
 
 function tryParse(body: RawBody, options: RpcOptions): { readonly value: unknown } | { readonly error: RpcError } {

@@ -1,7 +1,7 @@
 import { BrokerError, integerParameters, type Operation, quote } from "@stele/wire";
 import type { FastifyRequest } from "fastify";
 import { getQueryBytesMax } from "../limits.ts";
-import { bodyTooLong, type RawBody } from "../shared/collect-body.ts";
+import { BodyTooLong, type RawBody } from "../shared/collect-body.ts";
 import { parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
@@ -58,7 +58,7 @@ interface Body {
 }
 
 function addBody(parameters: Parameters, { body, header, rules }: Body): void {
-  if (body === bodyTooLong) throw bodyTooLongError(rules);
+  if (body instanceof BodyTooLong) throw bodyTooLongError(body, rules);
   if (body.length === 0) return;
   const type = parseContentType(header);
   if (!type.isUtf8) throw parameterError("the body's character set is not UTF-8");
@@ -72,8 +72,8 @@ function addBody(parameters: Parameters, { body, header, rules }: Body): void {
 }
 
 // Where content is taken it is what made the body long.
-function bodyTooLongError(rules: ParameterRules): BrokerError {
-  const details = "the request body is over the limit";
+function bodyTooLongError({ bytesMax }: BodyTooLong, rules: ParameterRules): BrokerError {
+  const details = `the request body is over ${bytesMax} bytes`;
   return rules.known.has("content") ? new BrokerError("contentTooLong", { details }) : parameterError(details);
 }
 

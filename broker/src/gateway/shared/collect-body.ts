@@ -1,10 +1,16 @@
 import type { FastifyRequest, RequestPayload } from "fastify";
 
 /** A body that was over the limit. Node reads and drops the rest, within its request timeout, so that the client gets its answer. */
-export const bodyTooLong = Symbol("body too long");
+export class BodyTooLong {
+  readonly bytesMax: number;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+}
 
 /** What the server hands a handler as `request.body`; undefined for a request without one. */
-export type RawBody = Buffer | typeof bodyTooLong | undefined;
+export type RawBody = Buffer | BodyTooLong | undefined;
 
 type Done = (error: Error | null, body?: RawBody) => void;
 
@@ -15,7 +21,7 @@ export function createBodyCollector(bodyBytesMax: number) {
     const onData = (chunk: Buffer): void => {
       if (body.add(chunk)) return;
       payload.off("data", onData).off("end", onEnd);
-      done(null, bodyTooLong);
+      done(null, new BodyTooLong(bodyBytesMax));
     };
     const onEnd = (): void => {
       done(null, body.take());
