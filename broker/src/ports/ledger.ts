@@ -79,7 +79,8 @@ export interface Ledger {
   closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /**
    * Commits the batches in one transaction, in their order. Calls made one after the other (without waiting) are committed in that
-   * order. The caller keeps to `limits`.
+   * order. The caller keeps to `limits`. Aborted before it was sent, it is 200202 and changes nothing; after that, it is 200201 or 200205
+   * and may still be committed.
    */
   append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]>;
   /** Every final block after `blockNumber` (-1: from the beginning), and then the new ones as they become final, until aborted. */

@@ -128,7 +128,7 @@ export class BlockFeed {
       const to = Math.min(range.to, range.from + size.blocks - 1);
       try {
         const round = await this.#options.reader.read({ from: range.from, to }, this.#heads);
-        size.grow(round.bytes);
+        size.onAnswer(round.bytes);
         return round;
       } catch (error) {
         await this.#recover(error, { attempt, size, ended });
@@ -138,7 +138,7 @@ export class BlockFeed {
   }
 
   async #recover(error: unknown, { attempt, size, ended }: ReadOptions & { readonly attempt: number }): Promise<void> {
-    if (error instanceof RpcFailure && error.kind === "range-refused" && size.shrink()) return;
+    if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
     this.#heads.clear();
     this.#options.logger.warn("blocks not read, trying again", { attempt, error });

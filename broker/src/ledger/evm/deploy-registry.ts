@@ -8,6 +8,7 @@ import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 import { fromHex } from "./hex.ts";
 import type { Signer } from "./native-crypto.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
+import { RpcFailure } from "./rpc-failure.ts";
 import { type SignedTransaction, signTransaction } from "./transaction.ts";
 
 const gasMargin = 1.2;
@@ -33,11 +34,20 @@ export async function deployRegistry(rpc: Rpc, options: DeployOptions): Promise<
   const estimate = await rpc.estimateGas({ from: signer.address, data: topicRegistryBytecode });
   const gas = Math.ceil(estimate * gasMargin);
   const signed = signTransaction({ chainId, nonce, fees: fees.current(), gas, to: undefined, data }, signer);
-  await rpc.sendRaw(signed.raw);
+  await sendOnce(rpc, signed);
   const receipt = await waitForReceipt(rpc, signed, options);
   if (!receipt.succeeded)
     throw new BrokerError("transactionFailed", { details: "the registry's deployment was reverted" });
   return createdAddress(signer.address, nonce);
+}
+
+/** A start before this one may have sent the same. */
+async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
+  try {
+    await rpc.sendRaw(raw);
+  } catch (error) {
+    if (!(error instanceof RpcFailure) || error.kind !== "already-known") throw error;
+  }
 }
 
 async function waitForReceipt(rpc: Rpc, { hash }: SignedTransaction, options: DeployOptions): Promise<Receipt> {

@@ -295,6 +295,11 @@ describe("starting", () => {
     await expect(harness.createLedger().start()).rejects.toMatchObject({ code: 200205 });
   });
 
+  test("a key without a balance is told so", async () => {
+    const poor = createEvmHarness(chain, "nobody's key").createLedger();
+    await expect(poor.start()).rejects.toMatchObject({ code: 200202, hints: [/balance/] });
+  });
+
   test("a key that has sent too much to be found again is refused", async () => {
     const key = testKey(`key ${harnesses}`);
     const sender = new Stranger(chain, { signer: new Signer(key), registry: async () => "0x" });

@@ -88,6 +88,7 @@ export class EvmLedger implements Ledger {
       this.#parts = await this.#build();
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
+      if (error.kind === "insufficient-funds") throw toBrokerError(error);
       throw new BrokerError("chainUnreachable", { details: error.message, cause: error });
     }
   }

@@ -24,6 +24,8 @@ export class PendingTransaction {
   readonly request: TransactionRequest;
   /** When it was asked for, in milliseconds since the epoch. */
   readonly at: number;
+  /** When its receipt is to be asked for, if nothing was heard of it until then. */
+  lookUpAt: number;
   readonly outcome: Deferred<Inclusion> = createDeferred<Inclusion>();
   /** Known once it is signed. From then on it can be included at any time. */
   signed: (SignedTransaction & { readonly nonce: number }) | undefined;
@@ -37,8 +39,9 @@ export class PendingTransaction {
   /** Ends deadline and abort listener. */
   release: () => void = () => {};
 
-  constructor(request: TransactionRequest, at: number) {
+  constructor(request: TransactionRequest, times: { readonly at: number; readonly lookUpAt: number }) {
     this.request = request;
-    this.at = at;
+    this.at = times.at;
+    this.lookUpAt = times.lookUpAt;
   }
 }

@@ -14,6 +14,8 @@ import { signTransaction } from "./transaction.ts";
 
 /** A transaction older than this without a sign of it is asked for by its receipt, and sent again when there is none. */
 const lookUpAfterMs = 1000;
+/** Each further look waits as long again as the transaction is old, up to this. */
+const lookUpPauseMsMax = 8000;
 const tickMs = 250;
 /** How long an endpoint that cannot be reached is tried. */
 const reachWithinMs = 5000;
@@ -50,6 +52,7 @@ export class TransactionSender {
   /** Undefined when the endpoint has to be asked, which waits until nothing is under way. */
   #nonce: number | undefined;
   #isAsking = false;
+  #isAskingAgain = false;
   #isStopped = false;
   #cancelTick: (() => void) | undefined;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#giveUp(pending));
@@ -70,7 +73,8 @@ export class TransactionSender {
   async send(request: TransactionRequest, signal: AbortSignal): Promise<Inclusion> {
     if (this.#isStopped) throw new BrokerError("chainUnreachable", { details: "the ledger is stopped" });
     if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
-    const pending = new PendingTransaction(request, this.#options.clock.now());
+    const now = this.#options.clock.now();
+    const pending = new PendingTransaction(request, { at: now, lookUpAt: now + lookUpAfterMs });
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, () => this.#giveUp(pending));
     this.#abortListeners.add(signal, pending);
     pending.release = () => {
@@ -181,6 +185,7 @@ export class TransactionSender {
 
   /** The endpoint never had it and will not take it. Its nonce must not stay open, or those behind it wait for ever. */
   #refuse(pending: PendingTransaction, failure: RpcFailure): void {
+    if (pending.isSettled) return;
     const nonce = pending.signed?.nonce;
     if (nonce === undefined || failure.kind === "replacement-underpriced") this.#nonce = undefined;
     else if (this.#nonce === nonce + 1) this.#nonce = nonce;
@@ -209,27 +214,36 @@ export class TransactionSender {
   }
 
   async #askNonce(): Promise<void> {
-    if (this.#isAsking || this.#pending.size > 0) return;
+    if (this.#isAsking || this.#isAskingAgain || this.#pending.size > 0) return;
     this.#isAsking = true;
-    const { rpc, signer, clock, logger } = this.#options;
+    const { rpc, signer, logger } = this.#options;
     try {
       this.#nonce = await rpc.transactionCount(signer.address, "pending");
     } catch (error) {
       logger.warn("nonce not read, trying again", { error });
-      for (const pending of this.#queue.filter((one) => this.#isUnreachable(one))) this.#giveUp(pending);
-      clock.after(retryMs, () => this.#pump());
+      this.#askAgain();
     } finally {
       this.#isAsking = false;
     }
     if (this.#nonce !== undefined) this.#pump();
   }
 
+  #askAgain(): void {
+    this.#isAskingAgain = true;
+    this.#options.clock.after(retryMs, () => {
+      this.#isAskingAgain = false;
+      this.#pump();
+    });
+    for (const pending of this.#queue.filter((one) => this.#isUnreachable(one))) this.#giveUp(pending);
+  }
+
   #tick(): void {
     const { clock, onOverdue } = this.#options;
     this.#cancelTick = this.#pending.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
-    const oldest = clock.now() - lookUpAfterMs;
+    const now = clock.now();
     for (const pending of this.#pending.values()) {
-      if (pending.at > oldest) continue;
+      if (now < pending.lookUpAt) continue;
+      pending.lookUpAt = now + Math.min(now - pending.at, lookUpPauseMsMax);
       onOverdue();
       void this.#lookUp(pending).then(async (isFound) => (isFound ? undefined : this.#transmit(pending)));
     }

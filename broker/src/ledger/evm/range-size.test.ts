@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { RangeSize } from "./range-size.ts";
+
+const small = 1000;
+const big = 5_000_000;
+
+test("grows while answers are small, to its maximum", () => {
+  const size = new RangeSize();
+  for (let index = 0; index < 20; index += 1) size.onAnswer(small);
+  expect(size.blocks).toBe(8192);
+});
+
+test("shrinks while answers are big, to one block", () => {
+  const size = new RangeSize();
+  for (let index = 0; index < 20; index += 1) size.onAnswer(big);
+  expect(size.blocks).toBe(1);
+});
+
+test("a refusal halves it, and it stays there for sixteen answers before it tries more", () => {
+  const size = new RangeSize();
+  expect(size.onRefusal()).toBe(true);
+  expect(size.blocks).toBe(8);
+  for (let index = 0; index < 15; index += 1) size.onAnswer(small);
+  expect(size.blocks).toBe(8);
+  size.onAnswer(small);
+  expect(size.blocks).toBe(16);
+});
+
+test("one block that is refused cannot be halved", () => {
+  const size = new RangeSize();
+  for (let index = 0; index < 4; index += 1) expect(size.onRefusal()).toBe(true);
+  expect(size.onRefusal()).toBe(false);
+  expect(size.blocks).toBe(1);
+});
