@@ -10,20 +10,27 @@ export interface EngineLimits {
   readonly publishBytesWaitingMax: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
+  /** Subscriptions of this broker. */
   readonly subscriptionsMax: number;
   /** Events that a subscription may hold in memory before it leaves the live feed. */
   readonly feedEventsMax: number;
-  /** Batches and bytes of one read by a subscription that catches up. */
+  /** Batches of one read by a subscription that catches up. */
   readonly readBatchesMax: number;
+  /** Bytes of encoded events after which such a read stops. */
   readonly readBytesMax: number;
+  /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
+  /** Time after an acknowledgement in which its cursor is written. */
   readonly progressDelayMs: number;
+  /** Wait after the first failed attempt of a delivery; it doubles with each further one. */
   readonly retryDelayMsMin: number;
+  /** Longest wait between two attempts, unless the receiver asks for more. */
   readonly retryDelayMsMax: number;
   /** How long a subscription may fail before it is suspended. */
   readonly giveUpAfterMs: number;
-  /** Delay before a follower that failed tries again. */
+  /** Wait before a follower that failed, or a cursor that could not be written, is tried again; it doubles with each failure. */
   readonly followDelayMsMin: number;
+  /** Longest such wait. */
   readonly followDelayMsMax: number;
 }
 

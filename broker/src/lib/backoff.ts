@@ -4,6 +4,7 @@ export interface BackoffLimits {
   readonly delayMsMax: number;
 }
 
+/** Doublings that are computed; any more would pass every maximum. */
 const exponentMax = 30;
 
 /**

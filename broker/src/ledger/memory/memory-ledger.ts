@@ -5,6 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
 import type { MemoryChain } from "./memory-chain.ts";
 
+/** Blocks in one round of follow. */
 const blocksPerRoundMax = 256;
 const defaultSender: Address = `0x${"5e".repeat(20)}`;
 const defaultLimits: LedgerLimits = {
