@@ -1,0 +1,50 @@
+import { BrokerError } from "@stele/wire";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { addEncodedPairs, type Parameters } from "./parameters.ts";
+
+const text = fc.string({ unit: "binary" });
+const pairs = fc.uniqueArray(fc.tuple(text, text), { selector: ([name]) => name });
+
+function parse(encoded: string): Parameters {
+  const parameters: Parameters = new Map();
+  addEncodedPairs(parameters, encoded);
+  return parameters;
+}
+
+describe("addEncodedPairs", () => {
+  it("reads back what encodeURIComponent wrote", () => {
+    fc.assert(
+      fc.property(pairs, (expected) => {
+        const encoded = expected.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
+        expect([...parse(encoded)]).toEqual(expected);
+      }),
+    );
+  });
+
+  it("reads back what a form sends", () => {
+    fc.assert(
+      fc.property(pairs, (expected) => {
+        expect([...parse(String(new URLSearchParams(expected)))]).toEqual(expected);
+      }),
+    );
+  });
+
+  it("reads any text as forms are read, and refuses what is malformed or repeated", () => {
+    const pieces = fc.array(fc.constantFrom("a", "b", "=", "&", "+", "%", "%41", "%c3%a4", "%ff", "%2", "ä"), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(pieces, (list) => {
+        const encoded = list.join("");
+        const expected = [...new URLSearchParams(encoded)];
+        const names = expected.map(([name]) => name);
+        const isRepeated = new Set(names).size < names.length;
+        // The model reads what is not UTF-8 as U+FFFD, and a malformed escape as itself.
+        const isMalformed = /%(?![0-9a-f]{2})/i.test(encoded) || expected.flat().join("").includes("\ufffd");
+        if (isRepeated || isMalformed) expect(() => parse(encoded)).toThrow(BrokerError);
+        else expect([...parse(encoded)]).toEqual(expected);
+      }),
+    );
+  });
+});
