@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ChainFileError } from "./chain-file-error.ts";
 import {
-  type EmbeddedChain,
+  EmbeddedChain,
   type EmbeddedChainOptions,
   startEmbeddedChain,
   type SubscriptionMessage,
@@ -174,6 +175,31 @@ describe("startEmbeddedChain", () => {
     await chain.stop();
   });
 
+  it("ends a call that runs too long and answers the next", async () => {
+    await using chain = await start({ file: ":memory:", callTimeMsMax: 20 });
+    const spin = { [SINK]: { code: "0x5b600056" } }; // JUMPDEST, PUSH1 0, JUMP
+    await expect(ask(chain, "eth_call", { to: SINK }, "latest", spin)).rejects.toMatchObject({
+      code: -32000,
+      message: "execution aborted (timeout = 20ms)",
+    });
+    const answer = { [SINK]: { code: "0x5b602a60005260206000f3" } };
+    expect(Number(await ask(chain, "eth_call", { to: SINK }, "latest", answer))).toBe(42);
+  });
+
+  it("refuses a transaction over its limits", async () => {
+    await using chain = await start({ file: ":memory:", transactionBytesMax: 200, blockGasLimit: 900_000n });
+    await expect(send(chain, 0, `0x${"00".repeat(200)}`)).rejects.toMatchObject({
+      code: -32000,
+      message: expect.stringMatching(/^oversized data: transaction size \d+, limit 200$/),
+    });
+    await expect(send(chain, 0)).rejects.toMatchObject({ code: -32000, message: "exceeds block gas limit" });
+  });
+
+  it("rejects a request whose parameters cannot leave this thread", async () => {
+    await using chain = await start({ file: ":memory:" });
+    await expect(ask(chain, "eth_blockNumber", () => 1)).rejects.toThrow(/could not be cloned/);
+  });
+
   it("goes on after a full disk, and announces nothing that was not written", async () => {
     await (await start()).stop();
     await using chain = await start({ filePagesMax: 64 });
@@ -214,6 +240,22 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
   }
   return count;
 }
+
+describe("a chain whose worker ends by itself", () => {
+  it("rejects what is pending and what comes later, and tells its owner", async () => {
+    const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
+      eval: true,
+    });
+    const chain = new EmbeddedChain(worker);
+    const told = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
+    await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({
+      code: 4900,
+      message: expect.stringMatching(/ended with code 3/),
+    });
+    expect((await told).message).toMatch(/ended with code 3/);
+    await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
+  });
+});
 
 describe("a chain whose process is killed", () => {
   const script = fileURLToPath(new URL("testing/stream-transactions.mjs", import.meta.url));

@@ -80,8 +80,9 @@ export class EmbeddedChain implements AsyncDisposable {
     const id = this.#nextId;
     this.#nextId += 1;
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+      // Posting throws on what cannot be copied between threads; then nothing is pending.
       this.#post({ kind: "request", id, method: args.method, params: args.params });
+      this.#pending.set(id, { resolve, reject });
     });
   }
 

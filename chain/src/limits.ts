@@ -75,3 +75,6 @@ export const CHECKPOINT_PAGES = 2_048;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;
+
+/** Accounts that a view of one state remembers, so that a block reads each once. */
+export const STATE_VIEW_ACCOUNTS_MAX = 1_024;

@@ -26,7 +26,8 @@ async function start(settings: WorkerSettings): Promise<RpcContext> {
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
   });
   const readBlockHash = (number: bigint): Uint8Array => chain.blocks.findHead(number)?.hash ?? new Uint8Array(32);
-  const simulator = await Simulator.create({ chainId: settings.chainId, view: chain.nodes.head(), readBlockHash });
+  const { chainId, callTimeMsMax: timeMsMax } = settings;
+  const simulator = await Simulator.create({ chainId, view: chain.nodes.head(), readBlockHash, timeMsMax });
   return { chain, simulator, filters: new Filters(chain), subscriptions };
 }
 

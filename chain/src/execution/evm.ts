@@ -3,6 +3,7 @@ import { createEVM, type EVM } from "@ethereumjs/evm";
 import { Address } from "@ethereumjs/util";
 import { COINBASE, type Header, ZERO_HASH } from "../blocks/header.ts";
 import { keccak256, recoverPublicKey } from "../lib/crypto.ts";
+import type { Deadline } from "./deadline.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
 
 /** Gives the hash of a block of this chain, for the BLOCKHASH instruction. */
@@ -18,10 +19,12 @@ export interface EvmOptions {
   readonly chainId: number;
   readonly state: ExecutionState;
   readonly readBlockHash: BlockHashReader;
+  /** For calls, which anyone may make; a block has its gas limit. */
+  readonly deadline?: Deadline;
 }
 
 /** An EVM of the Cancun hardfork whose hashing and recovery are native. */
-export async function createChainEvm({ chainId, state, readBlockHash }: EvmOptions): Promise<EVM> {
+export async function createChainEvm({ chainId, state, readBlockHash, deadline }: EvmOptions): Promise<EVM> {
   const common = createCustomCommon({ chainId, name: "stele" }, Mainnet, {
     hardfork: Hardfork.Cancun,
     customCrypto: { keccak256: (bytes) => keccak256(bytes), ecrecover: recoverForPrecompile },
@@ -30,7 +33,8 @@ export async function createChainEvm({ chainId, state, readBlockHash }: EvmOptio
     Promise.resolve({ hash: () => readBlockHash(BigInt(number)) });
   const blockchain = { getBlock, putBlock: () => Promise.resolve(), shallowCopy: () => blockchain };
   const customPrecompiles = [{ address: POINT_EVALUATION_ADDRESS }];
-  return createEVM({ common, stateManager: state, blockchain, customPrecompiles });
+  const customOpcodes = deadline === undefined ? [] : [deadline.opcode()];
+  return createEVM({ common, stateManager: state, blockchain, customPrecompiles, customOpcodes });
 }
 
 type Ecrecover = NonNullable<CustomCrypto["ecrecover"]>;

@@ -45,6 +45,7 @@ export async function execute(evm: EVM, message: Message, block: EvmBlock): Prom
     return execution;
   } catch (error) {
     await evm.journal.revert();
+    evm.transientStorage.clear();
     throw error;
   } finally {
     evm.stateManager.originalStorageCache.clear();

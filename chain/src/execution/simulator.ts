@@ -5,6 +5,7 @@ import { toHex } from "../lib/bytes.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, serverError } from "../rpc-error.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import type { StateView } from "../state/state-view.ts";
+import { Deadline } from "./deadline.ts";
 import { type BlockHashReader, createChainEvm, toEvmBlock } from "./evm.ts";
 import { type Execution, execute, type Message } from "./execute.ts";
 import { describeRevert } from "./revert-reason.ts";
@@ -18,6 +19,14 @@ export interface Simulation {
   readonly overrides?: StateOverrides;
 }
 
+export interface SimulatorOptions {
+  readonly chainId: number;
+  readonly view: StateView;
+  readonly readBlockHash: BlockHashReader;
+  /** Longest that one call or estimate may run, in milliseconds. */
+  readonly timeMsMax: number;
+}
+
 /** Gas that an estimate may be too high by, as a part of it: geth's 1.5 %. */
 const ESTIMATE_ERROR_PARTS = 64n;
 
@@ -25,21 +34,19 @@ const ESTIMATE_ERROR_PARTS = 64n;
 export class Simulator {
   readonly #evm: EVM;
   readonly #state: ExecutionState;
+  readonly #deadline: Deadline;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(evm: EVM, state: ExecutionState) {
+  private constructor(evm: EVM, state: ExecutionState, deadline: Deadline) {
     this.#evm = evm;
     this.#state = state;
+    this.#deadline = deadline;
   }
 
-  static async create(options: {
-    chainId: number;
-    view: StateView;
-    readBlockHash: BlockHashReader;
-  }): Promise<Simulator> {
-    const state = new ExecutionState(options.view);
-    const evm = await createChainEvm({ chainId: options.chainId, state, readBlockHash: options.readBlockHash });
-    return new Simulator(evm, state);
+  static async create({ chainId, view, readBlockHash, timeMsMax }: SimulatorOptions): Promise<Simulator> {
+    const state = new ExecutionState(view);
+    const deadline = new Deadline(timeMsMax);
+    return new Simulator(await createChainEvm({ chainId, state, readBlockHash, deadline }), state, deadline);
   }
 
   /** The output of a call. Throws geth's error when it fails. */
@@ -99,7 +106,11 @@ export class Simulator {
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(work, work);
+    const timed = (): Promise<Result> => {
+      this.#deadline.restart();
+      return work();
+    };
+    const result = this.#last.then(timed, timed);
     this.#last = result;
     return result;
   }

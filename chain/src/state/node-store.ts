@@ -22,6 +22,7 @@ export class NodeStore implements StateSource {
   readonly #nodes = new Lru<string, Uint8Array>({ weightMax: NODE_CACHE_BYTES_MAX });
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
+  #head = new StateView(this);
 
   constructor(database: StateDatabase) {
     this.#database = database;
@@ -44,9 +45,9 @@ export class NodeStore implements StateSource {
     return stored;
   }
 
-  /** The state after the newest block. */
+  /** The state after the newest block. It stands for that block only: ask again after the next. */
   head(): StateView {
-    return new StateView(this);
+    return this.#head;
   }
 
   /** The state after an earlier block; undefined when it is no longer kept. */
@@ -72,6 +73,7 @@ export class NodeStore implements StateSource {
   /** Takes over the changes of a block that is committed. */
   apply(blockNumber: bigint, changes: NodeChanges, before: NodeChanges): void {
     this.#history.add(blockNumber, before);
+    this.#head = new StateView(this);
     for (const [key, node] of changes) {
       if (node === undefined) this.#nodes.delete(key);
       else this.#cache(key, node);

@@ -1,6 +1,8 @@
 import { decodeRlp } from "../lib/rlp.ts";
 import { EMPTY_BYTES, isSameBytes, toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
+import { Lru } from "../lib/lru.ts";
+import { STATE_VIEW_ACCOUNTS_MAX } from "../limits.ts";
 import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT, type StoredAccount } from "./account.ts";
 import { proveTrie, readTrie } from "./trie/read.ts";
 import type { NodeReader } from "./trie/update.ts";
@@ -22,12 +24,22 @@ export function storageNodeKey(addressHash: Uint8Array, path: string): string {
 /** The state after one block, read through its tries. */
 export class StateView {
   readonly #source: StateSource;
+  readonly #accounts = new Lru<string, StoredAccount>({ entriesMax: STATE_VIEW_ACCOUNTS_MAX });
 
   constructor(source: StateSource) {
     this.#source = source;
   }
 
   findAccount(address: Uint8Array): StoredAccount | undefined {
+    const key = toBuffer(address).toString("latin1");
+    const known = this.#accounts.get(key);
+    if (known !== undefined) return known;
+    const account = this.#readAccount(address);
+    if (account !== undefined) this.#accounts.set(key, account);
+    return account;
+  }
+
+  #readAccount(address: Uint8Array): StoredAccount | undefined {
     const encoded = readTrie(this.accountReader(), keccak256(address));
     return encoded === undefined ? undefined : decodeAccount(encoded);
   }

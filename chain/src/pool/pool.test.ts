@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { toHex } from "../lib/bytes.ts";
+import { POOL_GAP_TRANSACTIONS_MAX, POOL_TRANSACTIONS_MAX } from "../limits.ts";
+import type { AdmittedTransaction } from "./admit.ts";
+import { Pool } from "./pool.ts";
+
+let made = 0;
+
+function transaction(sender: number, nonce: number, fee = 100n): AdmittedTransaction {
+  made += 1;
+  const hash = new Uint8Array(32);
+  new DataView(hash.buffer).setUint32(0, made);
+  return {
+    type: 2,
+    hash,
+    raw: new Uint8Array(10),
+    sender: new Uint8Array(20).fill(sender),
+    chainId: 1n,
+    nonce: BigInt(nonce),
+    maxFeePerGas: fee,
+    maxPriorityFeePerGas: fee,
+    gasLimit: 21_000n,
+    to: undefined,
+    value: 0n,
+    data: new Uint8Array(0),
+    accessList: [],
+    v: 0n,
+    r: new Uint8Array(1),
+    s: new Uint8Array(1),
+    intrinsicGas: 21_000n,
+  };
+}
+
+const order = (pool: Pool): string[] => [...pool.executable()].map(({ sender, nonce }) => `${sender[0]}:${nonce}`);
+
+describe("Pool", () => {
+  it("gives what can run, by arrival, each after those of its sender that must come before", () => {
+    const pool = new Pool(() => 0n);
+    for (const [sender, nonce] of [
+      [1, 1],
+      [2, 0],
+      [1, 0],
+      [1, 3],
+      [2, 1],
+    ] as const)
+      pool.add(transaction(sender, nonce));
+    expect(order(pool)).toEqual(["1:0", "1:1", "2:0", "2:1"]);
+    expect(pool.nextNonce(toHex(new Uint8Array(20).fill(1)))).toBe(2n);
+    pool.add(transaction(1, 2));
+    expect(order(pool)).toEqual(["1:0", "1:1", "2:0", "1:2", "1:3", "2:1"]);
+  });
+
+  it("forgets what is removed", () => {
+    const pool = new Pool(() => 0n);
+    const first = transaction(1, 0);
+    pool.add(first);
+    pool.add(transaction(1, 1));
+    pool.remove(first);
+    expect(order(pool)).toEqual([]);
+    expect(pool.size).toBe(1);
+  });
+
+  it("takes another transaction in the place of one only for a tenth more", () => {
+    const pool = new Pool(() => 0n);
+    pool.add(transaction(1, 0, 100n));
+    expect(() => pool.add(transaction(1, 0, 109n))).toThrow("replacement transaction underpriced");
+    pool.add(transaction(1, 0, 110n));
+    expect(pool.size).toBe(1);
+    expect([...pool.executable()][0]?.maxFeePerGas).toBe(110n);
+  });
+
+  it("lets only so many wait behind a missing nonce", () => {
+    const pool = new Pool(() => 5n);
+    expect(() => pool.add(transaction(1, 4))).toThrow("nonce too low: next nonce 5, tx nonce 4");
+    pool.add(transaction(1, 5 + POOL_GAP_TRANSACTIONS_MAX));
+    expect(() => pool.add(transaction(1, 6 + POOL_GAP_TRANSACTIONS_MAX))).toThrow(/^nonce too high/);
+  });
+
+  it("has a bound", () => {
+    const pool = new Pool(() => 0n);
+    for (let nonce = 0; nonce < POOL_TRANSACTIONS_MAX; nonce += 1) pool.add(transaction(1, nonce));
+    expect(() => pool.add(transaction(2, 0))).toThrow("txpool is full");
+  });
+});
