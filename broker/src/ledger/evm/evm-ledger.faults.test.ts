@@ -168,6 +168,33 @@ describe("a transaction's fate", () => {
     });
   });
 
+  test("is 200201 for a caller who goes away after it was taken; the ledger goes on", async () => {
+    await withLedger(async (ledger, append, address) => {
+      const caller = new AbortController();
+      const batches = [{ topic: name, address, events: [event("a")] }];
+      provider.current = first(1, "eth_getLogs", async (_, pass) => {
+        caller.abort();
+        return pass();
+      });
+      await expect(ledger.append(batches, caller.signal)).rejects.toMatchObject({ code: 200201 });
+      expect(await append("b")).toMatchObject({ status: "committed", firstSequence: 2 });
+      expect(await sequences(ledger)).toEqual([1, 2]);
+    });
+  });
+
+  test("is 200205 for what is under way when the chain is gone, and stopping ends", async () => {
+    const ledger = harness.createLedger({ deadlineMs: 600 });
+    await ledger.start();
+    provider.isSilent = true;
+    provider.current = async () => {
+      throw connectionLost();
+    };
+    const batches = [{ topic: name, address: ledger.registryAddress, events: [event("a")] }];
+    const answers = Promise.allSettled([ledger.append(batches, never), ledger.openTopic(name, never)]);
+    await ledger.stop();
+    for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
+  });
+
   test("a refused transaction does not hold up those behind it", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
