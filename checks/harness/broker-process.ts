@@ -64,6 +64,13 @@ export function runBroker(options: Partial<BrokerOptions>): Promise<EndedRun> {
   return new Run(options).ended;
 }
 
+/** Starts a broker and kills it so soon that it may not be ready yet. */
+export function startAndKill(options: BrokerOptions, delayMs: number): Promise<EndedRun> {
+  const run = new Run(options);
+  const timer = setTimeout(() => run.child.kill("SIGKILL"), delayMs);
+  return run.ended.finally(() => clearTimeout(timer));
+}
+
 function toBrokerProcess(run: Run, url: string): BrokerProcess {
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
     run.child.kill(signal);

@@ -19,6 +19,8 @@ export interface Attempt {
   readonly kind: "RESTful" | "JsonRPC";
   readonly subscriptionId: string;
   readonly event: EventBody;
+  /** When it had arrived, by `performance.now()`. */
+  readonly receivedAt: number;
   /** Whether the answer was 2xx and went out whole. */
   isAccepted: boolean;
 }
@@ -151,5 +153,15 @@ function toAttempt(message: IncomingMessage, body: Buffer): Attempt {
   const isRpc = "params" in parsed;
   const { subscriptionId, event } = isRpc ? parsed.params : parsed;
   const { url: path = "", method = "", headers } = message;
-  return { path, method, headers, body, kind: isRpc ? "JsonRPC" : "RESTful", subscriptionId, event, isAccepted: false };
+  return {
+    path,
+    method,
+    headers,
+    body,
+    kind: isRpc ? "JsonRPC" : "RESTful",
+    subscriptionId,
+    event,
+    receivedAt: performance.now(),
+    isAccepted: false,
+  };
 }

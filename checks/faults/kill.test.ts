@@ -1,0 +1,179 @@
+import { expect, it } from "vitest";
+import { accept, type Receiver, startReceiver } from "../harness/receiver.ts";
+import { slow } from "../harness/behaviours.ts";
+import { type BrokerProcess, startAndKill, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { createRandom, type Random, seedsOf } from "../harness/random.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { PublishLoad } from "./support/publish-load.ts";
+import {
+  expectFound,
+  expectGaplessSequences,
+  expectHoldsWhatWasSent,
+  listTopics,
+  replayAll,
+} from "./support/replay.ts";
+import { expectDeliveredInOrder, type WatchedSubscription } from "./support/watched-subscription.ts";
+
+const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "20");
+const topics = ["k/a", "k/b", "k/b/c", "other"];
+const countUntilKillMax = 120;
+/** A restart retries soon, so that a receiver is never waited for. */
+const env = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
+
+/** What survives every kill, as an observer outside keeps it. */
+class KilledBroker implements AsyncDisposable {
+  readonly load = new PublishLoad(topics, { publishersPerTopic: 2 });
+  readonly subscriptions: WatchedSubscription[] = [];
+  readonly opened: string[] = [...topics];
+  readonly killedAt: number[] = [];
+  readonly #random: Random;
+  readonly #folder = createTempFolder();
+  readonly #receivers: Receiver[] = [];
+  #foundCount = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  async prepare(): Promise<void> {
+    const broker = await this.#start();
+    await using client = new Client(broker.url);
+    for (const topic of topics) await client.open(topic);
+    await this.#subscribe(client, { filter: "k/a", matches: (topic) => topic === "k/a" });
+    await this.#subscribe(client, { filter: "k/b", matches: (topic) => topic === "k/b", isRpc: true });
+    await this.#subscribe(client, { filter: "k/#", matches: (topic) => topic.startsWith("k/") });
+    await this.#subscribe(client, { filter: "+/+", matches: (topic) => /^[^/]*\/[^/]*$/.test(topic), isRpc: true });
+    await this.#subscribe(client, { filter: "#", matches: () => true, delayMs: 3 });
+    expect((await broker.stop()).code).toBe(0);
+  }
+
+  /** Starts, looks for everything that was acknowledged before, publishes for a while, kills; now and then also the start after it. */
+  async round(number: number): Promise<void> {
+    await using broker = await this.#start();
+    await using client = new Client(broker.url);
+    await this.#expectNothingLost(client);
+    this.load.start(broker.url);
+    const joining = this.#join(client, number).catch(() => {}); // The broker may be gone before it answers.
+    await this.#waitForKill();
+    await broker.kill();
+    this.killedAt.push(performance.now());
+    await Promise.all([joining, this.load.stop()]);
+    expect(this.load.refusals).toEqual([]);
+    if (this.#random.fraction() < 0.2) {
+      await startAndKill({ dataDir: this.#folder.path, env }, this.#random.below(600));
+      this.killedAt.push(performance.now());
+    }
+  }
+
+  async verify(): Promise<void> {
+    const broker = await this.#start();
+    await using client = new Client(broker.url);
+    await this.#waitUntilNotified(client);
+    const events = await replayAll(client);
+    await expectGaplessSequences(client, events);
+    expectHoldsWhatWasSent(events, this.load);
+    await expectFound(client, this.load.acknowledged.values());
+    await this.#expectIndexed(client);
+    const history = { events, load: this.load, killedAt: this.killedAt };
+    for (const subscription of this.subscriptions) expectDeliveredInOrder(subscription, history);
+    expect((await broker.stop()).code).toBe(0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const receiver of this.#receivers) await receiver[Symbol.asyncDispose]();
+    this.#folder[Symbol.dispose]();
+  }
+
+  #start(): Promise<BrokerProcess> {
+    return startBroker({ dataDir: this.#folder.path, env });
+  }
+
+  async #expectNothingLost(client: Client): Promise<void> {
+    await expectFound(client, [...this.load.acknowledged.values()].slice(this.#foundCount));
+    this.#foundCount = this.load.acknowledged.size;
+    expect(await listTopics(client)).toEqual(expect.arrayContaining(this.opened));
+    const listed = Object.values(await client.listSubscriptions()).flatMap((node) => Object.keys(node));
+    expect(listed).toEqual(expect.arrayContaining(this.subscriptions.map(({ id }) => id)));
+  }
+
+  /** In every third round, a topic and a subscription join under load. */
+  async #join(client: Client, number: number): Promise<void> {
+    if (number % 3 !== 0) return;
+    await client.open(`joined ${number}`);
+    this.opened.push(`joined ${number}`);
+    await this.#subscribe(client, { filter: "k/b/c", matches: (topic) => topic === "k/b/c" });
+  }
+
+  async #subscribe(
+    client: Client,
+    watch: Pick<WatchedSubscription, "filter" | "matches"> & { readonly isRpc?: boolean; readonly delayMs?: number },
+  ): Promise<void> {
+    const { filter, matches, isRpc = false, delayMs } = watch;
+    const receiver = await startReceiver({ behaviour: delayMs === undefined ? accept : slow(delayMs) });
+    // It stays open also when no answer comes: the subscription may have been made.
+    this.#receivers.push(receiver);
+    const params = { topic: filter, url: receiver.url };
+    const id = await (isRpc ? client.subscribeByRpc(params) : client.subscribe(params));
+    this.subscriptions.push({ id, filter, matches, receiver, subscribedAt: performance.now() });
+  }
+
+  /** After a random number of acknowledgements or of callbacks, or a random time that may be none. */
+  async #waitForKill(): Promise<void> {
+    const bound = 1 + this.#random.below(countUntilKillMax);
+    const count = this.#random.pick<() => number>([
+      () => this.load.acknowledged.size,
+      () => this.#attemptCount(),
+      () => performance.now(),
+    ]);
+    const start = count();
+    await until(`${bound} more`, () => count() - start >= bound, { timeoutMs: 60_000 });
+  }
+
+  #attemptCount(): number {
+    return this.subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
+  }
+
+  async #waitUntilNotified(client: Client): Promise<void> {
+    await until(
+      "every subscription has caught up",
+      async () => {
+        const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
+        return this.subscriptions.every(({ id }) =>
+          entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
+        );
+      },
+      { timeoutMs: 90_000 },
+    );
+  }
+
+  /** The store counts as many events as the chain's sequenceNumber says. */
+  async #expectIndexed(client: Client): Promise<void> {
+    const unreachable = "http://127.0.0.1:1/";
+    for (const topic of topics) {
+      const id = await client.subscribe({ topic, url: unreachable, offset: "OFFSET_FIRST" });
+      const { sequenceNumber } = await client.state(topic);
+      const entry = await client.findSubscription(id);
+      expect(`${topic}: ${entry?.notifyingEventCount}`).toBe(`${topic}: ${sequenceNumber}`);
+      await client.unSubscribe(id);
+    }
+  }
+}
+
+it.each(seeds)(
+  `kill -9 in ${rounds} rounds under load loses nothing that was acknowledged (issue: kill -9 test; ARCHITECTURE invariants 1 to 4), seed %d`,
+  async (seed) => {
+    await using killed = new KilledBroker(createRandom(seed));
+    await killed.prepare();
+    for (let round = 1; round <= rounds; round += 1) await killed.round(round);
+    await killed.verify();
+    const { load, subscriptions, killedAt } = killed;
+    const attempts = subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
+    const figures = `${load.acknowledged.size} of ${load.sent.size} acknowledged, ${attempts} callbacks, ${killedAt.length} kills`;
+    process.stdout.write(`kill -9, seed ${seed}: ${figures}\n`);
+    expect(load.acknowledged.size).toBeGreaterThan(rounds);
+  },
+  300_000,
+);

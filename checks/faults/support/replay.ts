@@ -1,0 +1,77 @@
+import { expect } from "vitest";
+import type { Client, EventBody } from "../../harness/client.ts";
+import { startReceiver } from "../../harness/receiver.ts";
+import type { PublishLoad } from "./publish-load.ts";
+
+/** Everything that the broker holds, in the order of its group, by a new subscription that starts with the first event. */
+export async function replayAll(client: Client): Promise<readonly EventBody[]> {
+  let total = 0;
+  const topics = await listTopics(client);
+  for (const topic of topics) total += (await client.state(topic)).sequenceNumber;
+  await using receiver = await startReceiver();
+  const subscriptionId = await client.subscribe({ topic: "#", url: receiver.url, offset: "OFFSET_FIRST" });
+  const events = [...(await receiver.waitForCount(total, { timeoutMs: 60_000 }))];
+  await client.unSubscribe(subscriptionId);
+  expect(events).toHaveLength(total);
+  return events;
+}
+
+export async function listTopics(client: Client): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (let pageIndex = 0; ; pageIndex += 1) {
+    const { topicInfoList } = await client.list(pageIndex, 99);
+    if (topicInfoList.length === 0) return names;
+    names.push(...topicInfoList.map(({ topicName }) => topicName));
+  }
+}
+
+/** What an eventId says of its place. */
+export function placeOf(eventId: string): { readonly sequence: number; readonly blockNumber: number } {
+  const [, sequence, blockNumber] = eventId.split("-").map(Number);
+  return { sequence: sequence ?? Number.NaN, blockNumber: blockNumber ?? Number.NaN };
+}
+
+/** Sequences of each topic are 1…n in the order of the group, n is its sequenceNumber, and blocks never go back. */
+export async function expectGaplessSequences(client: Client, events: readonly EventBody[]): Promise<void> {
+  const counts = new Map<string, number>();
+  let block = 0;
+  for (const { topic, eventId } of events) {
+    const { sequence, blockNumber } = placeOf(eventId);
+    expect(`${topic}: ${sequence}`).toBe(`${topic}: ${(counts.get(topic) ?? 0) + 1}`);
+    expect(blockNumber).toBeGreaterThanOrEqual(block);
+    counts.set(topic, sequence);
+    block = blockNumber;
+  }
+  for (const topic of await listTopics(client)) {
+    expect(`${topic}: ${(await client.state(topic)).sequenceNumber}`).toBe(`${topic}: ${counts.get(topic) ?? 0}`);
+  }
+}
+
+/** Every acknowledged event is there with its content; nothing is there that nobody sent, and nothing twice. */
+export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishLoad): void {
+  const contents = new Map<string, EventBody>();
+  for (const event of events) {
+    const content = Buffer.from(event.content, "base64").toString();
+    expect(load.sent.get(content)?.topic).toBe(event.topic);
+    expect(contents.get(content)).toBeUndefined();
+    contents.set(content, event);
+  }
+  for (const { content, eventId } of load.acknowledged.values()) {
+    expect(`${content}: ${contents.get(content)?.eventId}`).toBe(`${content}: ${eventId}`);
+  }
+}
+
+/** getEvent finds each acknowledged event with its content. */
+export async function expectFound(
+  client: Client,
+  acknowledged: Iterable<{ readonly eventId: string; readonly topic: string; readonly content: string }>,
+): Promise<void> {
+  const queue = [...acknowledged].values();
+  const worker = async (): Promise<void> => {
+    for (const { eventId, topic, content } of queue) {
+      const event = await client.getEvent(eventId);
+      expect(event).toEqual({ eventId, topic, content: Buffer.from(content).toString("base64"), extensions: {} });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+}
