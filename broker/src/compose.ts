@@ -29,6 +29,8 @@ export interface RunningServer {
   readonly url: string;
   /** Absolute path of the data folder. */
   readonly dataDir: string;
+  /** Settles when a part has ended that the broker cannot go on without: blocks cannot be written, or the chain is gone. */
+  readonly failure: Promise<Error>;
   /** Stops accepting, finishes what is under way within the configured deadline, writes the cursors and closes. */
   stop(): Promise<void>;
 }
@@ -61,6 +63,7 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   const privateKey = readOrCreateSecret(folder.path("signer.key"), { bytes: 32, create: () => randomBytes(32) });
   const chain = await startChain(config, { folder, privateKey });
   closers.add(() => chain.stop());
+  const failure = watchChain(chain);
   const store = createStore(config, { folder, logger });
   const sink = createSink(config);
   closers.add(() => sink.stop());
@@ -72,7 +75,20 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   const server = createServer(config, { broker, metrics, logger });
   closers.add(() => server.close());
   const url = await server.listen({ host: config.host, port: config.port });
-  return { url, dataDir: folder.path("."), stop: () => closers.closeAll() };
+  return { url, dataDir: folder.path("."), failure, stop: () => closers.closeAll() };
+}
+
+/**
+ * A chain that cannot write a block (a full disk) fails every publish; the process says why and ends, and what waits is answered
+ * as not known. Started again with room on the disk, it goes on from the last committed block.
+ */
+function watchChain(chain: EmbeddedChain): Promise<Error> {
+  return new Promise((resolve) => {
+    chain.on("fault", (fault) => {
+      if (fault !== undefined) resolve(fault);
+    });
+    chain.on("disconnect", resolve);
+  });
 }
 
 async function startChain(

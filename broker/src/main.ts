@@ -34,6 +34,7 @@ async function serve(config: Config): Promise<void> {
   try {
     const server = await startServer(config, logger);
     stopOnSignals(server, logger);
+    void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
     process.stderr.write(toBanner(server));
   } catch (error) {
@@ -58,6 +59,18 @@ function stopOnSignals(server: RunningServer, logger: Logger): void {
   };
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
+}
+
+/** Ends with what failed, after everything that can still be finished. */
+async function stopOnFailure(server: RunningServer, logger: Logger): Promise<void> {
+  const failure = await server.failure;
+  logger.error("broker stopping", { error: failure });
+  try {
+    await server.stop();
+  } catch (error) {
+    logger.error("stopping failed", { error });
+  }
+  fail(failure, logger);
 }
 
 function fail(error: unknown, logger: Logger): never {

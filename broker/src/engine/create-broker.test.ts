@@ -215,6 +215,7 @@ describe("subscribe", () => {
     await expect(engine.subscribe("a/#/b")).rejects.toEqual(refusal("topicPatternInvalid"));
     await expect(engine.subscribe("a", { url: "ftp://x" })).rejects.toEqual(refusal("urlInvalid"));
     await expect(engine.subscribe("a", { subscriptionId: "x" })).rejects.toEqual(refusal("subscriptionIdInvalid"));
+    await expect(engine.subscribe("a", { subscriptionId: " " })).rejects.toEqual(refusal("subscriptionIdBlank"));
     expect(await broker.listSubscriptions()).toEqual([]);
   });
 

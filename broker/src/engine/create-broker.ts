@@ -62,6 +62,7 @@ class Engine implements RunningBroker {
   readonly #events: EventQuery;
   readonly #subscriptions: SubscriptionService;
   readonly #subscriptionQuery: SubscriptionQuery;
+  readonly #stopping = new AbortController();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -86,16 +87,15 @@ class Engine implements RunningBroker {
   }
 
   async start(): Promise<void> {
-    const { store, clock, limits } = this.#options;
-    await store.start();
+    await this.#options.store.start();
     for (const group of this.#groups.all) await group.ledger.start();
-    using deadline = new Deadline(clock, limits.transactionTimeoutMs);
-    for (const follower of this.#followers) await follower.start(deadline.signal);
+    for (const follower of this.#followers) await follower.start(this.#stopping.signal);
     await this.#subscriptions.start();
   }
 
   async stop(graceMs: number): Promise<void> {
     const { clock, store } = this.#options;
+    this.#stopping.abort();
     using deadline = new Deadline(clock, graceMs);
     await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
     await this.#dispatcher.stop(graceMs);

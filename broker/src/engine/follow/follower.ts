@@ -43,7 +43,7 @@ export class Follower {
     return this.#failure;
   }
 
-  /** Assumes that ledger and store are started. Answers when the index has what was final at this moment. */
+  /** Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. */
   async start(signal: AbortSignal): Promise<void> {
     const { ledger, store, progress } = this.#parts;
     const head = await store.findHead(ledger.groupId);
@@ -51,6 +51,8 @@ export class Follower {
     const target = await ledger.finalBlockNumber(signal);
     this.#failure = undefined;
     this.#running = this.#run();
+    if (target > progress.blockNumber)
+      this.#parts.logger.info("index catching up", { from: progress.blockNumber, to: target });
     await progress.waitFor(target, signal);
   }
 

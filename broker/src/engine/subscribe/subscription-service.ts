@@ -60,7 +60,7 @@ export class SubscriptionService {
 
   /**
    * Answers once the subscription is on disk; every matching event from its start on will be notified.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100505, 200211, 200300; of an offset 100302 to 100304.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200211, 200300; of an offset 100302 to 100304.
    */
   async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
     const filter = parseTopicFilter(call.topic);
@@ -97,9 +97,8 @@ export class SubscriptionService {
     }
   }
 
-  /** A blank identifier counts as left out. */
   #toId(text: string | undefined): SubscriptionId {
-    return parseSubscriptionId(text === undefined || text.trim() === "" ? this.#parts.randomness.uuid() : text);
+    return parseSubscriptionId(text ?? this.#parts.randomness.uuid());
   }
 
   async #makeOrContinue(id: SubscriptionId, order: Order): Promise<void> {
