@@ -1,4 +1,4 @@
-export { decodeEvents } from "./batch/decode-events.ts";
+export { batchEventsMax, decodeEvents } from "./batch/decode-events.ts";
 export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-events.ts";
 export { type Keccak256, portableKeccak256 } from "./batch/keccak.ts";
 export { MalformedBatchError } from "./batch/malformed-batch-error.ts";

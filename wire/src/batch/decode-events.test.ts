@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeEvents } from "./decode-events.ts";
+import { batchEventsMax, decodeEvents } from "./decode-events.ts";
 import { encodeEvents } from "./encode-events.ts";
 import { MalformedBatchError } from "./malformed-batch-error.ts";
 
@@ -51,6 +51,12 @@ describe("decodeEvents refuses", () => {
   test("deep nesting, at once", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedBatchError);
   });
+});
+
+test("a batch holds 65,536 events and no more", () => {
+  const events = Array.from({ length: batchEventsMax + 1 }, () => ({ content: bytes(""), extensions: [] }));
+  expect(decodeEvents(encodeEvents(events.slice(1)))).toHaveLength(batchEventsMax);
+  expect(() => decodeEvents(encodeEvents(events))).toThrow("more than 65536 events");
 });
 
 test("contents are views, and texts keep a byte order mark", () => {

@@ -2,10 +2,14 @@ import type { BatchEvent } from "./encode-events.ts";
 import { MalformedBatchError } from "./malformed-batch-error.ts";
 import { RlpReader } from "./rlp-reader.ts";
 
+/** Most events in one batch; one with more is malformed, so that no stranger's batch holds a reader up for long. */
+export const batchEventsMax = 65_536;
+
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads what {@link encodeEvents} writes, and nothing else: one canonical RLP list, texts in valid UTF-8, no byte left over.
+ * Reads what {@link encodeEvents} writes, and nothing else: one canonical RLP list of at most {@link batchEventsMax} events, texts in
+ * valid UTF-8, no byte left over.
  * Time and memory are linear in the bytes. A content is a view into `bytes`, not a copy.
  * @throws MalformedBatchError for every other input.
  */
@@ -15,7 +19,10 @@ export function decodeEvents(bytes: Uint8Array): BatchEvent[] {
   const { end } = reader;
   if (end !== bytes.length) throw new MalformedBatchError(`${bytes.length - end} bytes after the list of events`);
   const events: BatchEvent[] = [];
-  for (let at = reader.start; at < end; at = reader.end) events.push(decodeEvent(reader, bytes, { at, limit: end }));
+  for (let at = reader.start; at < end; at = reader.end) {
+    if (events.length === batchEventsMax) throw new MalformedBatchError(`more than ${batchEventsMax} events`);
+    events.push(decodeEvent(reader, bytes, { at, limit: end }));
+  }
   return events;
 }
 

@@ -9,6 +9,7 @@ import type { EvmLedger, EvmLedgerOptions } from "./evm-ledger.ts";
 import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { logSignatures } from "./parse-log.ts";
+import { openCalldata } from "./registry.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
 import { Stranger } from "./testing/stranger.ts";
@@ -269,6 +270,20 @@ describe("reading", () => {
         "events-malformed",
         "events-committed",
       ]);
+    });
+  });
+
+  test("a name that is not UTF-8 and a batch that claims a wrong count of billions stop nobody", async () => {
+    await withLedger(async (ledger, append, address) => {
+      const calldata = openCalldata("abc");
+      calldata.fill(0xff, calldata.indexOf("abc"), calldata.indexOf("abc") + 3);
+      await harness.stranger.send(calldata, ledger.registryAddress);
+      const events = encodeEvents([event("a")]);
+      await harness.stranger.publish([{ address, count: 2 ** 32 - 1, events }]);
+      expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 2 ** 32 });
+      const [, opened, malformed] = await entries(ledger);
+      expect(opened).toMatchObject({ kind: "topic-opened", name: "\ufffd\ufffd\ufffd" });
+      expect(malformed).toMatchObject({ kind: "events-malformed", firstSequence: 1, count: 2 ** 32 - 1 });
     });
   });
 

@@ -1,6 +1,6 @@
 import { BrokerError, encodeEvents, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -130,6 +130,11 @@ export class EvmLedger implements Ledger {
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
     return (await this.#now(signal)).blockNumber;
+  }
+
+  async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
+    if (blockNumber > (await this.finalBlockNumber(signal))) return undefined;
+    return (await this.#ask(this.#rpc.header(blockNumber))).hash;
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {

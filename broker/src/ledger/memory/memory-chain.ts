@@ -49,6 +49,10 @@ export class MemoryChain {
     return blocks.filter((block, index) => block.entries.length > 0 || index === blocks.length - 1);
   }
 
+  hashOf(blockNumber: number): Hash | undefined {
+    return this.#blocks[blockNumber]?.hash;
+  }
+
   /** Opens or reopens; answers the block from which on it is open. */
   open(name: string, sender: Address): number {
     const address = topicAddress(name);

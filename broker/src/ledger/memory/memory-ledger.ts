@@ -1,6 +1,6 @@
 import { BrokerError, encodeEvents, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
 import type { MemoryChain } from "./memory-chain.ts";
@@ -86,6 +86,11 @@ class MemoryLedger implements Ledger {
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
     this.#check(signal);
     return this.#chain.head;
+  }
+
+  async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
+    this.#check(signal);
+    return this.#chain.hashOf(blockNumber);
   }
 
   #check(signal: AbortSignal): void {
