@@ -1,5 +1,6 @@
 import { BrokerError, type ErrorName, encodeEvents, errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../domain/group-id.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import type { PublishCall } from "./broker.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
@@ -270,6 +271,30 @@ describe("subscribe", () => {
     const { broker } = await start({ hasCoordinator: false });
     const call = broker.unSubscribe({ subscriptionId: "x", interfaceType: "JsonRPC" });
     await expect(call).rejects.toEqual(refusal("noCoordinator"));
+  });
+});
+
+describe("start", () => {
+  it.each([
+    ["is higher than the chain", 99, /the chain is not that high/],
+    ["is beside the chain", 0, /the chain has 0x/],
+  ])("is refused when the index %s", async (_, number, reason) => {
+    engine = new TestEngine();
+    const block = { number, hash: `0x${"f".repeat(64)}`, opened: [], closed: [], batches: [], skipped: [] } as const;
+    await engine.store.applyBlocks(defaultGroupId, [block]);
+    await expect(engine.broker.start()).rejects.toThrow(reason);
+  });
+
+  it("builds the index anew from the chain, with the same identifiers", async () => {
+    await start();
+    await engine.broker.open(topic("a"));
+    const eventId = await engine.publish("a", "1");
+    const before = await engine.broker.getEvent({ eventId, groupId: undefined });
+    await engine.stop();
+    const rebuilt = new TestEngine({ chain: engine.chain });
+    await rebuilt.broker.start();
+    expect(await rebuilt.broker.getEvent({ eventId, groupId: undefined })).toEqual(before);
+    await rebuilt.stop();
   });
 });
 

@@ -284,6 +284,13 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
+    test("the hash of a final block is the one that is followed; beyond the chain there is none", async () => {
+      await openTopic(ledger);
+      const last = (await collectAll(ledger)).at(-1);
+      expect(await ledger.findBlockHash(last?.number ?? -1, never)).toBe(last?.hash);
+      expect(await ledger.findBlockHash((await ledger.finalBlockNumber(never)) + 1_000, never)).toBeUndefined();
+    });
+
     test("following ends when aborted, also while it waits", async () => {
       const controller = new AbortController();
       const head = await ledger.finalBlockNumber(never);

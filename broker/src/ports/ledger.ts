@@ -87,4 +87,6 @@ export interface Ledger {
   follow(afterBlockNumber: number, signal: AbortSignal): AsyncIterable<readonly LedgerBlock[]>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
+  /** The hash of a final block; undefined when the chain is not that high. @throws 200205. */
+  findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined>;
 }

@@ -7,7 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { Store } from "../../ports/store.ts";
+import type { IndexHead, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../time.ts";
 import { indexBlocks, type SkippedEntry } from "./index-block.ts";
@@ -43,11 +43,17 @@ export class Follower {
     return this.#failure;
   }
 
-  /** Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. */
+  /**
+   * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts.
+   * @throws Error when the index was made from another chain.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const { ledger, store, progress } = this.#parts;
     const head = await store.findHead(ledger.groupId);
-    if (head !== undefined) progress.advanceTo(head.blockNumber);
+    if (head !== undefined) {
+      await this.#checkHead(head, signal);
+      progress.advanceTo(head.blockNumber);
+    }
     const target = await ledger.finalBlockNumber(signal);
     this.#failure = undefined;
     this.#running = this.#run();
@@ -59,6 +65,18 @@ export class Follower {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+  }
+
+  /** An index that is ahead of the chain, or beside it, would hide events: better not to start. */
+  async #checkHead(head: IndexHead, signal: AbortSignal): Promise<void> {
+    const { groupId } = this.#parts.ledger;
+    const hash = await this.#parts.ledger.findBlockHash(head.blockNumber, signal);
+    if (hash === head.hash) return;
+    const found = hash === undefined ? "the chain is not that high" : `the chain has ${hash} there`;
+    throw new Error(
+      `The index of group ${groupId} was made from another chain: its newest block is ${head.blockNumber} with hash ${head.hash}, but ${found}. ` +
+        "Restore the chain that belongs to it, or delete the store to build it anew from this chain (which loses the subscriptions).",
+    );
   }
 
   async #run(): Promise<void> {

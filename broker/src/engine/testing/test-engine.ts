@@ -13,6 +13,7 @@ import { RecordingSink } from "./recording-sink.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export interface TestEngineOptions {
+  readonly chain?: MemoryChain;
   readonly limits?: Partial<EngineLimits>;
   /** Takes the place of the ledger's append. */
   readonly append?: Ledger["append"];
@@ -25,7 +26,7 @@ const graceMs = 1_000;
 export class TestEngine {
   readonly clock = new VirtualClock();
   readonly sink = new RecordingSink();
-  readonly chain = new MemoryChain({ clock: this.clock });
+  readonly chain: MemoryChain;
   readonly store: Store = createMemoryStore();
   broker: RunningBroker;
   readonly #options: TestEngineOptions;
@@ -33,6 +34,7 @@ export class TestEngine {
 
   constructor(options: TestEngineOptions = {}) {
     this.#options = options;
+    this.chain = options.chain ?? new MemoryChain({ clock: this.clock });
     this.broker = this.#build();
   }
 
