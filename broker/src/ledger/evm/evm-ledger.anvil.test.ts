@@ -85,6 +85,34 @@ describe("EvmLedger on anvil", () => {
   });
 });
 
+describe("prices of gas", () => {
+  test.each([
+    ["a chain without base fee", ["--hardfork", "berlin"], { balance: "0xffffffffffffffffffff", type: "0x0" }],
+    [
+      "a chain where gas is free, with an empty account",
+      ["--block-base-fee-per-gas", "0", "--disable-min-priority-fee"],
+      { balance: "0x0", type: "0x2" },
+    ],
+  ])("%s", async (_, options, { balance, type }) => {
+    const priced = await startAnvil(options);
+    try {
+      const params = [new Signer(testKey("prices")).address, balance];
+      await priced.provider.request({ method: "anvil_setBalance", params });
+      const ledger = createEvmHarness(priced.provider, "prices").createLedger();
+      await ledger.start();
+      const { blockNumber } = await ledger.openTopic(parseTopicName("prices"), new AbortController().signal);
+      const block = await priced.provider.request({
+        method: "eth_getBlockByNumber",
+        params: [`0x${blockNumber.toString(16)}`, true],
+      });
+      expect(block).toMatchObject({ transactions: [{ type }] });
+      await ledger.stop();
+    } finally {
+      await priced.stop();
+    }
+  });
+});
+
 async function newestTransaction(blockNumber: number): Promise<{ used: number; calldataBytes: number }> {
   const params = [`0x${blockNumber.toString(16)}`, true];
   const block = (await anvil.provider.request({ method: "eth_getBlockByNumber", params })) as {
