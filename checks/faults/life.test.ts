@@ -1,0 +1,223 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { runBroker, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { startReceiver } from "../harness/receiver.ts";
+import { slow } from "../harness/behaviours.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { PublishLoad } from "./support/publish-load.ts";
+import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./support/replay.ts";
+
+const topics = ["l/a", "l/b"];
+
+describe("a graceful end (issue: Graceful life)", () => {
+  it.each(["SIGTERM", "SIGINT"] as const)(
+    "%s under load finishes what is under way, ends with 0, and a second start resumes everything without a repeat",
+    async (signal) => {
+      using folder = createTempFolder();
+      await using receiver = await startReceiver();
+      const load = new PublishLoad(topics, { publishersPerTopic: 4 });
+      const broker = await startBroker({ dataDir: folder.path });
+      await using client = new Client(broker.url);
+      for (const topic of topics) await client.open(topic);
+      await client.subscribe({ topic: "l/+", url: receiver.url });
+      load.start(broker.url);
+      await until("100 acknowledged", () => load.acknowledged.size >= 100);
+      broker.signal(signal);
+      const exit = await broker.exited;
+      await load.stop();
+      expect(exit).toMatchObject({ code: 0, signal: null });
+      expect(load.refusals).toEqual([]);
+
+      await using second = await startBroker({ dataDir: folder.path });
+      await using client2 = new Client(second.url);
+      const events = await replayAll(client2);
+      expectHoldsWhatWasSent(events, load);
+      // Nothing was committed and left without its answer.
+      expect(events).toHaveLength(load.acknowledged.size);
+      await expectGaplessSequences(client2, events);
+      await expectFound(client2, load.acknowledged.values());
+      const more = await client2.publish("l/a", "after the restart");
+      const accepted = await receiver.waitForCount(events.length + 1);
+      const expected = [...events.map(({ eventId }) => eventId), more.eventId];
+      expect(accepted.map(({ eventId }) => eventId)).toEqual(expected);
+    },
+  );
+
+  it("waits for a callback under way, whose event is not repeated", async () => {
+    using folder = createTempFolder();
+    await using receiver = await startReceiver({ behaviour: slow(500) });
+    const broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    await client.open("l/slow");
+    await client.subscribe({ topic: "l/slow", url: receiver.url });
+    const sent = [await client.publish("l/slow", "1"), await client.publish("l/slow", "2")];
+    await receiver.waitFor("the first attempt", () => receiver.attempts.length === 1);
+    expect((await broker.stop()).code).toBe(0);
+    await using second = await startBroker({ dataDir: folder.path });
+    await receiver.waitForCount(2);
+    expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual(sent.map(({ eventId }) => eventId));
+    expect((await second.stop()).code).toBe(0);
+  });
+
+  it("ends within its deadline when a callback hangs", async () => {
+    using folder = createTempFolder();
+    await using receiver = await startReceiver({ behaviour: () => {} });
+    const env = { STELE_SHUTDOWN_DEADLINE_MS: "300" };
+    const broker = await startBroker({ dataDir: folder.path, env });
+    await using client = new Client(broker.url);
+    await client.open("l/hang");
+    await client.subscribe({ topic: "l/hang", url: receiver.url });
+    await client.publish("l/hang", "1");
+    await receiver.waitFor("the attempt", () => receiver.attempts.length === 1);
+    const before = performance.now();
+    expect((await broker.stop()).code).toBe(0);
+    // Without the deadline it would be the 15 s of an attempt.
+    expect(performance.now() - before).toBeLessThan(10_000);
+  });
+});
+
+describe("a start that cannot be (issue: Graceful life)", () => {
+  it("on a data folder in use is refused, and the first broker goes on", async () => {
+    using folder = createTempFolder();
+    await using first = await startBroker({ dataDir: folder.path });
+    const second = await runBroker({ dataDir: folder.path });
+    expect(second.code).toBe(1);
+    expect(second.stderr).toContain(`The data folder ${folder.path} is in use by another broker`);
+    expect(second.stderr).not.toMatch(/^\s+at /m);
+    await using client = new Client(first.url);
+    expect(await client.open("still there")).toBe(true);
+  });
+
+  it("on a port in use is refused with the address, and leaves the data folder free", async () => {
+    using folder = createTempFolder();
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    const port = typeof address === "object" ? String(address?.port) : "";
+    const run = await runBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(new RegExp(`^stele: .*(in use|EADDRINUSE).*${port}`, "m"));
+    server.close();
+    const broker = await startBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
+    expect(new URL(broker.url).port).toBe(port);
+    expect((await broker.stop()).code).toBe(0);
+  });
+
+  it("on a data folder that is a file, or lies in one, is refused with its path", async () => {
+    using folder = createTempFolder();
+    const file = join(folder.path, "file");
+    writeFileSync(file, "");
+    for (const dataDir of [file, join(file, "data")]) {
+      const run = await runBroker({ dataDir });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be`);
+    }
+  });
+
+  it("on a data folder that may not be read is refused with its path", async () => {
+    using folder = createTempFolder();
+    const dataDir = join(folder.path, "locked");
+    mkdirSync(dataDir);
+    chmodSync(dataDir, 0o000);
+    // Permissions do not bind root: it starts the broker as nobody, who may not look into the parent.
+    const isRoot = process.getuid?.() === 0;
+    const run = await runBroker({
+      dataDir,
+      ...(isRoot ? { shell: 'exec setpriv --reuid 65534 --clear-groups "$@"' } : {}),
+    });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be read and written`);
+  });
+
+  it("on a key that was cut off is refused with the file's name", async () => {
+    using folder = createTempFolder();
+    writeFileSync(join(folder.path, "signer.key"), "0102\n");
+    const run = await runBroker({ dataDir: folder.path });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/signer\.key does not hold 32 bytes/);
+  });
+
+  it.each([["chain.sqlite"], ["store.sqlite"]])(
+    "on a %s that is no database is refused with the file's name",
+    async (name) => {
+      using folder = createTempFolder();
+      writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
+      const run = await runBroker({ dataDir: folder.path });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
+    },
+  );
+});
+
+describe("settings of the real process (issue: config)", () => {
+  it("an unknown variable and an unknown flag are refused, each with the nearest name", async () => {
+    using folder = createTempFolder();
+    const run = await runBroker({ dataDir: folder.path, env: { STELE_PROT: "1" }, args: ["--prot", "1"] });
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain("STELE_PROT is not a known variable");
+    expect(run.stderr).toContain("STELE_PORT");
+    expect(run.stderr).toContain('"--prot" is not a known flag');
+  });
+
+  it.each([
+    ["STELE_PORT", "65536"],
+    ["STELE_PORT", "http"],
+    ["STELE_BASE_PATH", "events/"],
+    ["STELE_COORDINATION", "some"],
+    ["STELE_CALLBACK_ALLOW", "10.0.0.0"],
+    ["STELE_CONTENT_BYTES_MAX", "0"],
+  ])("%s=%s is refused with its name and what it must be", async (name, value) => {
+    const run = await runBroker({ env: { [name]: value } });
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain(name);
+    expect(run.stderr).toContain(value);
+  });
+
+  it("--check-config prints the settings in effect and where each is from, and starts nothing", async () => {
+    using folder = createTempFolder();
+    const dataDir = join(folder.path, "never made");
+    const run = await runBroker({ dataDir, env: { STELE_BASE_PATH: "/x" }, args: ["--check-config", "--host", "::1"] });
+    expect(run).toMatchObject({ code: 0, stderr: "" });
+    expect(run.stdout).toMatch(/host.*::1.*--host/);
+    expect(run.stdout).toMatch(/basePath.*\/x.*STELE_BASE_PATH/);
+    await expect(startBroker({ dataDir, args: ["--check-config"] })).rejects.toThrow();
+  });
+
+  it("--check-config tells everything that is wrong, with a code that is not 0", async () => {
+    const run = await runBroker({ env: { STELE_PORT: "x", STELE_HOST: "a b" }, args: ["--check-config"] });
+    expect(run.code).toBe(2);
+    expect(run.stderr).toContain("STELE_PORT");
+    expect(run.stderr).toContain("STELE_HOST");
+  });
+
+  it("a flag wins over the environment, and that over the file", async () => {
+    using folder = createTempFolder();
+    const file = join(folder.path, "stele.json");
+    writeFileSync(file, JSON.stringify({ basePath: "/file", extensionPrefix: "file-", logLevel: "error" }));
+    const env = { STELE_CONFIG: file, STELE_BASE_PATH: "/env", STELE_EXTENSION_PREFIX: "env-" };
+    const args = ["--base-path=/flag"];
+    await using broker = await startBroker({ dataDir: join(folder.path, "data"), env, args });
+    expect(new URL(broker.url).pathname).toBe("/flag");
+    await using client = new Client(broker.url);
+    await client.open("x");
+    const sent = await client.publish("x", "x", { "env-a": "1" });
+    expect((await client.getEvent(sent.eventId)).extensions).toEqual({ "env-a": "1" });
+    expect(broker.stderr()).not.toContain('"info"');
+  });
+
+  it("--help and --version end with 0", async () => {
+    expect(await runBroker({ args: ["--help"] })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("--data-dir"),
+    });
+    expect(await runBroker({ args: ["--version"] })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^stele \d/),
+    });
+  });
+});
