@@ -70,12 +70,17 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   const metrics = createMetrics();
   const ledger = createLedger(config, { chain, privateKey, logger });
   const broker = createEngine(config, { ledger, store, sink, metrics, logger });
-  closers.add(() => broker.stop(config.shutdownDeadlineMs));
+  let stopBy = clock.now();
+  closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
   await broker.start();
   const server = createServer(config, { broker, metrics, logger });
   closers.add(() => server.close());
   const url = await server.listen({ host: config.host, port: config.port });
-  return { url, dataDir: folder.path("."), failure, stop: () => closers.closeAll() };
+  const stop = (): Promise<void> => {
+    stopBy = clock.now() + config.shutdownDeadlineMs;
+    return closers.closeAll();
+  };
+  return { url, dataDir: folder.path("."), failure, stop };
 }
 
 /**

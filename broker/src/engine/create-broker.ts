@@ -41,7 +41,10 @@ export interface EngineOptions {
 export interface RunningBroker extends Broker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
-  /** Commits what waits, ends delivery after the attempts under way, writes the cursors, and closes; `graceMs` bounds each wait. */
+  /**
+   * Commits what waits, ends delivery after the attempts under way, writes the cursors, and closes. What takes
+   * longer than `graceMs` in all is broken off.
+   */
   stop(graceMs: number): Promise<void>;
 }
 
@@ -96,9 +99,10 @@ class Engine implements RunningBroker {
   async stop(graceMs: number): Promise<void> {
     const { clock, store } = this.#options;
     this.#stopping.abort();
+    const stopBy = clock.now() + graceMs;
     using deadline = new Deadline(clock, graceMs);
     await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
-    await this.#dispatcher.stop(graceMs);
+    await this.#dispatcher.stop(Math.max(0, stopBy - clock.now()));
     await this.#progressWriter.flush();
     for (const follower of this.#followers) await follower.stop();
     for (const group of this.#groups.all) await group.ledger.stop();

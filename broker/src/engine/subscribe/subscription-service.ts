@@ -102,6 +102,8 @@ export class SubscriptionService {
   }
 
   async #makeOrContinue(id: SubscriptionId, order: Order): Promise<void> {
+    // A worker that has just ended may have acknowledged more than its row says.
+    if (order.call.subscriptionId !== undefined) await this.#parts.progressWriter.flush();
     const existing = await this.#parts.store.findSubscription(id);
     if (existing === undefined) await this.#make(id, order);
     else await this.#continue(existing, order);
@@ -144,8 +146,7 @@ export class SubscriptionService {
     const { dispatcher, store } = this.#parts;
     const isUnchanged = Object.entries(change).every(([key, value]) => existing[key as keyof typeof change] === value);
     if (isUnchanged && dispatcher.findWorker(existing.id) !== undefined) return;
-    const progress = (await dispatcher.remove(existing.id, 0)) ?? this.#parts.progressWriter.find(existing.id);
-    const current = { ...existing, ...progress };
+    const current = { ...existing, ...(await dispatcher.remove(existing.id, 0)) };
     try {
       await store.updateSubscription(existing.id, change);
     } catch (error) {
