@@ -138,7 +138,6 @@ export class EmbeddedChain implements AsyncDisposable {
         return;
       case "ready":
       case "refused":
-      case "stopped":
         return;
     }
   }

@@ -5,7 +5,7 @@ export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
 /** Longest a call or an estimate may run, in milliseconds; blocks wait for it. */
-export const CALL_TIME_MS_MAX_DEFAULT = 5_000;
+export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
 /** Largest signed transaction taken, in bytes. */
 export const TRANSACTION_BYTES_MAX_DEFAULT = 4_194_304;

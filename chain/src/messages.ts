@@ -29,5 +29,4 @@ export type FromWorker =
   | { readonly kind: "result"; readonly id: number; readonly result: unknown }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
-  | { readonly kind: "fault"; readonly message: string | undefined }
-  | { readonly kind: "stopped" };
+  | { readonly kind: "fault"; readonly message: string | undefined };

@@ -20,7 +20,7 @@ async function start(settings: WorkerSettings): Promise<RpcContext> {
   const subscriptions = new Subscriptions((subscription, result) =>
     post({ kind: "notification", subscription, result }),
   );
-  const chain = await Chain.open(openChainDatabase(settings), settings, {
+  const chain = await Chain.open(await openChainDatabase(settings), settings, {
     blockSealed: (block) => subscriptions.tellBlock(block),
     transactionPooled: (transaction) => subscriptions.tellPending(transaction),
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
@@ -49,10 +49,15 @@ function toErrorMessage(error: unknown): { code: number; message: string; data?:
   return { code: RPC_ERROR_CODES.internal, message: error instanceof Error ? error.message : String(error) };
 }
 
+/** The port goes in any case, so that the owner never waits for a thread that cannot end. */
 async function stop({ chain }: RpcContext): Promise<void> {
-  await chain.stop();
-  post({ kind: "stopped" });
-  port?.close();
+  try {
+    await chain.stop();
+  } catch (error) {
+    post({ kind: "fault", message: error instanceof Error ? error.message : String(error) });
+  } finally {
+    port?.close();
+  }
 }
 
 try {

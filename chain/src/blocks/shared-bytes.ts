@@ -9,21 +9,31 @@ export interface SharedBytes {
 /** Shorter data is not worth the search. */
 const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
-const PROBES = 4;
 /** Compared natively in one go; the last piece byte by byte. */
 const STEP_BYTES = 4_096;
+/** Good enough to look no further, as a part of the data. */
+const PART_ENOUGH = 0.95;
+/** Less is not worth a reference. */
+const PART_MIN = 0.5;
 
-/** Finds a long run of `data` that also stands in `raw`: a probe from the data's inside, grown both ways. */
+/** Finds a long run of `data` that also stands in `raw`: a probe from inside the data, grown both ways. */
 export function findShared(data: Uint8Array, raw: Uint8Array): SharedBytes | undefined {
   if (data.length < DATA_BYTES_MIN || raw.length < PROBE_BYTES) return undefined;
   const haystack = toBuffer(raw);
-  for (let probe = 1; probe <= PROBES; probe += 1) {
-    const at = Math.floor(((data.length - PROBE_BYTES) * probe) / (PROBES + 1));
+  let best: SharedBytes | undefined;
+  for (const at of probePlaces(data.length)) {
     const found = haystack.indexOf(data.subarray(at, at + PROBE_BYTES));
     const shared = found === -1 ? undefined : grow(toBuffer(data), haystack, { at, found });
-    if (shared !== undefined && shared.length * 2 >= data.length) return shared;
+    if (shared !== undefined && shared.length > (best?.length ?? 0)) best = shared;
+    if (best !== undefined && best.length >= data.length * PART_ENOUGH) return best;
   }
-  return undefined;
+  return best !== undefined && best.length >= data.length * PART_MIN ? best : undefined;
+}
+
+/** First behind the usual heads of ABI encoding: in content that repeats itself, a later probe is found too early. */
+function probePlaces(length: number): number[] {
+  const last = length - PROBE_BYTES;
+  return [0, 64, 96, 128, Math.floor(last / 2), Math.floor((last * 3) / 4)].filter((at) => at <= last);
 }
 
 function grow(data: Buffer, raw: Buffer, { at, found }: { readonly at: number; readonly found: number }): SharedBytes {

@@ -6,9 +6,9 @@ import { explain, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 
 /** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */
-export function openChainDatabase(settings: WorkerSettings): ChainDatabase {
+export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
-  const database = openDatabase(file);
+  const database = await openDatabase(file);
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);

@@ -111,8 +111,13 @@ export class ChainDatabase implements StateDatabase {
     this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)");
   }
 
+  /** Leaves one file, without a log beside it where that can be written. */
   close(): void {
-    this.#database.close();
+    try {
+      this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } finally {
+      this.#database.close();
+    }
   }
 
   #insertBlock(block: Block): void {

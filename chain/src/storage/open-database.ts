@@ -1,12 +1,12 @@
-import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
 
 /**
  * Opens the file for this process alone. SQLite's exclusive locking mode holds an operating system lock from the first
  * transaction until the database is closed or the process ends, however it ends.
  */
-export function openDatabase(file: string): DatabaseSyncInstance {
-  const database = openFile(file);
+export async function openDatabase(file: string): Promise<DatabaseSyncInstance> {
+  const database = await openFile(file);
   try {
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;");
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;");
@@ -18,12 +18,27 @@ export function openDatabase(file: string): DatabaseSyncInstance {
   }
 }
 
-function openFile(file: string): DatabaseSyncInstance {
+interface SqliteModule {
+  readonly DatabaseSync: new (file: string) => DatabaseSyncInstance;
+}
+
+/** The first line of Node that has its own SQLite without a flag from the start. */
+const NODE_MAJOR_MIN = 24;
+
+async function openFile(file: string): Promise<DatabaseSyncInstance> {
+  const { DatabaseSync } = await loadSqlite();
   try {
     return new DatabaseSync(file);
   } catch (cause) {
     throw explain(file, cause);
   }
+}
+
+/** Node's own SQLite, or the package of the same interface where Node has none that is fit. */
+async function loadSqlite(): Promise<SqliteModule> {
+  const isNodeFit = Number(process.versions.node.split(".")[0]) >= NODE_MAJOR_MIN;
+  const module: unknown = isNodeFit ? process.getBuiltinModule("node:sqlite") : await import("@photostructure/sqlite");
+  return module as SqliteModule; // both have it, in the same shape
 }
 
 export function explain(file: string, cause: unknown): ChainFileError {
