@@ -1,8 +1,10 @@
 import { MalformedBatchError } from "./malformed-batch-error.ts";
 
+/** Longest payload whose length fits into the header of an RLP item, in bytes. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;
+/** Bytes of a length that is read; four hold every length that occurs. */
 const lengthBytesMax = 4;
 
 /** Reads canonical RLP without copying. After each read, the payload of the item is `start` to `end`, and `end` is where the next begins. */

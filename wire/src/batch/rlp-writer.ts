@@ -1,5 +1,6 @@
 import { utf8Bytes, writeUtf8 } from "./utf8.ts";
 
+/** Longest payload whose length fits into the header of an RLP item, in bytes. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;

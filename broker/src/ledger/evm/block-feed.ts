@@ -11,6 +11,7 @@ import { RpcFailure } from "./rpc-failure.ts";
 
 /** Rounds kept for followers that keep up; whoever is behind them reads by range. */
 const recentRoundsMax = 256;
+/** Encoded events in those rounds, in bytes. */
 const recentBytesMax = 8_388_608;
 /** Headers that came with notifications, kept until their blocks are read. */
 const headsMax = 64;

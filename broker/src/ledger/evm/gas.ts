@@ -17,6 +17,7 @@ export function publishGas(calldataBytes: number, batches: number): number {
 }
 
 const raiseFactor = 1.5;
+/** Times that the formula is raised by half on a chain that charges more. */
 const raisesMax = 5;
 /** A call passes on 63 of 64 parts of its gas, so a transaction that ran out of it has used about all. */
 const usedUp = 0.95;

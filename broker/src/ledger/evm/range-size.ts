@@ -1,4 +1,5 @@
 const blocksAtFirst = 16;
+/** Blocks asked for at once, at most. */
 const blocksMax = 8192;
 /** Encoded events wanted at most in one answer; a range that brings more is halved. */
 const bytesWanted = 4_194_304;

@@ -44,8 +44,9 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
+/** Causes of an error that are looked at. */
 const causesMax = 5;
-/** viem puts whole requests into its messages. */
+/** Characters kept of each message: viem puts whole requests into them. */
 const messageCharactersMax = 300;
 
 /** Recognises whatever a provider threw. */

@@ -25,6 +25,7 @@ export interface SignedTransaction {
 /** A string of RLP, or the one list that occurs here: the empty access list. */
 type Item = Uint8Array | readonly [];
 
+/** Longest payload whose length fits into the header of an RLP item, in bytes. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;
