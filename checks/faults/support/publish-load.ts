@@ -15,6 +15,12 @@ export interface AcknowledgedEvent extends SentEvent {
   readonly acknowledgedAt: number;
 }
 
+export interface PublishLoadOptions {
+  readonly publishersPerTopic: number;
+  /** Contents are filled up to this length. */
+  readonly contentCharacters?: number;
+}
+
 const doorNames = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**
@@ -27,19 +33,19 @@ export class PublishLoad {
   /** Answers that were neither SUCCESS nor a lost connection. */
   readonly refusals: string[] = [];
   readonly #topics: readonly string[];
-  readonly #publishersPerTopic: number;
+  readonly #options: PublishLoadOptions;
   #running: { readonly http: HttpClient; readonly ended: Promise<unknown>; isStopping: boolean } | undefined;
 
-  constructor(topics: readonly string[], { publishersPerTopic }: { readonly publishersPerTopic: number }) {
+  constructor(topics: readonly string[], options: PublishLoadOptions) {
     this.#topics = topics;
-    this.#publishersPerTopic = publishersPerTopic;
+    this.#options = options;
   }
 
   start(url: string): void {
     const http = new HttpClient(url);
     const run = { http, isStopping: false, ended: Promise.resolve() as Promise<unknown> };
     const publishers = this.#topics.flatMap((topic) =>
-      Array.from({ length: this.#publishersPerTopic }, (_, index) => {
+      Array.from({ length: this.#options.publishersPerTopic }, (_, index) => {
         const door = openDoor(http, doorNames[index % doorNames.length] ?? "JSON-RPC");
         return this.#publish(door, topic, () => run.isStopping);
       }),
@@ -61,7 +67,8 @@ export class PublishLoad {
   /** Until told to stop, or the connection is lost. */
   async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
-      const event = { topic, content: `${topic} & ${this.sent.size}`, sentAt: performance.now() };
+      const content = `${topic} & ${this.sent.size} `.padEnd(this.#options.contentCharacters ?? 0, "-");
+      const event = { topic, content, sentAt: performance.now() };
       this.sent.set(event.content, event);
       const outcome = await door.call("publish", event).catch(() => undefined);
       if (outcome === undefined) return;

@@ -1,25 +1,44 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A file system of its own that is soon full. */
+/** A file system of its own. */
 export interface SmallDisk extends Disposable {
   readonly path: string;
+  grow(kibibytes: number): void;
 }
 
-/** Undefined where this user may not mount. */
-export function tryMountSmallDisk(kibibytes: number): SmallDisk | undefined {
+/** @throws Error where this user may not mount. */
+export function mountSmallDisk(kibibytes: number): SmallDisk {
   const path = mkdtempSync(join(tmpdir(), "stele-disk-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${kibibytes}k`, "tmpfs", path], { stdio: "ignore" });
-  } catch {
-    rmSync(path, { recursive: true });
-    return undefined;
-  }
-  const release = (): void => {
-    execFileSync("umount", [path]);
-    rmSync(path, { recursive: true });
+  const mount = (options: string): void => {
+    execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path], { stdio: "ignore" });
   };
-  return { path, [Symbol.dispose]: release };
+  try {
+    mount(`size=${kibibytes}k`);
+  } catch (error) {
+    rmdirSync(path);
+    throw error;
+  }
+  return {
+    path,
+    grow: (size) => mount(`remount,size=${size}k`),
+    [Symbol.dispose]: () => {
+      execFileSync("umount", [path]);
+      rmdirSync(path);
+    },
+  };
+}
+
+/** Whether this user may mount. */
+export const canMount = tryMount();
+
+function tryMount(): boolean {
+  try {
+    using _disk = mountSmallDisk(16);
+    return true;
+  } catch {
+    return false;
+  }
 }
