@@ -23,9 +23,11 @@ export async function startAnvil(args: readonly string[]): Promise<Anvil> {
 }
 
 function findAnvil(): string {
-  const platform = `${process.platform === "win32" ? "win32" : process.platform}-${ARCHITECTURES[process.arch] ?? process.arch}`;
+  const platform = `${process.platform}-${ARCHITECTURES[process.arch] ?? process.arch}`;
   const program = process.platform === "win32" ? "anvil.exe" : "anvil";
-  return createRequire(import.meta.url).resolve(`@foundry-rs/anvil-${platform}/bin/${program}`);
+  const require = createRequire(import.meta.url);
+  const anvil = require.resolve("@foundry-rs/anvil/package.json");
+  return createRequire(anvil).resolve(`@foundry-rs/anvil-${platform}/bin/${program}`);
 }
 
 async function readUrl(process: ChildProcess): Promise<string> {

@@ -21,7 +21,7 @@ export const BACKENDS: readonly { readonly name: string; start(): Promise<Backen
   { name: "anvil", start: startAnvilBackend },
 ];
 
-async function startEmbedded(): Promise<Backend> {
+export async function startEmbedded(): Promise<Backend> {
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
   return {
     client: createTestClient(embeddedTransport(chain)),

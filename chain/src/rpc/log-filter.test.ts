@@ -1,0 +1,29 @@
+import { numberToHex } from "viem";
+import { describe, expect, it } from "vitest";
+import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
+import { startEmbedded } from "../testing/backends.ts";
+import { encodeCall, NOWHERE, PLAIN_TOPIC, Yardstick } from "../testing/yardstick.ts";
+import { sendAndWait } from "../testing/client.ts";
+
+describe("eth_getLogs", () => {
+  it("refuses an answer over its limit, and gives one that is just within", async () => {
+    const yardstick = await Yardstick.create(await startEmbedded());
+    const emit = (count: number) =>
+      sendAndWait(yardstick.client, {
+        to: yardstick.contract,
+        data: encodeCall({ functionName: "emitMany", args: [BigInt(count)] }),
+        gas: 50_000_000n,
+      });
+    const first = await emit(LOGS_ANSWER_LOGS_MAX);
+    const filter = { fromBlock: numberToHex(first.blockNumber), topics: [PLAIN_TOPIC] };
+    expect(await yardstick.resultAs<unknown[]>("eth_getLogs", filter)).toHaveLength(LOGS_ANSWER_LOGS_MAX);
+    await emit(1);
+    expect(await yardstick.error("eth_getLogs", filter)).toMatchObject({
+      code: -32005,
+      message: expect.stringMatching(/^query returned more than 10000 results/),
+    });
+    const many = Array.from({ length: LOG_FILTER_ALTERNATIVES_MAX + 1 }, () => NOWHERE);
+    expect(await yardstick.error("eth_getLogs", { topics: [many] })).toMatchObject({ code: -32602 });
+    await yardstick.stop();
+  });
+});
