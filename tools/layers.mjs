@@ -27,7 +27,7 @@ const brokerFolders = {
 
 /** Folders whose children never import one another. */
 const strangers = {
-  gateway: ["rest", "jsonrpc", "mqtt", "stomp", "admin"],
+  gateway: ["rest", "jsonrpc", "chain", "mqtt", "stomp", "admin"],
   ledger: ["evm", "memory"],
   store: ["sql", "memory"],
   sink: ["webhook", "session"],

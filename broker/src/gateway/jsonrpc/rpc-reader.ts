@@ -4,14 +4,14 @@ import { checkWellFormed } from "../shared/decode-text.ts";
 import { parameterError } from "../shared/failure.ts";
 import type { ParameterReader } from "../shared/operation-handlers.ts";
 import { decodeBase64 } from "./base64.ts";
-import type { RpcCall } from "./message.ts";
+import type { RpcParams } from "../shared/rpc/message.ts";
 
 /** Reads the parameters of a JSON-RPC call, named or by position. */
 export class RpcReader implements ParameterReader {
   readonly #values: ReadonlyMap<string, unknown>;
 
   /** @throws BrokerError 200001 when the parameters do not have the operation's types. */
-  constructor(params: RpcCall["params"], operation: Operation) {
+  constructor(params: RpcParams, operation: Operation) {
     const named = toNamed(params, Object.keys(operation.params.shape));
     checkTypes(named, operation);
     this.#values = new Map(Object.entries(named));
@@ -56,7 +56,7 @@ export class RpcReader implements ParameterReader {
   }
 }
 
-function toNamed(params: RpcCall["params"], names: readonly string[]): Readonly<Record<string, unknown>> {
+function toNamed(params: RpcParams, names: readonly string[]): Readonly<Record<string, unknown>> {
   if (!isPositional(params)) return params;
   if (params.length > names.length) {
     throw parameterError(`${params.length} positional parameters, at most ${names.length}: ${names.join(", ")}`);
@@ -64,7 +64,7 @@ function toNamed(params: RpcCall["params"], names: readonly string[]): Readonly<
   return Object.fromEntries(params.map((value, index) => [names[index], value]));
 }
 
-function isPositional(params: RpcCall["params"]): params is readonly unknown[] {
+function isPositional(params: RpcParams): params is readonly unknown[] {
   return Array.isArray(params);
 }
 

@@ -1,15 +1,38 @@
-import { isJsonObject } from "../shared/decode-text.ts";
-import { type RpcError, toProtocolError } from "./rpc-error.ts";
+import { isJsonObject } from "../decode-text.ts";
 
 /** Identifier of a request; what JSON-RPC 2.0, section 4, lets it be. */
 export type RpcId = string | number | null;
+
+/** By position or by name. */
+export type RpcParams = readonly unknown[] | Readonly<Record<string, unknown>>;
 
 /** A well-formed request object. `id` is undefined for a notification. */
 export interface RpcCall {
   readonly id: RpcId | undefined;
   readonly method: string;
-  readonly params: readonly unknown[] | Readonly<Record<string, unknown>>;
+  readonly params: RpcParams;
 }
+
+/** `error` of a response (JSON-RPC 2.0, section 5.1). */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** What a method came to. */
+export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
+
+/** Errors that the protocol names (JSON-RPC 2.0, section 5.1). */
+export const rpcErrors = {
+  parseError: { code: -32700, message: "Parse error" },
+  invalidRequest: { code: -32600, message: "Invalid Request" },
+  methodNotFound: { code: -32601, message: "Method not found" },
+  invalidParams: { code: -32602, message: "Invalid params" },
+  internalError: { code: -32603, message: "Internal error" },
+} as const;
+
+export type RpcErrorName = keyof typeof rpcErrors;
 
 export interface RpcResponse {
   readonly jsonrpc: "2.0";
@@ -20,12 +43,12 @@ export interface RpcResponse {
 
 export type ParsedMessage =
   | { readonly kind: "call"; readonly call: RpcCall }
-  | { readonly kind: "invalid"; readonly response: RpcResponse };
+  | { readonly kind: "invalid"; readonly id: RpcId; readonly details: string };
 
 /** Reads one request object (JSON-RPC 2.0, section 4). An invalid one is answered under its id where that can be told, else null. */
 export function parseMessage(value: unknown): ParsedMessage {
   if (!isJsonObject(value)) return invalid(null, "a request is a JSON object");
-  const { jsonrpc, method, params = {}, id } = value;
+  const { jsonrpc, method, params = [], id } = value;
   if (id !== undefined && !isId(id)) return invalid(null, '"id" is not a string, a number that JSON keeps, or null');
   const answerId = id ?? null;
   if (jsonrpc !== "2.0") return invalid(answerId, '"jsonrpc" is not "2.0"');
@@ -34,16 +57,12 @@ export function parseMessage(value: unknown): ParsedMessage {
   return { kind: "call", call: { id, method, params } };
 }
 
-export function toErrorResponse(id: RpcId, error: RpcError): RpcResponse {
-  return { jsonrpc: "2.0", id, error };
-}
-
-export function toResultResponse(id: RpcId, result: unknown): RpcResponse {
-  return { jsonrpc: "2.0", id, result };
+export function toResponse(id: RpcId, outcome: RpcOutcome): RpcResponse {
+  return { jsonrpc: "2.0", id, ...outcome };
 }
 
 function invalid(id: RpcId, details: string): ParsedMessage {
-  return { kind: "invalid", response: toErrorResponse(id, toProtocolError("invalidRequest", details)) };
+  return { kind: "invalid", id, details };
 }
 
 // An integer past 2^53 would come back as another one, and its caller would wait for ever.

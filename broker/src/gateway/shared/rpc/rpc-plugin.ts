@@ -1,0 +1,74 @@
+import { quote } from "@stele/wire";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { BodyTooLong, type RawBody } from "../collect-body.ts";
+import { parseContentType } from "../content-type.ts";
+import { decodeUtf8, parseJson } from "../decode-text.ts";
+import { toFailure } from "../failure.ts";
+import { fromFramework } from "../from-framework.ts";
+import { jsonType } from "../send-failure.ts";
+import { answerBody } from "./answer-body.ts";
+import type { RpcEndpoint } from "./endpoint.ts";
+import { type RpcError, type RpcOutcome, toResponse } from "./message.ts";
+
+const mediaTypes = new Set(["application/json", "application/json-rpc", "application/jsonrequest"]);
+
+/** JSON-RPC 2.0 by POST at the endpoint's path. */
+export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint): void {
+  const { path } = endpoint;
+  app.post(path, { errorHandler: createErrorHandler(endpoint) }, (request, reply) =>
+    answerPost(request, reply, endpoint),
+  );
+  app.route({
+    method: ["GET", "PUT", "PATCH", "DELETE"],
+    url: path,
+    exposeHeadRoute: false,
+    handler: (_request, reply) =>
+      sendError(reply.status(405).header("allow", "POST"), endpoint.toProtocolError("invalidRequest", "use POST")),
+  });
+}
+
+async function answerPost(request: FastifyRequest, reply: FastifyReply, endpoint: RpcEndpoint): Promise<FastifyReply> {
+  // What createBodyCollector gives; Fastify types it as unknown.
+  const body = request.body as RawBody;
+  const refusal = findRefusal(request, body);
+  if (refusal !== undefined) return sendError(reply, endpoint.toProtocolError("invalidRequest", refusal));
+  const parsed = tryParse(body, endpoint);
+  if ("error" in parsed) return sendError(reply, parsed.error);
+  const answer = await answerBody(parsed.result, endpoint);
+  if (answer === undefined) return reply.status(204).send();
+  return reply.header("content-type", jsonType).send(JSON.stringify(answer));
+}
+
+function findRefusal(request: FastifyRequest, body: RawBody): string | undefined {
+  const type = parseContentType(request.headers["content-type"]);
+  if (!mediaTypes.has(type.mediaType)) return `content type ${quote(type.mediaType)} is not application/json`;
+  if (!type.isUtf8) return "the body's character set is not UTF-8";
+  return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
+}
+
+function tryParse(body: RawBody, endpoint: RpcEndpoint): RpcOutcome {
+  try {
+    return { result: parseJson(body instanceof Buffer ? decodeUtf8(body) : "") };
+  } catch (error) {
+    const failure = toFailure(error, endpoint.logger, { operation: toOperation(endpoint) });
+    return { error: endpoint.toProtocolError("parseError", failure.message) };
+  }
+}
+
+function sendError(reply: FastifyReply, error: RpcError): FastifyReply {
+  return reply.header("content-type", jsonType).send(JSON.stringify(toResponse(null, { error })));
+}
+
+/** Failures of the server before the handler runs, such as a Content-Type that is none. */
+function createErrorHandler(endpoint: RpcEndpoint) {
+  return (error: unknown, _request: FastifyRequest, reply: FastifyReply): void => {
+    const failure = toFailure(fromFramework(error), endpoint.logger, { operation: toOperation(endpoint) });
+    const name = failure.kind === "invalid" ? "invalidRequest" : "internalError";
+    sendError(reply.status(200), endpoint.toProtocolError(name, failure.message));
+  };
+}
+
+/** How the log names what concerns no single method. */
+function toOperation({ path }: RpcEndpoint): string {
+  return path.slice(1);
+}
