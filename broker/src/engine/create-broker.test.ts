@@ -130,7 +130,7 @@ describe("publish", () => {
   it("refuses what waits beyond the limit, and what no transaction took in time, and sends neither", async () => {
     const { broker, clock } = await start({
       append: untilAborted,
-      limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000 },
+      limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000, pipelineAfterMs: 0 },
     });
     await broker.open(topic("a"));
     const underWay: Promise<string>[] = [];

@@ -8,6 +8,10 @@ export interface EngineLimits {
   readonly publishesWaitingMax: number;
   /** Content and extensions of those that wait, in bytes. */
   readonly publishBytesWaitingMax: number;
+  /** After a transaction has ended, how long the next may wait for the callers of that one. */
+  readonly lingerMsMax: number;
+  /** A transaction that is not full goes beside the one under way only once that one is so old. */
+  readonly pipelineAfterMs: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
   /** Subscriptions of this broker. */
@@ -43,6 +47,8 @@ export const defaultEngineLimits: EngineLimits = {
   extensionsBytesMax: 4 * 1024,
   publishesWaitingMax: 20_000,
   publishBytesWaitingMax: 64 * 1024 * 1024,
+  lingerMsMax: 10,
+  pipelineAfterMs: 100,
   transactionTimeoutMs: 30 * second,
   subscriptionsMax: 100_000,
   feedEventsMax: 2_048,

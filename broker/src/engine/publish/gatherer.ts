@@ -9,6 +9,7 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
+import { Pacing } from "./pacing.ts";
 
 /** Where an event was committed. */
 export interface Committed {
@@ -35,19 +36,21 @@ export interface GathererParts {
 }
 
 /**
- * Natural batching: while transactions are under way, events gather; the next transaction takes all that wait, up to the ledger's
- * limits. Events of one topic are committed in the order in which they were added.
+ * Natural batching: while a transaction is under way, events gather; the next one takes all that wait, up to the ledger's limits.
+ * {@link Pacing} says when it goes. Events of one topic are committed in the order in which they were added.
  */
 export class Gatherer {
   readonly #parts: GathererParts;
+  readonly #pacing: Pacing;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  #inFlight = 0;
   #isPumpDue = false;
+  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
 
   constructor(parts: GathererParts) {
     this.#parts = parts;
+    this.#pacing = new Pacing(parts.limits);
   }
 
   /**
@@ -72,11 +75,15 @@ export class Gatherer {
 
   /** Answers when nothing waits and nothing is under way, or when `signal` aborts. */
   async drain(signal: AbortSignal): Promise<void> {
-    if (this.#inFlight === 0 && this.#waiting.length === 0) return;
+    if (this.#isIdle) return;
     const idle = this.#idle ?? createDeferred();
     this.#idle = idle;
     signal.addEventListener("abort", () => idle.resolve(), { once: true });
     await idle.promise;
+  }
+
+  get #isIdle(): boolean {
+    return this.#pacing.underWay === 0 && this.#waiting.length === 0;
   }
 
   /** Pumps once the input at hand is read, so that requests that came together share a transaction. */
@@ -91,15 +98,36 @@ export class Gatherer {
 
   #pump(): void {
     this.#expire();
-    while (this.#waiting.length > 0 && this.#inFlight < this.#parts.ledger.limits.transactionsInFlightMax) {
-      const taken = this.#take();
-      this.#inFlight += 1;
-      void this.#commit(taken);
+    const { clock, ledger } = this.#parts;
+    while (this.#waiting.length > 0 && this.#pacing.underWay < ledger.limits.transactionsInFlightMax) {
+      const now = clock.now();
+      const waitMs = this.#pacing.waitMs({ count: this.#waiting.length, isFull: this.#isFull }, now);
+      if (waitMs > 0) {
+        this.#pumpAfter(waitMs, now);
+        break;
+      }
+      void this.#commit(this.#take());
     }
-    if (this.#inFlight === 0 && this.#waiting.length === 0) {
-      this.#idle?.resolve();
-      this.#idle = undefined;
-    }
+    if (!this.#isIdle) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+
+  /** Keeps the earliest of the times asked for; a pump that comes too early asks again. */
+  #pumpAfter(waitMs: number, now: number): void {
+    const due = now + waitMs;
+    if (this.#timer !== undefined && this.#timer.due <= due) return;
+    this.#timer?.cancel();
+    const cancel = this.#parts.clock.after(waitMs, () => {
+      this.#timer = undefined;
+      this.#pump();
+    });
+    this.#timer = { due, cancel };
+  }
+
+  get #isFull(): boolean {
+    const { eventsPerTransactionMax, bytesPerTransactionMax } = this.#parts.ledger.limits;
+    return this.#waiting.length >= eventsPerTransactionMax || this.#waitingBytes >= bytesPerTransactionMax;
   }
 
   /** Refuses what has waited longer than a transaction may take: it was never sent, so the caller may try again. */
@@ -130,6 +158,7 @@ export class Gatherer {
   async #commit(taken: readonly Waiting[]): Promise<void> {
     const { clock, metrics, ledger } = this.#parts;
     const startedAt = clock.now();
+    this.#pacing.started(startedAt);
     const groups = groupByTopic(taken);
     try {
       const outcomes = await this.#append(groups);
@@ -140,7 +169,7 @@ export class Gatherer {
     } catch (error) {
       for (const event of taken) event.deferred.reject(error);
     } finally {
-      this.#inFlight -= 1;
+      this.#pacing.ended({ events: taken.length, startedAt, waiting: this.#waiting.length }, clock.now());
       this.#schedule();
     }
   }

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { Pacing } from "./pacing.ts";
+
+const limits = { lingerMsMax: 10, pipelineAfterMs: 100 };
+const some = (count: number) => ({ count, isFull: false });
+const full = { count: 1000, isFull: true };
+
+describe("while a transaction is under way", () => {
+  it("the next waits until that one is old", () => {
+    const pacing = underWaySince(1_000);
+    expect(pacing.waitMs(some(5), 1_000)).toBe(100);
+    expect(pacing.waitMs(some(5), 1_060)).toBe(40);
+    expect(pacing.waitMs(some(5), 1_100)).toBe(0);
+  });
+
+  it("a full one goes at once", () => {
+    expect(underWaySince(1_000).waitMs(full, 1_000)).toBe(0);
+  });
+
+  it("the age of the youngest counts", () => {
+    const pacing = underWaySince(1_000);
+    pacing.started(1_090);
+    expect(pacing.waitMs(some(5), 1_100)).toBe(90);
+  });
+});
+
+describe("after a transaction has ended", () => {
+  it("the next lingers for half of the time it took", () => {
+    const pacing = ended({ events: 60, waiting: 4, tookMs: 8 });
+    expect(pacing.waitMs(some(4), 1_008)).toBe(4);
+    expect(pacing.waitMs(some(63), 1_011)).toBe(1);
+    expect(pacing.waitMs(some(63), 1_012)).toBe(0);
+  });
+
+  it("the next goes once all callers are back", () => {
+    expect(ended({ events: 60, waiting: 4, tookMs: 8 }).waitMs(some(64), 1_009)).toBe(0);
+  });
+
+  it("a single caller never waits", () => {
+    expect(ended({ events: 1, waiting: 0, tookMs: 8 }).waitMs(some(1), 1_008)).toBe(0);
+  });
+
+  it("a full one goes at once", () => {
+    expect(ended({ events: 2_000, waiting: 0, tookMs: 8 }).waitMs(full, 1_008)).toBe(0);
+  });
+
+  it("lingering has a limit", () => {
+    expect(ended({ events: 60, waiting: 4, tookMs: 12_000 }).waitMs(some(4), 13_000)).toBe(10);
+  });
+});
+
+function underWaySince(startedAt: number): Pacing {
+  const pacing = new Pacing(limits);
+  pacing.started(startedAt);
+  return pacing;
+}
+
+function ended(transaction: { events: number; waiting: number; tookMs: number }): Pacing {
+  const pacing = new Pacing(limits);
+  pacing.started(1_000);
+  const { events, waiting, tookMs } = transaction;
+  pacing.ended({ events, waiting, startedAt: 1_000 }, 1_000 + tookMs);
+  return pacing;
+}
