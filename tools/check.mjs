@@ -10,6 +10,8 @@ const checks = [
   ["lint", node, [binary("oxlint/bin/oxlint"), "--type-aware"]],
   ["format", node, [binary("@biomejs/biome/bin/biome"), "format", "."]],
   ["unused code", node, [binary("knip/bin/knip.js")]],
+  ["page of limits", node, ["tools/limits.mjs"]],
+  ["page of settings", node, ["tools/generate-config-docs.mjs"]],
   ["contract artefacts", node, ["contracts/tools/compile.mjs", "--check"]],
 ];
 if (!process.argv.includes("--static")) checks.push(["tests", node, ["tools/test.mjs"]]);

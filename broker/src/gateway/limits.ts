@@ -7,8 +7,10 @@ export const headerBytesMax = 32 * 1024;
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 
-/** How long a client may take for its headers, and for its whole request. */
+/** How long a client may take for its headers. */
 export const headersTimeoutMs = 10_000;
+
+/** How long a client may take for its whole request. */
 export const requestTimeoutMs = 30_000;
 
 /** How often connections are checked against the two timeouts above. */

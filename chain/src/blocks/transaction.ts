@@ -37,6 +37,7 @@ const ACCESS_LIST_ITEMS = 11;
 const FEE_MARKET_ITEMS = 12;
 const SIGNATURE_ITEMS = 3;
 const LIST_PREFIX = 0xc0;
+/** Highest nonce of a transaction (EIP-2681). */
 const NONCE_MAX = 2n ** 64n - 2n;
 const UINT256_BYTES = 32;
 

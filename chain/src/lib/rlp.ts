@@ -5,7 +5,9 @@ export type RlpItem = Uint8Array | readonly RlpItem[];
 
 const STRING_OFFSET = 0x80;
 const LIST_OFFSET = 0xc0;
+/** Longest string or list whose length stands in its first byte, in bytes. */
 const SHORT_BYTES_MAX = 55;
+/** Deepest nesting of lists that is decoded. */
 const DEPTH_MAX = 32;
 
 /** Encodes into one buffer that is allocated once: nested lists of large strings cost no copies. */

@@ -23,6 +23,7 @@ export interface LogQuery extends LogCriteria {
   readonly to: bigint;
 }
 
+/** Topics of a log. */
 const TOPICS_MAX = 4;
 const ADDRESS_BYTES = 20;
 const TOPIC_BYTES = 32;

@@ -9,6 +9,7 @@ type Reference = RlpItem;
 /** Receives each node that is stored by itself, under its path from the root. */
 export type NodeSink = (path: string, encoded: Uint8Array) => void;
 
+/** Longest node that its parent holds itself; a longer one is referred to by its hash. */
 const INLINE_BYTES_MAX = 31;
 
 /** Encodes a trie from its root down, gives each node that stands alone to `sink`, and returns the root hash. */
