@@ -31,8 +31,9 @@ export interface BrokerProcess extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** What it has written so far. */
+  /** What it has written so far: the banner and the last error; and the log. */
   stderr(): string;
+  stdout(): string;
   /** SIGTERM; answers how it ended. */
   stop(): Promise<Exit>;
   /** SIGKILL; answers once the process is gone. */
@@ -81,6 +82,7 @@ function toBrokerProcess(run: Run, url: string): BrokerProcess {
     pid: run.child.pid ?? -1,
     exited: run.ended,
     stderr: () => run.stderr,
+    stdout: () => run.stdout,
     stop: () => end("SIGTERM"),
     kill: () => end("SIGKILL"),
     signal: (name) => void run.child.kill(name),

@@ -1,0 +1,42 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { doorNames, openDoor, type Params } from "../harness/doors.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { badCalls } from "./bad-values.ts";
+import { expectUnchanged } from "./unchanged.ts";
+
+describe.each(doorNames)(
+  "by %s, a bad value gets its code of the catalogue and changes nothing (DESIGN 8):",
+  (doorName) => {
+    const running = useWorld(embeddedWorld);
+    let eventId = "";
+    beforeAll(async () => {
+      const { client } = running();
+      await client.open("bad");
+      await client.open("bad/closed");
+      ({ eventId } = await client.publish("bad", "an event"));
+      await client.publish("bad/closed", "an event");
+      await client.close("bad/closed");
+      await client.subscribe({ topic: "bad", url: "http://127.0.0.1:1/" });
+    });
+    const calls = badCalls.filter(({ isLong }) => isLong !== true || !/GET|query/.test(doorName));
+
+    it.each(calls.map((call) => [call.operation, call.what, call] as const))(
+      "%s: %s",
+      async (operation, _what, call) => {
+        const { client } = running();
+        const door = openDoor(client.http, doorName);
+        const params: Params = call.params.eventId === "{event}" ? { ...call.params, eventId } : call.params;
+        await expectUnchanged(client, async () => {
+          const outcome = await door.call(operation, params);
+          expect(outcome).toMatchObject({ isGood: false, code: call.code });
+          if (!outcome.isGood) {
+            expect(outcome.message).not.toMatch(/\n\s+at |\.ts:|\.js:/);
+            // Malformed parameters have JSON-RPC's own code, all else the broker's (DESIGN 7, JSON-RPC errors).
+            if (door.kind === "JSON-RPC") expect(outcome.rpcCode).toBe(call.code === 200001 ? -32602 : -32001);
+          }
+        });
+      },
+    );
+  },
+);
