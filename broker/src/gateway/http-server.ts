@@ -4,6 +4,8 @@ import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { registerChain } from "./chain/chain-plugin.ts";
+import type { ChainProvider } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
@@ -31,13 +33,15 @@ export interface HttpServerOptions {
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage;
   readonly version: string;
+  /** Served for reading at `/chain` when there is one. */
+  readonly chain?: ChainProvider | undefined;
   /** host:port under which the subscription listing names this node; the address listened on when undefined. */
   readonly advertisedAddress?: string | undefined;
   /** How long requests under way may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
 }
 
-/** REST, JSON-RPC and admin on one port. */
+/** REST, JSON-RPC, admin and the chain on one port. */
 export interface HttpServer {
   /** Answers the base URL, context segment included. Rejects with the system's error, such as EADDRINUSE. */
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
@@ -85,7 +89,7 @@ class StartableServer implements HttpServer {
 }
 
 function createApp(options: HttpServerOptions, isClosing: () => boolean): FastifyInstance {
-  const { broker, logger, basePath, version } = options;
+  const { broker, logger, basePath, version, chain } = options;
   const fallbacks = createFallbacks({ basePath, logger });
   const app = fastify({
     logger: false,
@@ -118,7 +122,14 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     (scope, _options, done) => {
       registerRest(scope, options);
       registerJsonRpc(scope, { broker, logger, openRpc: toOpenRpc(document) });
-      registerAdmin(scope, { ...options, openApi: toOpenApi(document), isClosing, nodeAddress });
+      if (chain !== undefined) registerChain(scope, { provider: chain, logger });
+      registerAdmin(scope, {
+        ...options,
+        hasChain: chain !== undefined,
+        openApi: toOpenApi(document),
+        isClosing,
+        nodeAddress,
+      });
       done();
     },
     { prefix: basePath },

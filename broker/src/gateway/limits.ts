@@ -30,3 +30,24 @@ export const rpcBatchMax = 1000;
 
 /** Members of one JSON-RPC batch that run at once. */
 export const rpcBatchRunningMax = 256;
+
+/** Look-ups of the chain over HTTP that run at once. */
+export const chainLookUpsRunningMax = 16;
+
+/**
+ * Calls of the chain over HTTP that run code or search blocks, such as `eth_call` and `eth_getLogs`, at once. Blocks wait for each; the chain
+ * ends one that runs code after `CALL_TIME_MS_MAX_DEFAULT`.
+ */
+export const chainComputationsRunningMax = 1;
+
+/** A computation of at least this length is followed by a pause as long as itself, which belongs to publishing. */
+export const chainPauseFromMs = 50;
+
+/** Look-ups that wait, and computations that wait; further ones are answered -32005. */
+export const chainCallsWaitingMax = 2048;
+
+/** How long one of them waits before it is answered -32005, told when a place is free. */
+export const chainWaitTimeoutMs = 10_000;
+
+/** Answer to one request or batch of the chain over HTTP, in bytes; a call that would exceed it is answered -32003. */
+export const chainAnswerBytesMax = 25_000_000;

@@ -17,6 +17,8 @@ export interface AdminOptions {
   readonly openApi: unknown;
   readonly version: string;
   readonly basePath: string;
+  /** Whether the chain is served too. */
+  readonly hasChain: boolean;
   /** Whether the server is closing, so that no new work should be sent to it. */
   readonly isClosing: () => boolean;
   /** host:port under which the listing names this node. */
@@ -57,12 +59,13 @@ function sendReadiness(reply: FastifyReply, options: AdminOptions): FastifyReply
   return sendJson(reply.status(isReady ? 200 : 503), { status, groups });
 }
 
-function toIndex({ basePath, version }: AdminOptions) {
+function toIndex({ basePath, version, hasChain }: AdminOptions) {
   return {
     name: "stele",
     version,
     rest: `${basePath}/rest/`,
     jsonrpc: `${basePath}/jsonrpc`,
+    ...(hasChain ? { chain: `${basePath}/chain` } : {}),
     subscriptions: `${basePath}/admin/listSubscription`,
     openapi: `${basePath}/openapi.json`,
     live: `${basePath}/health/live`,

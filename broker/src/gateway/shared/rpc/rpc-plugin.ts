@@ -36,7 +36,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, endpoint
   if ("error" in parsed) return sendError(reply, parsed.error);
   const answer = await answerBody(parsed.result, endpoint);
   if (answer === undefined) return reply.status(204).send();
-  return reply.header("content-type", jsonType).send(JSON.stringify(answer));
+  return reply.header("content-type", jsonType).send(answer);
 }
 
 function findRefusal(request: FastifyRequest, body: RawBody): string | undefined {

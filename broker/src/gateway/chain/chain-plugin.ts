@@ -1,0 +1,17 @@
+import type { FastifyInstance } from "fastify";
+import { chainAnswerBytesMax } from "../limits.ts";
+import { registerRpc } from "../shared/rpc/rpc-plugin.ts";
+import { responseTooLarge, toProtocolError } from "./chain-error.ts";
+import { ChainReader, type ChainReaderOptions } from "./chain-reader.ts";
+
+/** The chain itself, to be read with any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
+export function registerChain(app: FastifyInstance, options: ChainReaderOptions): void {
+  const reader = new ChainReader(options);
+  registerRpc(app, {
+    path: "/chain",
+    logger: options.logger,
+    answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge },
+    call: (method, params) => reader.call(method, params),
+    toProtocolError,
+  });
+}

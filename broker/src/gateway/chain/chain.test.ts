@@ -1,0 +1,212 @@
+import { describe, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import {
+  chainAnswerBytesMax,
+  chainCallsWaitingMax,
+  chainComputationsRunningMax,
+  chainLookUpsRunningMax,
+  rpcBatchMax,
+} from "../limits.ts";
+import { type Served, serve } from "../testing/serve.ts";
+import { type ChainProvider, ChainReader } from "./chain-reader.ts";
+import { readMethods } from "./read-methods.ts";
+
+interface Request {
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+/** A server over a chain that answers as given, and what that chain was asked. */
+async function serveChain(answer: (request: Request) => unknown = () => "0x2a") {
+  const requests: Request[] = [];
+  const chain: ChainProvider = {
+    request: async (request) => {
+      requests.push(request);
+      return answer(request);
+    },
+  };
+  return { server: await serve({}, { chain }), requests };
+}
+
+function post(server: Served, body: unknown): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(`${server.url}/chain`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+async function ask(server: Served, body: unknown): Promise<unknown> {
+  const response = await post(server, body);
+  expect([response.status, response.headers.get("content-type")]).toEqual([200, "application/json; charset=utf-8"]);
+  return response.json();
+}
+
+const call = (method: string, params?: unknown, id: number | string = 1) => ({ jsonrpc: "2.0", id, method, params });
+
+/** A refusal as a provider gives it. */
+function refusal(code: number, message: string, data?: unknown): Error {
+  return Object.assign(new Error(message), { code, data });
+}
+
+describe("the chain over HTTP", () => {
+  it.each([...readMethods.keys()])("%s is asked of the chain with its params", async (method) => {
+    const { server, requests } = await serveChain();
+    await using _ = server;
+    expect(await ask(server, call(method, ["0x1", { a: null }], "x"))).toEqual({
+      jsonrpc: "2.0",
+      id: "x",
+      result: "0x2a",
+    });
+    expect(requests).toEqual([{ method, params: ["0x1", { a: null }] }]);
+  });
+
+  it("params may be left out, and a result that is nothing is null", async () => {
+    const { server, requests } = await serveChain(() => undefined);
+    await using _ = server;
+    expect(await ask(server, call("eth_blockNumber"))).toEqual({ jsonrpc: "2.0", id: 1, result: null });
+    expect(requests).toEqual([{ method: "eth_blockNumber", params: [] }]);
+  });
+
+  it.each([
+    "eth_sendRawTransaction",
+    "eth_sendTransaction",
+    "eth_sign",
+    "eth_subscribe",
+    "eth_unsubscribe",
+    "eth_newFilter",
+    "eth_newBlockFilter",
+    "eth_newPendingTransactionFilter",
+    "eth_getFilterChanges",
+    "eth_getFilterLogs",
+    "eth_uninstallFilter",
+    "debug_traceTransaction",
+    "ETH_CALL",
+    "constructor",
+    "open",
+    "",
+  ])("%j is -32601: the endpoint is read-only", async (method) => {
+    const { server, requests } = await serveChain();
+    await using _ = server;
+    const message = expect.stringMatching(/^the method .* does not exist\/is not available: .* is read-only$/);
+    expect(await ask(server, call(method, []))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32601, message } });
+    expect(requests).toEqual([]);
+  });
+
+  it("named params are -32602", async () => {
+    const { server, requests } = await serveChain();
+    await using _ = server;
+    const error = { code: -32602, message: "Invalid params: parameters go by position" };
+    expect(await ask(server, call("eth_call", { to: "0x1" }))).toMatchObject({ error });
+    expect(requests).toEqual([]);
+  });
+
+  it("a refusal of the chain keeps its code, words and data", async () => {
+    const { server } = await serveChain(({ method }) => {
+      throw method === "eth_call" ? refusal(3, "execution reverted: no", "0x08c3") : refusal(-32000, "unknown block");
+    });
+    await using _ = server;
+    expect(await ask(server, call("eth_call", [{}]))).toMatchObject({
+      error: { code: 3, message: "execution reverted: no", data: "0x08c3" },
+    });
+    const answer = await ask(server, call("eth_getLogs", [{}]));
+    expect(answer).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "unknown block" } });
+    expect(server.errors).toEqual([]);
+  });
+
+  it("a defect is -32603, logged once, and its text stays inside", async () => {
+    const defect = new TypeError("secret");
+    const { server } = await serveChain(() => {
+      throw defect;
+    });
+    await using _ = server;
+    const error = { code: -32603, message: "Internal error: unknown error" };
+    expect(await ask(server, call("eth_chainId"))).toEqual({ jsonrpc: "2.0", id: 1, error });
+    expect(server.errors).toEqual([{ message: "request failed", fields: { operation: "eth_chainId", error: defect } }]);
+  });
+
+  it("an internal error of the chain is passed on and logged", async () => {
+    const failure = refusal(-32603, "disk gone");
+    const { server } = await serveChain(() => Promise.reject(failure));
+    await using _ = server;
+    expect(await ask(server, call("eth_chainId"))).toMatchObject({ error: { code: -32603, message: "disk gone" } });
+    expect(server.errors).toEqual([
+      { message: "chain call failed", fields: { method: "eth_chainId", error: failure } },
+    ]);
+  });
+
+  it("a batch is answered in order, bad members too", async () => {
+    const { server } = await serveChain(({ method }) => method);
+    await using _ = server;
+    const body = [call("eth_chainId"), 1, call("eth_sendRawTransaction", ["0x"], 2), call("net_version", [], 3)];
+    expect(await ask(server, body)).toMatchObject([
+      { id: 1, result: "eth_chainId" },
+      { id: null, error: { code: -32600, message: "Invalid Request: a request is a JSON object" } },
+      { id: 2, error: { code: -32601 } },
+      { id: 3, result: "net_version" },
+    ]);
+  });
+
+  it("a body that is no JSON is -32700, GET is 405, a notification 204", async () => {
+    const { server } = await serveChain();
+    await using _ = server;
+    const headers = { "content-type": "application/json" };
+    const broken = await fetch(`${server.url}/chain`, { method: "POST", headers, body: "{" });
+    expect(await broken.json()).toMatchObject({ id: null, error: { code: -32700 } });
+    expect((await fetch(`${server.url}/chain`)).status).toBe(405);
+    expect((await post(server, { jsonrpc: "2.0", method: "eth_chainId" })).status).toBe(204);
+  });
+
+  it("without a chain there is nothing at /chain, and the index does not name it", async () => {
+    await using server = await serve();
+    expect((await post(server, call("eth_chainId"))).status).toBe(404);
+    expect(await (await fetch(server.url)).json()).not.toHaveProperty("chain");
+  });
+
+  it("the index names it, below the context segment", async () => {
+    await using server = await serve({}, { basePath: "stele", chain: { request: () => Promise.resolve("0x7") } });
+    expect(await (await fetch(server.url)).json()).toMatchObject({ chain: "/stele/chain" });
+    expect(await ask(server, call("eth_chainId"))).toMatchObject({ result: "0x7" });
+  });
+});
+
+describe("what the chain is spared", () => {
+  it.each([
+    ["eth_call", chainComputationsRunningMax],
+    ["eth_getBalance", chainLookUpsRunningMax],
+  ])("%s: a bounded number at once", async (method, runningMax) => {
+    let running = 0;
+    let runningMost = 0;
+    const { server, requests } = await serveChain(async () => {
+      runningMost = Math.max(runningMost, (running += 1));
+      await new Promise(setImmediate);
+      running -= 1;
+    });
+    await using _ = server;
+    const batch = Array.from({ length: 40 }, (_, id) => call(method, [], id));
+    await Promise.all([ask(server, batch), ask(server, batch)]);
+    expect([runningMost, requests.length]).toEqual([runningMax, 80]);
+  });
+
+  it("a look-up does not wait for computations, and what waits is bounded", async () => {
+    const gate = createDeferred<string>();
+    const provider: ChainProvider = {
+      request: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve("0x1")),
+    };
+    const reader = new ChainReader({ provider, logger: silentLogger });
+    const taken = chainComputationsRunningMax + chainCallsWaitingMax;
+    const calls = Array.from({ length: taken }, () => reader.call("eth_call", []));
+    expect(await reader.call("eth_call", [])).toMatchObject({ error: { code: -32005 } });
+    expect(await reader.call("eth_blockNumber", [])).toEqual({ result: "0x1" });
+    gate.resolve("0x2");
+    expect(await Promise.all(calls)).toEqual(calls.map(() => ({ result: "0x2" })));
+  });
+
+  it("results that would make an answer too long are -32003, and what is left of the batch is not run", async () => {
+    const piece = "x".repeat(chainAnswerBytesMax / 5);
+    const { server, requests } = await serveChain(() => piece);
+    await using _ = server;
+    const batch = Array.from({ length: rpcBatchMax }, (_, id) => call("eth_getLogs", [], id));
+    const answers = (await ask(server, batch)) as { result?: string; error?: { code: number } }[]; // An array, as above.
+    expect(answers.map(({ error }) => error?.code)).toEqual(batch.map((_, index) => (index < 4 ? undefined : -32003)));
+    expect(requests.length).toBeLessThan(rpcBatchMax / 2);
+  });
+});

@@ -1,0 +1,56 @@
+/** Gives the place back. */
+export type Leave = () => void;
+
+export interface GateOptions {
+  /** How many are inside at once. */
+  readonly runningMax: number;
+  /** How many wait; further ones are refused. */
+  readonly waitingMax: number;
+  /** Who has waited longer is refused when the turn comes. */
+  readonly waitTimeoutMs: number;
+  /** After a stay of at least this long, the place stays empty for as long again. Without it, it never does. */
+  readonly pauseFromMs?: number;
+}
+
+interface Waiting {
+  readonly since: number;
+  readonly resolve: (leave: Leave | undefined) => void;
+}
+
+/** Lets a bounded number in at once, in the order in which they came. */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #waiting: Waiting[] = [];
+  #running = 0;
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when too many wait, or when the wait was too long. */
+  enter(): Promise<Leave | undefined> {
+    if (this.#running < this.#options.runningMax) return Promise.resolve(this.#admit());
+    if (this.#waiting.length >= this.#options.waitingMax) return Promise.resolve(undefined);
+    return new Promise((resolve) => this.#waiting.push({ since: performance.now(), resolve }));
+  }
+
+  #admit(): Leave {
+    this.#running += 1;
+    const since = performance.now();
+    return () => this.#pause(performance.now() - since);
+  }
+
+  #pause(stayMs: number): void {
+    if (stayMs < (this.#options.pauseFromMs ?? Number.POSITIVE_INFINITY)) this.#free();
+    else setTimeout(() => this.#free(), stayMs).unref();
+  }
+
+  #free(): void {
+    this.#running -= 1;
+    const latest = performance.now() - this.#options.waitTimeoutMs;
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      if (next.since >= latest) return next.resolve(this.#admit());
+      next.resolve(undefined);
+    }
+  }
+}
