@@ -73,7 +73,7 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
   await broker.start();
-  const server = createServer(config, { broker, metrics, logger });
+  const server = createServer(config, { broker, chain, metrics, logger });
   closers.add(() => server.close());
   const url = await server.listen({ host: config.host, port: config.port });
   const stop = (): Promise<void> => {
@@ -180,13 +180,15 @@ function toEngineLimits(config: Config): EngineLimits {
 
 interface ServerParts {
   readonly broker: RunningBroker;
+  readonly chain: EmbeddedChain;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
 }
 
-function createServer(config: Config, parts: ServerParts): ReturnType<typeof createHttpServer> {
+function createServer(config: Config, { chain, ...parts }: ServerParts): ReturnType<typeof createHttpServer> {
   return createHttpServer({
     ...parts,
+    chain: config.chainEndpoint === "on" ? chain : undefined,
     version,
     basePath: config.basePath,
     extensionPrefix: config.extensionPrefix,

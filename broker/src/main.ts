@@ -36,7 +36,7 @@ async function serve(config: Config): Promise<void> {
     stopOnSignals(server, logger);
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
-    process.stderr.write(toBanner(server));
+    process.stderr.write(toBanner(server, config));
   } catch (error) {
     fail(error, logger);
   }
@@ -79,10 +79,11 @@ function fail(error: unknown, logger: Logger): never {
   process.exit(exitCodes.failed);
 }
 
-function toBanner(server: RunningServer): string {
+function toBanner(server: RunningServer, { chainEndpoint }: Config): string {
   const rows = [
     ["REST", `${server.url}/rest/<operation>`],
     ["JSON-RPC", `${server.url}/jsonrpc`],
+    ...(chainEndpoint === "on" ? [["Chain", `${server.url}/chain`]] : []),
     ["Admin", `${server.url}/admin/listSubscription`],
     ["Reference", `${server.url}/openapi.json`],
     ["Health", `${server.url}/health/ready`],

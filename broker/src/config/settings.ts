@@ -186,6 +186,12 @@ export const settings = {
     min: 1,
     max: 4_503_599_627_370_476,
   }),
+  chainEndpoint: choice(["on", "off"], {
+    section: "Embedded chain",
+    description:
+      "Whether the chain can be read over HTTP, at `/chain`; see docs/chain.md. Nothing can be written there.",
+    default: "on",
+  }),
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
     description: "Least severe lines that are logged.",
