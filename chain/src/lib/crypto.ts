@@ -2,11 +2,27 @@ import createKeccak from "keccak";
 import secp256k1 from "secp256k1";
 import { padStart, toBuffer } from "./bytes.ts";
 
+/** The sponge inside the addon's stream, which costs more to make than a short hash to compute. */
+interface Sponge {
+  initialize(rate: number, capacity: number): void;
+  absorb(bytes: Uint8Array): void;
+  absorbLastFewBits(bits: number): void;
+  squeeze(length: number): Buffer;
+}
+
+const RATE_BITS = 1_088;
+const CAPACITY_BITS = 512;
+const HASH_BYTES = 32;
+
+// The stream keeps its sponge in this field in both builds, the addon and the one in JavaScript.
+const sponge = (createKeccak("keccak256") as unknown as { readonly _state: Sponge })._state;
+
 /** The hash of the parts one after another. */
 export function keccak256(...parts: readonly Uint8Array[]): Uint8Array {
-  const hash = createKeccak("keccak256");
-  for (const part of parts) hash.update(toBuffer(part));
-  return hash.digest();
+  sponge.initialize(RATE_BITS, CAPACITY_BITS);
+  for (const part of parts) sponge.absorb(toBuffer(part));
+  sponge.absorbLastFewBits(1);
+  return sponge.squeeze(HASH_BYTES);
 }
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
