@@ -6,6 +6,7 @@ import {
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
+  WORKER_YOUNG_MEBIBYTES_MAX,
 } from "./limits.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
 import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
@@ -174,7 +175,10 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
     filePagesMax: options.filePagesMax,
   };
-  const worker = new Worker(findWorkerFile(), { workerData });
+  const worker = new Worker(findWorkerFile(), {
+    workerData,
+    resourceLimits: { maxYoungGenerationSizeMb: WORKER_YOUNG_MEBIBYTES_MAX },
+  });
   await untilReady(worker);
   return new EmbeddedChain(worker);
 }

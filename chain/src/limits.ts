@@ -78,3 +78,6 @@ export const COMMIT_RETRY_MS = 1_000;
 
 /** Accounts that a view of one state remembers, so that a block reads each once. */
 export const STATE_VIEW_ACCOUNTS_MAX = 1_024;
+
+/** Memory for young objects in the worker, in MiB: half of what Node gives, as fast, and 16 MiB less resident. */
+export const WORKER_YOUNG_MEBIBYTES_MAX = 24;
