@@ -3,7 +3,7 @@ import type { Hex } from "./hex.ts";
 import { toHex } from "./hex.ts";
 import { keccak256 } from "./native-crypto.ts";
 
-/** Encoded bytes kept of batches that this process wrote, so that they need not be verified when they come back. */
+/** Encoded bytes kept of batches that this process wrote until they come back, so that they need not be verified then. */
 const ownBytesMax = 16_777_216;
 
 /** What a batch on the chain claims, and its bytes. */
@@ -27,7 +27,7 @@ export class BatchVerifier {
 
   /** Undefined when the batch is what it claims to be, else what is wrong with it. */
   fault(batch: ClaimedBatch): string | undefined {
-    if (this.#isOwn(batch)) return undefined;
+    if (this.#takeOwn(batch)) return undefined;
     try {
       const { length } = decodeEvents(batch.events);
       if (length !== batch.count) return `${length} events where ${batch.count} were claimed`;
@@ -39,9 +39,13 @@ export class BatchVerifier {
     }
   }
 
-  #isOwn(batch: ClaimedBatch): boolean {
+  /** Whether this process wrote the batch. It comes back once as a rule; when it does again, it is verified like any other. */
+  #takeOwn(batch: ClaimedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
-    return own !== undefined && own.count === batch.count && Buffer.compare(own.events, batch.events) === 0;
+    if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;
+    this.#own.delete(batch.eventsRoot);
+    this.#ownBytes -= own.events.length;
+    return true;
   }
 
   #remember(root: Hex, batch: { readonly count: number; readonly events: Uint8Array }): void {
