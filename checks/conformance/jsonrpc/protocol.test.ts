@@ -1,0 +1,349 @@
+import { describe, expect, it } from "vitest";
+import type { HttpAnswer } from "../../harness/http-client.ts";
+import { useReceivers, useWorld } from "../../harness/use.ts";
+import { embeddedWorld } from "../../harness/world.ts";
+import { expectUnchanged } from "../unchanged.ts";
+
+interface Response {
+  readonly jsonrpc: string;
+  readonly id: unknown;
+  readonly result?: unknown;
+  readonly error?: {
+    readonly code: number;
+    readonly message: string;
+    readonly data: Readonly<Record<string, unknown>>;
+  };
+}
+
+const running = useWorld(embeddedWorld);
+const json = { "content-type": "application/json" };
+
+function post(body: string | Uint8Array, headers: Readonly<Record<string, string>> = json): Promise<HttpAnswer> {
+  return running().client.http.send({ method: "POST", path: "/jsonrpc", headers, body });
+}
+
+async function ask(message: unknown): Promise<Response> {
+  const answer = await post(JSON.stringify(message));
+  expect(answer.status).toBe(200);
+  expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+  return answer.json() as Response; // Looked at by each test.
+}
+
+async function askMany(messages: readonly unknown[]): Promise<readonly Response[]> {
+  const answer = await post(JSON.stringify(messages));
+  expect(answer.status).toBe(200);
+  return answer.json() as readonly Response[]; // Looked at by each test.
+}
+
+function expectError(response: Response, code: number, id: unknown): void {
+  expect(response).toEqual({
+    jsonrpc: "2.0",
+    id,
+    error: {
+      code,
+      message: expect.any(String),
+      data: { exceptionTypeName: "BrokerException", message: expect.any(String), code: expect.any(Number) },
+    },
+  });
+}
+
+function toPublish(text: string, id: number): unknown {
+  const params = { topic: "batched", content: Buffer.from(text).toString("base64") };
+  return { jsonrpc: "2.0", method: "publish", params, id };
+}
+
+const exist = { jsonrpc: "2.0", method: "exist", params: { topic: "none" } };
+
+describe("JSON-RPC 2.0, 4 Request object", () => {
+  it("jsonrpc MUST be exactly 2.0", async () => {
+    for (const jsonrpc of ["1.0", "2", 2, 2.0, null, true, "2.0 "]) {
+      expectError(await ask({ ...exist, jsonrpc, id: 1 }), -32600, 1);
+    }
+    expectError(await ask({ method: "exist", params: { topic: "none" }, id: 1 }), -32600, 1);
+  });
+
+  it("method is a String", async () => {
+    for (const method of [1, null, ["exist"], { name: "exist" }, true]) {
+      expectError(await ask({ ...exist, method, id: 1 }), -32600, 1);
+    }
+    expectError(await ask({ jsonrpc: "2.0", id: 1 }), -32600, 1);
+  });
+
+  it("a method whose name begins with rpc. is reserved, and rpc.discover gives the OpenRPC document", async () => {
+    expectError(await ask({ jsonrpc: "2.0", method: "rpc.other", id: 1 }), -32601, 1);
+    const { result } = await ask({ jsonrpc: "2.0", method: "rpc.discover", id: 1 });
+    const { methods, openrpc } = result as { methods: { name: string }[]; openrpc: string }; // An OpenRPC document.
+    expect(openrpc).toMatch(/^1\./);
+    const names = ["open", "close", "exist", "publish", "subscribe", "unSubscribe", "getEvent", "list", "state"];
+    expect(methods.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
+  });
+
+  it("params MAY be left out, and is else a structured value", async () => {
+    expect(await ask({ jsonrpc: "2.0", method: "list", id: 1 })).toMatchObject({ id: 1, result: { pageIndex: 0 } });
+    for (const params of ["topic", 1, true, null]) expectError(await ask({ ...exist, params, id: 1 }), -32600, 1);
+  });
+
+  it.each([["text"], [""], [0], [-7], [1.5], [9_007_199_254_740_991], ["9007199254740993"], ["\u0000é𝄞"]])(
+    "id %j is a String or Number and comes back as it was",
+    async (id) => {
+      expect(await ask({ ...exist, id })).toEqual({ jsonrpc: "2.0", id, result: "false" });
+    },
+  );
+
+  it("id MAY be Null, which is answered", async () => {
+    expect(await ask({ ...exist, id: null })).toEqual({ jsonrpc: "2.0", id: null, result: "false" });
+  });
+
+  it("id of another type is an invalid request, answered under Null", async () => {
+    for (const id of [true, [1], { a: 1 }]) expectError(await ask({ ...exist, id }), -32600, null);
+  });
+
+  it("members that the specification does not name are passed over", async () => {
+    expect(await ask({ ...exist, id: 1, trace: "x", __proto__: null })).toMatchObject({ id: 1, result: "false" });
+  });
+});
+
+describe("JSON-RPC 2.0, 4.1 Notification", () => {
+  it("a notification is run and MUST NOT be answered", async () => {
+    const answer = await post(JSON.stringify({ jsonrpc: "2.0", method: "open", params: { topic: "notified" } }));
+    expect(answer).toMatchObject({ status: 204, text: "" });
+    expect(await running().client.exist("notified")).toBe(true);
+  });
+
+  it("not even with an error", async () => {
+    for (const message of [
+      { jsonrpc: "2.0", method: "nothing" },
+      { jsonrpc: "2.0", method: "open", params: { topic: "a+b" } },
+      { jsonrpc: "2.0", method: "open", params: {} },
+    ]) {
+      expect(await post(JSON.stringify(message))).toMatchObject({ status: 204, text: "" });
+    }
+  });
+});
+
+describe("JSON-RPC 2.0, 4.2 Parameter structures", () => {
+  it("by-position values are in the order of the interface", async () => {
+    expect(await ask({ jsonrpc: "2.0", method: "open", params: ["by position", "1"], id: 1 })).toMatchObject({
+      result: "true",
+    });
+    const content = Buffer.from("x").toString("base64");
+    const params = ["by position", "1", content, { "svc-a": "b" }];
+    const { result } = await ask({ jsonrpc: "2.0", method: "publish", params, id: 1 });
+    const { eventId } = result as { eventId: string }; // A SendResult.
+    expect(await ask({ jsonrpc: "2.0", method: "getEvent", params: [eventId], id: 1 })).toMatchObject({
+      result: { content, extensions: { "svc-a": "b" } },
+    });
+  });
+
+  it("more values than parameters are refused", async () => {
+    expectError(await ask({ jsonrpc: "2.0", method: "exist", params: ["a", "1", "x"], id: 1 }), -32602, 1);
+  });
+
+  it("names MUST match exactly, including case", async () => {
+    expectError(await ask({ jsonrpc: "2.0", method: "exist", params: { Topic: "a" }, id: 1 }), -32602, 1);
+    expectError(await ask({ jsonrpc: "2.0", method: "Exist", params: { topic: "a" }, id: 1 }), -32601, 1);
+  });
+
+  it.each<[string, unknown]>([
+    ["exist", { topic: 1 }],
+    ["exist", { topic: null }],
+    ["exist", { topic: ["a"] }],
+    ["exist", { topic: "a", groupId: 1 }],
+    ["publish", { topic: "notified", content: 1 }],
+    ["publish", { topic: "notified", content: { a: 1 } }],
+    ["publish", { topic: "notified", content: "no base64!" }],
+    ["publish", { topic: "notified", content: "eA" }],
+    ["publish", { topic: "notified", content: "eB==" }],
+    ["publish", { topic: "notified", content: "eA==\n" }],
+    ["publish", { topic: "notified", content: "-_8=" }],
+    ["publish", { topic: "notified", content: "eA==", extensions: "x" }],
+    ["publish", { topic: "notified", content: "eA==", extensions: ["svc-a"] }],
+    ["publish", { topic: "notified", content: "eA==", extensions: { "svc-a": 1 } }],
+    ["publish", { topic: "notified", content: "eA==", extensions: { "svc-a": null } }],
+    ["publish", { topic: "notified", content: "eA==", extensions: { "svc-a": "\ud800" } }],
+    ["subscribe", { topic: "notified", url: 1 }],
+    ["subscribe", { topic: "notified", url: "http://127.0.0.1:1/", subscriptionId: 1 }],
+    ["subscribe", { topic: "notified", url: "http://127.0.0.1:1/", secret: 1 }],
+    ["list", { pageIndex: "0", pageSize: 10 }],
+    ["list", { pageIndex: 0, pageSize: "10" }],
+    ["list", { pageIndex: 0, pageSize: 1.5 }],
+    ["list", { pageIndex: 0, pageSize: true }],
+    ["getEvent", { eventId: 1 }],
+    ["unSubscribe", { subscriptionId: {} }],
+  ])("%s with %j has a value of the wrong type: Invalid params, and nothing changes", async (method, params) => {
+    await running().client.open("notified");
+    await expectUnchanged(running().client, async () => {
+      expectError(await ask({ jsonrpc: "2.0", method, params, id: 1 }), -32602, 1);
+    });
+  });
+});
+
+describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
+  it("a success has result and no error, an error has error and no result", async () => {
+    expect(Object.keys(await ask({ ...exist, id: 1 })).toSorted()).toEqual(["id", "jsonrpc", "result"]);
+    const response = await ask({ jsonrpc: "2.0", method: "state", params: { topic: "none" }, id: 1 });
+    expect(Object.keys(response).toSorted()).toEqual(["error", "id", "jsonrpc"]);
+  });
+
+  it("a topic that does not exist is -32001, topic not exist", async () => {
+    const response = await ask({ jsonrpc: "2.0", method: "state", params: { topic: "none" }, id: "x" });
+    expectError(response, -32001, "x");
+    expect(response.error?.message).toBe("topic not exist");
+    expect(response.error?.data["code"]).toBe(100101);
+  });
+
+  it("an unknown method is -32601", async () => {
+    for (const method of ["", "nothing", "toString", "__proto__", "constructor"]) {
+      expectError(await ask({ jsonrpc: "2.0", method, id: 1 }), -32601, 1);
+    }
+  });
+
+  it.each<[string, string | Uint8Array]>([
+    ["nothing", ""],
+    ["a half object", '{"jsonrpc":"2.0","method":'],
+    ["a half batch", '[{"jsonrpc":"2.0","method":"list","id":1}'],
+    ["two objects", '{"jsonrpc":"2.0","method":"list","id":1}{}'],
+    ["single quotes", "{'jsonrpc':'2.0'}"],
+    ["a byte order mark alone", "\ufeff"],
+    [
+      "bytes that are no UTF-8",
+      Buffer.from('{"jsonrpc":"2.0","method":"open","params":{"topic":"\xff\xfe"},"id":1}', "latin1"),
+    ],
+    ["a zero byte", "\u0000"],
+    ["nesting without end", "[".repeat(100_000)],
+  ])("%s is no JSON: -32700 under id Null", async (_what, body) => {
+    await expectUnchanged(running().client, async () => {
+      expectError((await post(body)).json() as Response, -32700, null);
+    });
+  });
+
+  it.each([["null"], ["1"], ['"text"'], ["true"]])("%s is JSON but no request: -32600 under id Null", async (body) => {
+    expectError((await post(body)).json() as Response, -32600, null);
+  });
+});
+
+describe("JSON-RPC 2.0, 6 Batch", () => {
+  it("responses belong to their requests, in any case under their ids", async () => {
+    const methods = ["list", "nothing", "state", "exist"];
+    const responses = await askMany(
+      methods.map((method, index) => ({ jsonrpc: "2.0", method, params: { topic: "none" }, id: index })),
+    );
+    expect(new Set(responses.map(({ id }) => id))).toEqual(new Set([0, 1, 2, 3]));
+    const codes = responses.toSorted((a, b) => Number(a.id) - Number(b.id)).map(({ error }) => error?.code);
+    expect(codes).toEqual([undefined, -32601, -32001, undefined]);
+  });
+
+  it("an empty array is one error, not an array", async () => {
+    expectError(await ask([]), -32600, null);
+  });
+
+  it("each member that is no request has an error under Null", async () => {
+    const responses = await askMany([1, "two", null, [], {}]);
+    expect(responses).toHaveLength(5);
+    for (const response of responses) expectError(response, -32600, null);
+  });
+
+  it("a bad member changes nothing for the good ones", async () => {
+    const { client } = running();
+    await client.open("batched");
+    const bad = { jsonrpc: "2.0", method: "publish", params: { topic: "batched", content: "!" }, id: 2 };
+    const responses = await askMany([toPublish("1", 1), bad, 7, toPublish("3", 3), { jsonrpc: "1.0" }]);
+    expect(responses).toHaveLength(5);
+    const good = responses.filter(({ result }) => result !== undefined);
+    expect(good.map(({ id }) => id)).toEqual([1, 3]);
+    expect((await client.state("batched")).sequenceNumber).toBe(2);
+    expect(good.map(({ result }) => (result as { eventId: string }).eventId.split("-")[1])).toEqual(["1", "2"]);
+  });
+
+  it("notifications have no response; a batch of nothing else has no answer at all", async () => {
+    const notification = { jsonrpc: "2.0", method: "open", params: { topic: "noted" } };
+    const responses = await askMany([notification, { ...exist, id: 1 }]);
+    expect(responses.map(({ id }) => id)).toEqual([1]);
+    expect(await post(JSON.stringify([notification, notification]))).toMatchObject({ status: 204, text: "" });
+  });
+
+  it("a batch over its limit is one error and is not run", async () => {
+    const { client } = running();
+    const members = Array.from({ length: 1001 }, (_, id) => ({
+      jsonrpc: "2.0",
+      method: "open",
+      params: { topic: `many ${id}` },
+      id,
+    }));
+    await expectUnchanged(client, async () => {
+      expectError(await ask(members), -32600, null);
+    });
+  });
+});
+
+describe("INTERFACE.md, JSON-RPC interface", () => {
+  const receive = useReceivers();
+
+  it("booleans are the strings true and false", async () => {
+    expect(await ask({ jsonrpc: "2.0", method: "open", params: { topic: "said" }, id: 1 })).toMatchObject({
+      result: "true",
+    });
+    expect(await ask({ ...exist, id: 1 })).toMatchObject({ result: "false" });
+  });
+
+  it("null for an optional parameter is the same as leaving it out", async () => {
+    const receiver = await receive();
+    const params = {
+      topic: "said",
+      groupId: null,
+      url: receiver.url,
+      subscriptionId: null,
+      offset: null,
+      secret: null,
+    };
+    expect(await ask({ jsonrpc: "2.0", method: "subscribe", params, id: 1 })).toMatchObject({
+      result: expect.stringMatching(/-/),
+    });
+  });
+
+  it.each(["text/plain", "application/x-www-form-urlencoded", "application/xml", ""])(
+    "content type %j is refused and nothing is run",
+    async (type) => {
+      await expectUnchanged(running().client, async () => {
+        const body = JSON.stringify({ jsonrpc: "2.0", method: "open", params: { topic: "typed" }, id: 1 });
+        const answer = await post(body, type === "" ? {} : { "content-type": type });
+        expectError(answer.json() as Response, -32600, null);
+      });
+    },
+  );
+
+  it.each(["application/json; charset=utf-8", "application/json;charset=UTF-8", "Application/JSON"])(
+    "content type %s is taken",
+    async (type) => {
+      expect((await post(JSON.stringify({ ...exist, id: 1 }), { "content-type": type })).json()).toMatchObject({
+        result: "false",
+      });
+    },
+  );
+
+  it("another character set is refused", async () => {
+    const answer = await post(JSON.stringify({ ...exist, id: 1 }), {
+      "content-type": "application/json; charset=iso-8859-1",
+    });
+    expectError(answer.json() as Response, -32600, null);
+  });
+
+  it("a body over the limit is refused and nothing is run", async () => {
+    const { client } = running();
+    await client.open("long");
+    const params = { topic: "long", content: Buffer.alloc(1_100_000).toString("base64") };
+    await expectUnchanged(client, async () => {
+      expectError(
+        (await post(JSON.stringify({ jsonrpc: "2.0", method: "publish", params, id: 1 }))).json() as Response,
+        -32600,
+        null,
+      );
+    });
+  });
+
+  it.each(["GET", "PUT", "DELETE", "PATCH"] as const)("%s is not POST", async (method) => {
+    const answer = await running().client.http.send({ method, path: "/jsonrpc" });
+    expect(answer.status).toBe(405);
+    expect(answer.headers["allow"]).toBe("POST");
+  });
+});

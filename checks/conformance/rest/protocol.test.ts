@@ -1,0 +1,258 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import type { HttpAnswer, HttpRequest } from "../../harness/http-client.ts";
+import { useWorld } from "../../harness/use.ts";
+import { embeddedWorld } from "../../harness/world.ts";
+import { expectUnchanged } from "../unchanged.ts";
+
+const running = useWorld(embeddedWorld);
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const json = { "content-type": "application/json" };
+
+beforeAll(async () => {
+  await running().client.open("rest");
+});
+
+function send(request: HttpRequest): Promise<HttpAnswer> {
+  return running().client.http.send(request);
+}
+
+function expectException(answer: HttpAnswer, code: number): void {
+  expect(answer.status).toBe(200);
+  expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+  expect(answer.json()).toEqual({ code, message: expect.stringMatching(/./) });
+}
+
+/** A publish query of so many bytes. */
+function toQuery(bytes: number): string {
+  return "topic=rest&content=".padEnd(bytes, "x");
+}
+
+function askList(body: string): Promise<HttpAnswer> {
+  return send({ method: "POST", path: "/rest/list", headers: json, body });
+}
+
+function toPublish(content: string): HttpRequest {
+  const body = new URLSearchParams({ topic: "rest", content }).toString();
+  return { method: "POST", path: "/rest/publish", headers: form, body };
+}
+
+/** A request that is refused with 200001 unless told, and changes nothing. */
+async function expectRefused(request: HttpRequest, code = 200001): Promise<void> {
+  await expectUnchanged(running().client, async () => expectException(await send(request), code));
+}
+
+describe("INTERFACE.md, Common shape of the REST interface", () => {
+  it("output is status 200 and application/json", async () => {
+    const answer = await send({ method: "GET", path: "/rest/exist?topic=rest" });
+    expect(answer).toMatchObject({ status: 200, text: "true" });
+    expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+  });
+
+  it("a failure has status 200 and a BrokerException of code and message", async () => {
+    expectException(await send({ method: "GET", path: "/rest/state?topic=none" }), 100101);
+  });
+
+  it("unknown paths and other methods under /rest are failures of the same shape (DESIGN 7)", async () => {
+    await expectRefused({ method: "GET", path: "/rest/nothing" });
+    await expectRefused({ method: "GET", path: "/rest/Open?topic=x" });
+    await expectRefused({ method: "GET", path: "/rest/" });
+    await expectRefused({ method: "GET", path: "/rest" });
+    await expectRefused({ method: "GET", path: "/rest/open/x?topic=x" });
+    await expectRefused({ method: "PUT", path: "/rest/open?topic=x" });
+    await expectRefused({ method: "DELETE", path: "/rest/open?topic=x" });
+    await expectRefused({ method: "PATCH", path: "/rest/open?topic=x" });
+  });
+
+  it("HEAD and OPTIONS run nothing", async () => {
+    await expectUnchanged(running().client, async () => {
+      await send({ method: "HEAD", path: "/rest/open?topic=x" });
+      await send({ method: "OPTIONS", path: "/rest/open?topic=x" });
+    });
+  });
+
+  it("unknown paths elsewhere are 404", async () => {
+    for (const path of ["/", "/nothing", "/restless/open?topic=x", "/admin/nothing", "/..%2frest/open?topic=x"]) {
+      const { status } = await send({ method: "GET", path });
+      expect(`${path}: ${status}`).toBe(`${path}: ${path === "/" ? 200 : 404}`);
+    }
+  });
+
+  it("a query of a GET is at most 1,024 bytes; one more is refused with a word on POST (INTERFACE.md, Limits)", async () => {
+    const before = (await running().client.state("rest")).sequenceNumber;
+    expect((await send({ method: "GET", path: `/rest/publish?${toQuery(1024)}` })).json()).toMatchObject({
+      status: "SUCCESS",
+    });
+    expect((await running().client.state("rest")).sequenceNumber).toBe(before + 1);
+    await expectRefused({ method: "GET", path: `/rest/publish?${toQuery(1025)}` });
+    expect((await send({ method: "GET", path: `/rest/publish?${toQuery(1025)}` })).text).toMatch(/POST/);
+    expect((await send({ method: "POST", path: `/rest/publish?${toQuery(1025)}` })).json()).toMatchObject({
+      status: "SUCCESS",
+    });
+  });
+
+  it("a query so long that it is no request any more is refused with the same shape", async () => {
+    await expectRefused({ method: "GET", path: `/rest/publish?topic=rest&content=${"x".repeat(40_000)}` });
+  });
+
+  it.each(["topic=%", "topic=%4", "topic=%zz", "topic=%ff", "topic=%c3%28", "topic=%ed%a0%80"])(
+    "the query %s is not URL-encoded UTF-8",
+    async (query) => {
+      await expectRefused({ method: "GET", path: `/rest/open?${query}` });
+      await expectRefused({ method: "POST", path: "/rest/open", headers: form, body: query });
+    },
+  );
+
+  it("a parameter given twice is refused, in whatever places", async () => {
+    await expectRefused({ method: "GET", path: "/rest/open?topic=x&topic=x" });
+    await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: form, body: "topic=x" });
+    await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: json, body: '{"topic":"x"}' });
+  });
+
+  it("query and body are taken together", async () => {
+    const request = {
+      method: "POST",
+      path: "/rest/publish?topic=rest",
+      headers: form,
+      body: "content=x&svc-a=b",
+    } as const;
+    const { eventId } = (await send(request)).json() as { eventId: string };
+    expect((await running().client.getEvent(eventId)).extensions).toEqual({ "svc-a": "b" });
+  });
+
+  it("unknown parameters are ignored (DESIGN 7)", async () => {
+    const request = {
+      method: "POST",
+      path: "/rest/exist?x=1",
+      headers: json,
+      body: '{"topic":"rest","y":{"z":1}}',
+    } as const;
+    expect((await send(request)).text).toBe("true");
+  });
+
+  it.each(["", "&", "&&topic=rest", "topic=rest&", "topic=rest&&"])(
+    "stray separators as in %j are passed over",
+    async (query) => {
+      const answer = await send({ method: "GET", path: `/rest/exist?${query}` });
+      if (query.includes("topic")) expect(answer.text).toBe("true");
+      else expectException(answer, 200001);
+    },
+  );
+
+  it("names are case-sensitive", async () => {
+    await expectRefused({ method: "GET", path: "/rest/open?Topic=x" });
+  });
+});
+
+describe("bodies of POST (DESIGN 7, REST parameters)", () => {
+  it.each([
+    ["no JSON", "{"],
+    ["nothing but a byte order mark", "\ufeff"],
+    ["an array", '["x"]'],
+    ["null", "null"],
+    ["text", '"x"'],
+    ["a number for text", '{"topic":1}'],
+    ["an object for text", '{"topic":{"a":1}}'],
+    ["a list for text", '{"topic":["x"]}'],
+    ["true for text", '{"topic":true}'],
+    ["null for what is required", '{"topic":null}'],
+    ["half a surrogate pair", '{"topic":"\\ud800"}'],
+    ["no topic", "{}"],
+    ["trailing text", '{"topic":"x"} x'],
+  ])("JSON that is %s is refused", async (_what, body) => {
+    await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
+  });
+
+  it("bytes that are no UTF-8 are refused", async () => {
+    const body = Buffer.from('{"topic":"\xff"}', "latin1");
+    await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
+    await expectRefused({
+      method: "POST",
+      path: "/rest/open",
+      headers: form,
+      body: Buffer.from("topic=\xff", "latin1"),
+    });
+  });
+
+  it.each([
+    "text/plain",
+    "application/xml",
+    "multipart/form-data; boundary=x",
+    "application/json; charset=utf-16",
+    "x",
+  ])("content type %s is refused", async (type) => {
+    await expectRefused({
+      method: "POST",
+      path: "/rest/open",
+      headers: { "content-type": type },
+      body: '{"topic":"x"}',
+    });
+  });
+
+  it("a body without a content type is refused, none at all is fine", async () => {
+    await expectRefused({ method: "POST", path: "/rest/open", body: "topic=x" });
+    expect((await send({ method: "POST", path: "/rest/exist?topic=rest" })).text).toBe("true");
+  });
+
+  it("integers of list are integers in JSON, or their text", async () => {
+    expect((await askList('{"pageIndex":0,"pageSize":5}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
+    expect((await askList('{"pageIndex":"0","pageSize":"5"}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
+    for (const pageIndex of ['"x"', "1.5", '""', "-1", '"1e3"', '"0x1"', '" 1"']) {
+      expectException(await askList(`{"pageIndex":${pageIndex}}`), 100104);
+    }
+    expectException(await askList('{"pageIndex":0,"pageSize":"x"}'), 200001);
+    expectException(await askList('{"pageIndex":0,"pageSize":1.5}'), 200001);
+  });
+
+  it("a body over the limit is 100201 for publish, 200001 for the rest", async () => {
+    const body = `topic=rest&content=${"x".repeat(1_100_000)}`;
+    await expectRefused({ method: "POST", path: "/rest/publish", headers: form, body }, 100201);
+    await expectRefused({ method: "POST", path: "/rest/open", headers: form, body });
+  });
+
+  it("the content limit is on the bytes of its UTF-8 form", async () => {
+    expect((await send(toPublish("ä".repeat(32_768)))).json()).toMatchObject({ status: "SUCCESS" });
+    await expectRefused(toPublish(`${"ä".repeat(32_768)}x`), 100201);
+  });
+});
+
+describe("INTERFACE.md, REST operations", () => {
+  const subscribe = "/rest/subscribe?topic=rest&url=http%3A%2F%2F127.0.0.1%3A1%2F";
+
+  it("subscribe answers a JSON string; with Accept: text/plain the bare identifier (DESIGN 7)", async () => {
+    const asJson = await send({ method: "GET", path: subscribe });
+    expect(asJson.text).toMatch(/^"[0-9a-f-]{36}"$/);
+    const asText = await send({ method: "GET", path: subscribe, headers: { accept: "text/plain" } });
+    expect(asText.headers["content-type"]).toMatch(/^text\/plain/);
+    expect(asText.text).toMatch(/^[0-9a-f-]{36}$/);
+    const both = await send({
+      method: "GET",
+      path: subscribe,
+      headers: { accept: "application/json, text/plain, */*" },
+    });
+    expect(both.text).toMatch(/^"/);
+  });
+
+  it("a failure of subscribe is a BrokerException also for who accepts text", async () => {
+    const path = "/rest/subscribe?topic=none&url=http%3A%2F%2F127.0.0.1%3A1%2F";
+    expectException(await send({ method: "GET", path, headers: { accept: "text/plain" } }), 100101);
+  });
+
+  it("only parameters with the prefix become extensions", async () => {
+    const answer = await send({
+      method: "GET",
+      path: "/rest/publish?topic=rest&content=x&svc-format=json&Svc-b=1&format=2",
+    });
+    const { eventId } = answer.json() as { eventId: string };
+    expect((await running().client.getEvent(eventId)).extensions).toEqual({ "svc-format": "json" });
+  });
+
+  it("the OpenAPI document has a path for each operation", async () => {
+    const { paths } = (await send({ method: "GET", path: "/openapi.json" })).json() as {
+      paths: Record<string, object>;
+    };
+    const operations = ["open", "close", "exist", "publish", "subscribe", "unSubscribe", "getEvent", "list", "state"];
+    expect(Object.keys(paths)).toEqual(
+      expect.arrayContaining([...operations.map((name) => `/rest/${name}`), "/admin/listSubscription"]),
+    );
+  });
+});
