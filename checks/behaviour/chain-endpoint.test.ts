@@ -1,0 +1,128 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { topicAbi } from "@stele/contracts";
+import { createPublicClient, http, MethodNotFoundRpcError, parseEventLogs } from "viem";
+import { describe, expect, it } from "vitest";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+
+const page = readFileSync(new URL("../../docs/chain.md", import.meta.url), "utf8");
+
+function connect(url: string) {
+  return createPublicClient({ transport: http(`${url}/chain`, { retryCount: 0 }), cacheTime: 0 });
+}
+
+describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
+  const running = useWorld(embeddedWorld);
+
+  /** A topic with one event: where it stands and the transaction that carried the event. */
+  async function publishOne(topic: string) {
+    const { client, broker } = running();
+    await client.open(topic);
+    await client.publish(topic, "in stone");
+    const state = await client.state(topic);
+    const chain = connect(broker.url);
+    const address = state.topicAddress as `0x${string}`; // INTERFACE.md, TopicInfo: a hex string with the prefix.
+    const logs = await chain.getContractEvents({ address, abi: topicAbi, eventName: "EventsPublished", fromBlock: 0n });
+    return { chain, state, address, logs };
+  }
+
+  it("block number, block, logs and receipt of a published event agree with state", async () => {
+    const { chain, state, address, logs } = await publishOne("chain/1");
+    expect(logs).toHaveLength(1);
+    const [log] = logs;
+    expect(log).toMatchObject({ blockNumber: BigInt(state.blockNumber), args: { firstSequence: 1n, count: 1 } });
+    expect(await chain.getBlockNumber()).toBe(BigInt(state.blockNumber));
+    const block = await chain.getBlock({ blockNumber: BigInt(state.blockNumber) });
+    expect(block.hash).toBe(log?.blockHash);
+    const receipt = await chain.getTransactionReceipt({ hash: block.transactions[0] ?? "0x" });
+    expect(receipt).toMatchObject({ status: "success", transactionHash: log?.transactionHash });
+    const [inReceipt] = parseEventLogs({ abi: topicAbi, logs: receipt.logs, eventName: "EventsPublished" });
+    expect(inReceipt).toMatchObject({ address, args: log?.args ?? {} });
+  });
+
+  it("the topic's contract answers calls", async () => {
+    const { chain, state, address } = await publishOne("chain/2");
+    const contract = { address, abi: topicAbi } as const;
+    expect(await chain.readContract({ ...contract, functionName: "name" })).toBe("chain/2");
+    expect(await chain.readContract({ ...contract, functionName: "sequence" })).toBe(BigInt(state.sequenceNumber));
+  });
+
+  it("a call that reverts has geth's code 3", async () => {
+    const { chain, address } = await publishOne("chain/3");
+    const call = chain.request({ method: "eth_call", params: [{ to: address, data: "0x43d726d6" }, "latest"] });
+    await expect(call).rejects.toMatchObject({ cause: { code: 3, data: expect.stringMatching(/^0x/) } });
+  });
+
+  it("nothing can be sent, and no block is made of it", async () => {
+    const { chain } = await publishOne("chain/4");
+    const before = await chain.getBlockNumber();
+    const sending = chain.sendRawTransaction({ serializedTransaction: "0x02f86c01" });
+    await expect(sending).rejects.toThrow(MethodNotFoundRpcError);
+    await expect(sending).rejects.toThrow(/this endpoint is read-only/);
+    expect(await chain.getBlockNumber()).toBe(before);
+  });
+
+  it("viem watches a topic's events without filters of the chain's", async () => {
+    const { chain, address } = await publishOne("chain/5");
+    const seen: (bigint | undefined)[] = [];
+    const unwatch = chain.watchContractEvent({
+      address,
+      abi: topicAbi,
+      eventName: "EventsPublished",
+      pollingInterval: 20,
+      onLogs: (logs) => seen.push(...logs.map(({ args }) => args.firstSequence)),
+    });
+    // Where it begins is settled by its first look, so events go on being published.
+    await until("an event that was watched for", async () => {
+      await running().client.publish("chain/5", "again");
+      return seen.length > 0;
+    });
+    unwatch();
+    const [first = 0n] = seen;
+    expect(first).toBeGreaterThan(1n);
+    expect(seen).toEqual(seen.map((_, index) => first + BigInt(index)));
+  });
+
+  it("the program of docs/chain.md prints a topic's events in order", async () => {
+    const { client, broker } = running();
+    await client.open("orders/new");
+    for (const content of ["first", "second", "third"]) await client.publish("orders/new", content);
+    const [, program = ""] = /```js\n(.*?)```/s.exec(page) ?? [];
+    const args = ["--input-type=module", "-e", program.replace("http://127.0.0.1:8080", broker.url)];
+    // Where the program finds the workspaces.
+    const cwd = fileURLToPath(new URL("..", import.meta.url));
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
+    const lines = stdout.trimEnd().split("\n");
+    expect(lines.map((line) => line.replace(/^block \d+, /, ""))).toEqual([
+      "event 1: first",
+      "event 2: second",
+      "event 3: third",
+    ]);
+  });
+});
+
+describe("the setting chainEndpoint", () => {
+  const running = useWorld(embeddedWorld, { env: { STELE_CHAIN_ENDPOINT: "off" } });
+
+  it("off: there is nothing at /chain, and neither the banner nor the index names it", async () => {
+    const { client, broker } = running();
+    await expect(connect(broker.url).getBlockNumber()).rejects.toMatchObject({ status: 404 });
+    expect(broker.stderr()).not.toMatch(/^ {2}Chain /m);
+    expect((await client.http.send({ method: "GET", path: "/" })).json()).not.toHaveProperty("chain");
+  });
+});
+
+describe("a context segment", () => {
+  const running = useWorld(embeddedWorld, { env: { STELE_BASE_PATH: "/events" } });
+
+  it("stands before /chain, and the banner and the index say so", async () => {
+    const { client, broker } = running();
+    expect(await connect(broker.url).getChainId()).toBe(5_461_068);
+    expect(broker.stderr()).toContain(`  Chain     ${broker.url}/chain\n`);
+    expect((await client.http.send({ method: "GET", path: "/" })).json()).toMatchObject({ chain: "/events/chain" });
+  });
+});
