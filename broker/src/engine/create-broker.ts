@@ -105,7 +105,7 @@ class Engine implements RunningBroker {
     await this.#dispatcher.stop(Math.max(0, stopBy - clock.now()));
     await this.#progressWriter.flush();
     for (const follower of this.#followers) await follower.stop();
-    for (const group of this.#groups.all) await group.ledger.stop();
+    for (const group of this.#groups.all) await group.ledger.stop(deadline.signal);
     await store.stop();
   }
 

@@ -71,8 +71,8 @@ export interface Ledger {
   readonly limits: LedgerLimits;
   /** Connects, and deploys the registry where none is. To be called before anything else. */
   start(): Promise<void>;
-  /** Waits for what is under way, then lets go of the chain. `follow` ends. */
-  stop(): Promise<void>;
+  /** Waits for what is under way, no longer than until `signal` aborts, then lets go of the chain. `follow` ends. */
+  stop(signal?: AbortSignal): Promise<void>;
   /** Opens or reopens; idempotent. Answers the block from which on the topic is open. */
   openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }>;
   /** Closes; idempotent. @throws 100101 when the topic was never opened. */

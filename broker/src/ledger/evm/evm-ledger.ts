@@ -93,10 +93,10 @@ export class EvmLedger implements Ledger {
     }
   }
 
-  async stop(): Promise<void> {
+  async stop(signal?: AbortSignal): Promise<void> {
     const parts = this.#parts;
     if (parts === undefined) return;
-    await parts.sender.stop();
+    await parts.sender.stop(signal);
     await parts.feed.stop();
     await parts.heads.stop();
   }

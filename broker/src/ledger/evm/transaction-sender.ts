@@ -61,10 +61,15 @@ export class TransactionSender {
     this.#options = options;
   }
 
-  /** Waits until the fate of everything under way is known or its deadline passed. */
-  async stop(): Promise<void> {
+  /** Waits until the fate of everything under way is known, its deadline passed or `signal` aborts: then the fate stays unknown. */
+  async stop(signal?: AbortSignal): Promise<void> {
     this.#isStopped = true;
     const underWay = [...this.#queue, ...this.#pending.values()];
+    const giveUpAll = (): void => {
+      for (const pending of underWay) if (!pending.isSettled) this.#giveUp(pending);
+    };
+    if (signal?.aborted === true) giveUpAll();
+    else signal?.addEventListener("abort", giveUpAll, { once: true });
     await Promise.allSettled(underWay.map(({ outcome }) => outcome.promise));
     this.#cancelTick?.();
   }
