@@ -175,6 +175,21 @@ describe("startEmbeddedChain", () => {
     await chain.stop();
   });
 
+  it("ends a search for logs that takes too long, and looks through any one block", async () => {
+    await using chain = await start({ file: ":memory:", callTimeMsMax: 0 });
+    await ask(chain, "eth_subscribe", "newHeads");
+    for (const nonce of [0, 1]) {
+      const sealed = untilHead(chain);
+      await send(chain, nonce);
+      await sealed;
+    }
+    await expect(ask(chain, "eth_getLogs", { fromBlock: "0x1", toBlock: "0x2" })).rejects.toMatchObject({
+      code: -32005,
+      message: "query timeout exceeded (0ms); ask for fewer blocks",
+    });
+    expect(await ask(chain, "eth_getLogs", { fromBlock: "0x2", toBlock: "0x2" })).toEqual([]);
+  });
+
   it("ends a call that runs too long and answers the next", async () => {
     await using chain = await start({ file: ":memory:", callTimeMsMax: 20 });
     const spin = { [SINK]: { code: "0x5b600056" } }; // JUMPDEST, PUSH1 0, JUMP

@@ -4,7 +4,7 @@ export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 /** Most gas that a call or an estimate may use when the caller names none, and the cap when it does. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
-/** Longest a call or an estimate may run, in milliseconds; blocks wait for it. */
+/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds; blocks wait for it. */
 export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
 /** Largest signed transaction taken, in bytes. */

@@ -35,8 +35,8 @@ export const rpcBatchRunningMax = 256;
 export const chainLookUpsRunningMax = 16;
 
 /**
- * Calls of the chain over HTTP that run code or search blocks, such as `eth_call` and `eth_getLogs`, at once. Blocks wait for each; the chain
- * ends one that runs code after `CALL_TIME_MS_MAX_DEFAULT`.
+ * Calls of the chain over HTTP that run code or search blocks, such as `eth_call` and `eth_getLogs`, at once. Blocks wait for each, at most
+ * `CALL_TIME_MS_MAX_DEFAULT`, when the chain ends it.
  */
 export const chainComputationsRunningMax = 1;
 

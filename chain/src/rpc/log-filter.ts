@@ -87,10 +87,18 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
   });
 }
 
-/** The logs that match, in order. Refuses when the answer would be too large. */
+/** The logs that match, in order. Refuses when the answer would be too large, or the search of more than one block takes too long. */
 export function findLogs(chain: Chain, query: LogQuery): Record<string, unknown>[] {
+  const { callTimeMsMax } = chain.options;
+  const endsAt = performance.now() + callTimeMsMax;
   const answer = new LogAnswer();
-  for (const included of candidates(chain, query)) answer.add(included, query);
+  let firstBlock: bigint | undefined;
+  for (const included of candidates(chain, query)) {
+    const { number } = included.head.header;
+    firstBlock ??= number;
+    if (number !== firstBlock && performance.now() > endsAt) throw tooSlow(callTimeMsMax);
+    answer.add(included, query);
+  }
   return answer.logs;
 }
 
@@ -119,6 +127,13 @@ function tooLarge(): ProviderRpcError {
   return new ProviderRpcError(
     RPC_ERROR_CODES.limitExceeded,
     `query returned more than ${LOGS_ANSWER_LOGS_MAX} results or ${LOGS_ANSWER_BYTES_MAX} bytes; ask for fewer blocks`,
+  );
+}
+
+function tooSlow(timeMs: number): ProviderRpcError {
+  return new ProviderRpcError(
+    RPC_ERROR_CODES.limitExceeded,
+    `query timeout exceeded (${timeMs}ms); ask for fewer blocks`,
   );
 }
 
