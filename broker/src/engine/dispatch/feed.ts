@@ -8,6 +8,9 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
 
+/** Events that stay in the queue after they were taken: a queue under steady load is never empty, and must let go of them all the same. */
+const consumedKeptMax = 128;
+
 export interface FeedParts {
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
@@ -85,6 +88,10 @@ export class Feed {
       return undefined;
     }
     this.#next += 1;
+    if (this.#next === consumedKeptMax) {
+      this.#queue = this.#queue.slice(consumedKeptMax);
+      this.#next = 0;
+    }
     return event;
   }
 

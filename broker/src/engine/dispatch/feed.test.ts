@@ -1,0 +1,85 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { setImmediate as turn } from "node:timers/promises";
+import { encodeEvents } from "@stele/wire";
+import { expect, it } from "vitest";
+import type { Event } from "../../domain/event.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock, toPosition } from "../../domain/position.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { IndexProgress } from "../follow/index-progress.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { Feed } from "./feed.ts";
+
+const { signal } = new AbortController();
+const batchEvents = 10;
+
+/** A live feed, and what makes it never empty: each step offers a batch and takes as many events, beginning one batch ahead. */
+class SteadyFeed {
+  readonly #feed = new Feed({
+    groupId: defaultGroupId,
+    filter: parseTopicFilter("a"),
+    after: endOfBlock(0),
+    store: createMemoryStore(),
+    progress: new IndexProgress(),
+    limits: defaultEngineLimits,
+  });
+  #offered = 0;
+
+  async start(): Promise<void> {
+    const first = this.#feed.next(signal);
+    this.#offer();
+    await first;
+    this.#offer();
+  }
+
+  async step(): Promise<Event[]> {
+    this.#offer();
+    const taken: Event[] = [];
+    for (let index = 0; index < batchEvents; index += 1) {
+      const event = await this.#feed.next(signal);
+      if (event !== undefined) taken.push(event);
+    }
+    return taken;
+  }
+
+  #offer(): void {
+    const blockNumber = this.#offered + 1;
+    this.#feed.offer({
+      topic: parseTopicName("a"),
+      firstSequence: this.#offered * batchEvents + 1,
+      firstPosition: toPosition(blockNumber, 0),
+      count: batchEvents,
+      blockNumber,
+      events: encodeEvents(Array.from({ length: batchEvents }, () => ({ content: new Uint8Array(1), extensions: [] }))),
+    });
+    this.#offered += 1;
+  }
+}
+
+it("a feed that is never empty gives every event in order", async () => {
+  const feed = new SteadyFeed();
+  await feed.start();
+  const sequences: number[] = [];
+  for (let step = 0; step < 100; step += 1) sequences.push(...(await feed.step()).map((event) => event.sequence));
+  expect(sequences).toEqual(Array.from({ length: 1000 }, (_, index) => index + 2));
+});
+
+it("a feed that is never empty lets go of what was taken", async () => {
+  const feed = new SteadyFeed();
+  await feed.start();
+  const [taken] = (await feed.step()).map((event) => new WeakRef(event));
+  for (let step = 0; step < 100; step += 1) await feed.step();
+  await turn();
+  collectGarbage();
+  expect(taken?.deref()).toBeUndefined();
+});
+
+function collectGarbage(): void {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect !== "function") throw new Error("the engine's garbage collector cannot be called");
+  collect();
+}
