@@ -42,7 +42,7 @@ export function expectDeliveredInOrder(subscription: WatchedSubscription, histor
     expect(attempt.event).toEqual(expected[index]);
     const from = last?.index ?? newest;
     const isNext = index === from + 1;
-    const isAllowed = isNext || isAllowedRepeat({ last, index, attempt }, { history, subscription });
+    const isAllowed = isNext || isAllowedRepeat({ last, index, attempt }, { history, attempts });
     expect({ filter: subscription.filter, from, to: index, isAllowed }).toMatchObject({ isAllowed: true });
     newest = Math.max(newest, index);
     last = { attempt, index };
@@ -73,20 +73,27 @@ function expectStart(
   return start;
 }
 
+interface Delivered {
+  readonly history: History;
+  readonly attempts: readonly Attempt[];
+}
+
 interface Step {
   readonly last: { readonly attempt: Attempt; readonly index: number } | undefined;
   readonly index: number;
   readonly attempt: Attempt;
 }
 
-function isAllowedRepeat(
-  { last, index, attempt }: Step,
-  { history, subscription }: { history: History; subscription: WatchedSubscription },
-): boolean {
+/** After a kill a repeat goes back a few events, all accepted shortly before; without a kill it is of an attempt that failed. */
+function isAllowedRepeat({ last, index, attempt }: Step, { history, attempts }: Delivered): boolean {
   if (last === undefined || index > last.index) return false;
-  const killedAt = history.killedAt.find((time) => time >= last.attempt.receivedAt && time <= attempt.receivedAt);
-  if (killedAt === undefined) return index === last.index && !last.attempt.isAccepted;
-  const acceptedAt =
-    subscription.receiver.attempts.find(({ event }) => event.eventId === attempt.event.eventId)?.receivedAt ?? 0;
-  return last.index - index <= repeatedEventsMax || killedAt - acceptedAt <= repeatedMsMax;
+  const { receivedAt } = last.attempt;
+  const isAfterKill = history.killedAt.some((time) => time >= receivedAt && time <= attempt.receivedAt);
+  if (!isAfterKill) return index === last.index && !last.attempt.isAccepted;
+  const earlier = attempts.findLast(
+    (one) => one.event.eventId === attempt.event.eventId && one.receivedAt < attempt.receivedAt,
+  );
+  const acceptedAt = earlier?.receivedAt ?? receivedAt;
+  const killedAt = history.killedAt.find((time) => time >= acceptedAt) ?? Number.POSITIVE_INFINITY;
+  return last.index - index <= repeatedEventsMax && killedAt - acceptedAt <= repeatedMsMax;
 }
