@@ -4,6 +4,7 @@ import { type RunningServer, startServer } from "./compose.ts";
 import { loadConfig } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
+import { keepHeapSmall } from "./lib/system/heap.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { version } from "./version.ts";
 
@@ -30,6 +31,7 @@ async function main(): Promise<void> {
 }
 
 async function serve(config: Config): Promise<void> {
+  keepHeapSmall();
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   try {
     const server = await startServer(config, logger);
