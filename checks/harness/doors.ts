@@ -66,11 +66,6 @@ const sends: Readonly<Record<string, Send>> = {
   },
 };
 
-/** Every door of one broker. */
-export function openDoors(http: HttpClient): readonly Door[] {
-  return Object.keys(sends).map((name) => openDoor(http, name));
-}
-
 export const doorNames = Object.keys(sends);
 
 export function openDoor(http: HttpClient, name: string): Door {
