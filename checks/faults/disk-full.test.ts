@@ -80,7 +80,7 @@ describe("a disk that is full (issue: Graceful life)", () => {
     expect(run.stderr).toMatch(/^stele: .*(disk|write)/m);
     // The start does not wait for a transaction that cannot be written.
     expect(performance.now() - before).toBeLessThan(20_000);
-    const broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startBroker({ dataDir: folder.path });
     expect((await broker.stop()).code).toBe(0);
   });
 

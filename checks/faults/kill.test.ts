@@ -39,7 +39,7 @@ class KilledBroker implements AsyncDisposable {
   }
 
   async prepare(): Promise<void> {
-    const broker = await this.#start();
+    await using broker = await this.#start();
     await using client = new Client(broker.url);
     for (const topic of topics) await client.open(topic);
     await this.#subscribe(client, { filter: "k/a", matches: (topic) => topic === "k/a" });
@@ -69,7 +69,7 @@ class KilledBroker implements AsyncDisposable {
   }
 
   async verify(): Promise<void> {
-    const broker = await this.#start();
+    await using broker = await this.#start();
     await using client = new Client(broker.url);
     await this.#waitUntilNotified(client);
     const events = await replayAll(client);

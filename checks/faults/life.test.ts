@@ -21,7 +21,7 @@ describe("a graceful end (issue: Graceful life)", () => {
       using folder = createTempFolder();
       await using receiver = await startReceiver();
       const load = new PublishLoad(topics, { publishersPerTopic: 4 });
-      const broker = await startBroker({ dataDir: folder.path });
+      await using broker = await startBroker({ dataDir: folder.path });
       await using client = new Client(broker.url);
       for (const topic of topics) await client.open(topic);
       await client.subscribe({ topic: "l/+", url: receiver.url });
@@ -51,7 +51,7 @@ describe("a graceful end (issue: Graceful life)", () => {
   it("waits for a callback under way, whose event is not repeated", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: slow(500) });
-    const broker = await startBroker({ dataDir: folder.path });
+    await using broker = await startBroker({ dataDir: folder.path });
     await using client = new Client(broker.url);
     await client.open("l/slow");
     await client.subscribe({ topic: "l/slow", url: receiver.url });
@@ -68,7 +68,7 @@ describe("a graceful end (issue: Graceful life)", () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: () => {} });
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300" };
-    const broker = await startBroker({ dataDir: folder.path, env });
+    await using broker = await startBroker({ dataDir: folder.path, env });
     await using client = new Client(broker.url);
     await client.open("l/hang");
     await client.subscribe({ topic: "l/hang", url: receiver.url });
@@ -103,7 +103,7 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(new RegExp(`^stele: .*(in use|EADDRINUSE).*${port}`, "m"));
     server.close();
-    const broker = await startBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
+    await using broker = await startBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
     expect(new URL(broker.url).port).toBe(port);
     expect((await broker.stop()).code).toBe(0);
   });
