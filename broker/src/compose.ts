@@ -9,6 +9,7 @@ import { createHttpServer } from "./gateway/http-server.ts";
 import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import { Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
+import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
@@ -63,8 +64,9 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   const privateKey = readOrCreateSecret(folder.path("signer.key"), { bytes: 32, create: () => randomBytes(32) });
   const chain = await startChain(config, { folder, privateKey });
   closers.add(() => chain.stop());
-  const failure = watchChain(chain);
-  const store = createStore(config, { folder, logger });
+  const failure = createDeferred<Error>();
+  watchChain(chain, { file: folder.path("chain.sqlite"), onFailure: failure.resolve });
+  const store = createStore(config, { folder, logger, onFailure: failure.resolve });
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
@@ -80,20 +82,23 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
     stopBy = clock.now() + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
-  return { url, dataDir: folder.path("."), failure, stop };
+  return { url, dataDir: folder.path("."), failure: failure.promise, stop };
 }
 
-/**
- * A chain that cannot write a block (a full disk) fails every publish; the process says why and ends, and what waits is answered
- * as not known. Started again with room on the disk, it goes on from the last committed block.
- */
-function watchChain(chain: EmbeddedChain): Promise<Error> {
-  return new Promise((resolve) => {
-    chain.on("fault", (fault) => {
-      if (fault !== undefined) resolve(fault);
-    });
-    chain.on("disconnect", resolve);
+/** Takes the failure of a part that the broker cannot go on without; only the first counts. */
+type FailureListener = (failure: Error) => void;
+
+function watchChain(
+  chain: EmbeddedChain,
+  options: { readonly file: string; readonly onFailure: FailureListener },
+): void {
+  const { file, onFailure } = options;
+  chain.on("fault", (cause) => {
+    if (cause === undefined) return;
+    const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
+    onFailure(new Error(message, { cause }));
   });
+  chain.on("disconnect", onFailure);
 }
 
 async function startChain(
@@ -107,9 +112,15 @@ async function startChain(
   });
 }
 
-function createStore(config: Config, parts: { readonly folder: DataFolder; readonly logger: Logger }): Store {
+interface StoreParts {
+  readonly folder: DataFolder;
+  readonly logger: Logger;
+  readonly onFailure: FailureListener;
+}
+
+function createStore(config: Config, { folder, logger, onFailure }: StoreParts): Store {
   if (config.coordination === "none") return createMemoryStore();
-  return createSqlStore({ file: parts.folder.path("store.sqlite"), logger: parts.logger });
+  return createSqlStore({ file: folder.path("store.sqlite"), logger, onFault: onFailure });
 }
 
 function createSink(config: Config): Sink {

@@ -1,5 +1,6 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Subscription } from "../domain/subscription.ts";
+import { Closers } from "../lib/closers.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
@@ -103,10 +104,12 @@ class Engine implements RunningBroker {
     using deadline = new Deadline(clock, graceMs);
     await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
     await this.#dispatcher.stop(Math.max(0, stopBy - clock.now()));
-    await this.#progressWriter.flush();
-    for (const follower of this.#followers) await follower.stop();
-    for (const group of this.#groups.all) await group.ledger.stop(deadline.signal);
-    await store.stop();
+    const closers = new Closers();
+    closers.add(() => store.stop());
+    for (const group of this.#groups.all) closers.add(() => group.ledger.stop(deadline.signal));
+    for (const follower of this.#followers) closers.add(() => follower.stop());
+    closers.add(() => this.#progressWriter.flush());
+    await closers.closeAll();
   }
 
   open: Broker["open"] = (call) => this.#topics.open(call);

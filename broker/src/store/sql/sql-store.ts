@@ -11,16 +11,19 @@ import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { SqlIndex } from "./sql-index.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
+import type { StoreError } from "./store-error.ts";
 
 export interface SqlStoreOptions {
   /** The database's file; its folder exists. */
   readonly file: string;
   readonly logger?: Logger;
+  /** Told of each failure that lasts until somebody sees to the disk or the file: full, damaged, not writable. */
+  readonly onFault?: (error: StoreError) => void;
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
 export function createSqlStore(options: SqlStoreOptions): Store {
-  return new SqlStore(createSqliteBackend(options.file), options.logger ?? silentLogger);
+  return new SqlStore(createSqliteBackend(options.file, options.onFault), options.logger ?? silentLogger);
 }
 
 interface OpenParts {

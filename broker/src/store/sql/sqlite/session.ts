@@ -1,6 +1,7 @@
 import type { DatabaseConnection, QueryResult } from "kysely";
 import { toStoreError } from "./errors.ts";
 import { Mutex } from "../mutex.ts";
+import { StoreError, type StoreFault } from "../store-error.ts";
 import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
 
 /** How far a commit goes before it answers: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
@@ -14,18 +15,27 @@ interface CachedStatement {
   readonly hasRows: boolean;
 }
 
+export interface SqliteSessionOptions {
+  /** What the database is called in messages. */
+  readonly description: string;
+  /** Told of each failure that lasts until somebody sees to the disk or the file. */
+  readonly onFault: (error: StoreError) => void;
+}
+
+const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt", "read-only"]);
+
 /** The one connection, which callers take in turns. */
 export class SqliteSession implements DatabaseConnection {
   readonly #database: NativeDatabase; // Statements do not keep it alive.
-  readonly #description: string;
+  readonly #options: SqliteSessionOptions;
   readonly #mutex = new Mutex();
   readonly #statements = new Map<string, CachedStatement>();
   #synchronous: Synchronous | undefined;
   #isOpen = true;
 
-  constructor(database: NativeDatabase, description: string) {
+  constructor(database: NativeDatabase, options: SqliteSessionOptions) {
     this.#database = database;
-    this.#description = description;
+    this.#options = options;
   }
 
   /** Waits for its turn, then sets what the caller's commits promise. */
@@ -110,7 +120,9 @@ export class SqliteSession implements DatabaseConnection {
     try {
       return action();
     } catch (error) {
-      throw toStoreError(error, this.#description);
+      const failure = toStoreError(error, this.#options.description);
+      if (failure instanceof StoreError && lastingFaults.has(failure.fault)) this.#options.onFault(failure);
+      throw failure;
     }
   }
 }

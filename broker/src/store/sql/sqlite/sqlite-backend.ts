@@ -4,7 +4,7 @@ import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
-import { SqliteSession } from "./session.ts";
+import { SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
 /** The log is copied into the database whenever it reaches this: 4 MiB, so that one copy takes a few milliseconds. */
@@ -16,15 +16,19 @@ const logBytesKept = 16 * 1024 * 1024;
 const pageCacheKibibytes = 16 * 1024;
 
 /** SQLite in one file, for one process. */
-export function createSqliteBackend(file: string): SqlBackend {
+export function createSqliteBackend(file: string, onFault: SqliteSessionOptions["onFault"] = ignore): SqlBackend {
   const description = `store ${file}`;
-  return { description, bytesType: "blob", keyType: "integer", open: async () => openSqlite(file, description) };
+  const open = async (): Promise<SqlDatabase> => openSqlite(file, { description, onFault });
+  return { description, bytesType: "blob", keyType: "integer", open };
 }
 
-async function openSqlite(file: string, description: string): Promise<SqlDatabase> {
+function ignore(): void {}
+
+async function openSqlite(file: string, options: SqliteSessionOptions): Promise<SqlDatabase> {
+  const { description } = options;
   createPrivately(file, description);
   const native = await openConfigured(file, description);
-  const session = new SqliteSession(native, description);
+  const session = new SqliteSession(native, options);
   return {
     durable: new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") }),
     relaxed: new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") }),
