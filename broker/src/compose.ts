@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
@@ -74,7 +74,7 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   const broker = createEngine(config, { ledger, store, sink, metrics, logger });
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
-  await broker.start();
+  await Promise.race([broker.start(), failure.promise.then(throwIt)]);
   const server = createServer(config, { broker, chain, metrics, logger });
   closers.add(() => server.close());
   const url = await server.listen({ host: config.host, port: config.port });
@@ -83,6 +83,10 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
     return closers.closeAll();
   };
   return { url, dataDir: folder.path("."), failure: failure.promise, stop };
+}
+
+function throwIt(error: Error): never {
+  throw error;
 }
 
 /** Takes the failure of a part that the broker cannot go on without; only the first counts. */
@@ -109,7 +113,14 @@ async function startChain(
     file: parts.folder.path("chain.sqlite"),
     chainId: config.chainId,
     genesisAccounts: [new Signer(parts.privateKey).address],
+    transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
   });
+}
+
+/** Room for the longest transaction that the settings allow, with what the contract's interface adds to each batch and event. */
+function transactionBytes(config: Config): number {
+  const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
+  return 2 * Math.max(config.transactionBytesMax, eventBytesMax);
 }
 
 interface StoreParts {

@@ -1,6 +1,7 @@
 import { BrokerError, type ErrorName, encodeEvents, errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../domain/group-id.ts";
+import { createDeferred } from "../lib/deferred.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import type { PublishCall } from "./broker.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
@@ -350,6 +351,50 @@ describe("delivery", () => {
     const [hanging] = await broker.listSubscriptions();
     expect(hanging).toMatchObject({ notifiedCount: 0, notifyingCount: 20 });
   });
+
+  it.each(["stops", "moves to another url"])(
+    "passes no event that comes while the broker %s during an attempt",
+    async (what) => {
+      const { broker, sink, clock } = await start();
+      await broker.open(topic("a"));
+      const gate = createDeferred<AttemptOutcome>();
+      sink.receive("http://slow/", () => gate.promise);
+      const id = await engine.subscribe("a", { url: "http://slow/" });
+      await engine.publish("a", "1");
+      await clock.settle();
+      const ended =
+        what === "stops" ? broker.stop(1_000) : engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
+      await clock.settle();
+      const { address } = await broker.state(topic("a"));
+      engine.chain.publish([{ address, count: 1, events: encodeEvents([{ content, extensions: [] }]) }]);
+      await clock.settle();
+      gate.resolve({ status: "accepted" });
+      await ended;
+      if (what === "stops") {
+        sink.receive("http://slow/", () => ({ status: "accepted" }));
+        await engine.rebuild();
+        await engine.broker.start();
+      }
+      await engine.publish("a", "3");
+      await clock.settle();
+      expect(new Set(sink.sequencesOf(id))).toEqual(new Set([1, 2, 3]));
+    },
+  );
+
+  it.each([{ feedEventsMax: 1 }, { feedBytesMax: 1 }])(
+    "an idle subscription gets a batch that is over %j",
+    async (limits) => {
+      const { broker, sink, clock } = await start({ limits });
+      await broker.open(topic("a"));
+      const id = await engine.subscribe("a");
+      await clock.settle();
+      const { address } = await broker.state(topic("a"));
+      const payloads = [1, 2].map(() => ({ content, extensions: [] }));
+      engine.chain.publish([{ address, count: 2, events: encodeEvents(payloads) }]);
+      await clock.settle();
+      expect(sink.sequencesOf(id)).toEqual([1, 2]);
+    },
+  );
 
   it("suspends a subscription that is gone or has failed for too long, keeps its cursor, and resumes it on subscribe", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });

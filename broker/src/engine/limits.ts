@@ -18,6 +18,8 @@ export interface EngineLimits {
   readonly subscriptionsMax: number;
   /** Events that a subscription may hold in memory before it leaves the live feed. */
   readonly feedEventsMax: number;
+  /** Bytes of contents that a subscription may hold in memory before it leaves the live feed. */
+  readonly feedBytesMax: number;
   /** Batches of one read by a subscription that catches up. */
   readonly readBatchesMax: number;
   /** Bytes of encoded events after which such a read stops. */
@@ -52,6 +54,7 @@ export const defaultEngineLimits: EngineLimits = {
   transactionTimeoutMs: 30 * second,
   subscriptionsMax: 100_000,
   feedEventsMax: 2_048,
+  feedBytesMax: 1024 * 1024,
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,
   progressEventsMax: 100,

@@ -1,13 +1,19 @@
 /** What a composition has opened, closed in the reverse order. */
 export class Closers {
   readonly #closers: (() => Promise<void> | void)[] = [];
+  #closing: Promise<void> | undefined;
 
   add(close: () => Promise<void> | void): void {
     this.#closers.push(close);
   }
 
-  /** Closes everything, also what comes after one that fails; then throws the first failure. A second call does nothing. */
-  async closeAll(): Promise<void> {
+  /** Closes everything, also what comes after one that fails; then throws the first failure. A second call waits for the first. */
+  closeAll(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     const failures: unknown[] = [];
     for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
       try {

@@ -284,6 +284,15 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
+    test("a stranger's name that only looks like ours is followed as another name", async () => {
+      await openTopic(ledger);
+      await harness.stranger.open(`\uFEFF${name}`);
+      const opened = flat(await collectAll(ledger)).flatMap((entry) =>
+        entry.kind === "topic-opened" ? entry.name : [],
+      );
+      expect(opened).toEqual([name, `\uFEFF${name}`]);
+    });
+
     test("the hash of a final block is the one that is followed; beyond the chain there is none", async () => {
       await openTopic(ledger);
       const last = (await collectAll(ledger)).at(-1);

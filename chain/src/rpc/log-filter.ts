@@ -87,7 +87,10 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
   });
 }
 
-/** The logs that match, in order. Refuses when the answer would be too large, or the search of more than one block takes too long. */
+/**
+ * The logs that match, in order. Refuses when the answer would be too large, or the search takes too long; but never one block, since
+ * nobody could ask for less.
+ */
 export function findLogs(chain: Chain, query: LogQuery): Record<string, unknown>[] {
   const { callTimeMsMax } = chain.options;
   const endsAt = performance.now() + callTimeMsMax;
@@ -98,6 +101,7 @@ export function findLogs(chain: Chain, query: LogQuery): Record<string, unknown>
     firstBlock ??= number;
     if (number !== firstBlock && performance.now() > endsAt) throw tooSlow(callTimeMsMax);
     answer.add(included, query);
+    if (number !== firstBlock && answer.isTooLarge) throw tooLarge();
   }
   return answer.logs;
 }
@@ -113,11 +117,14 @@ class LogAnswer {
   readonly logs: Record<string, unknown>[] = [];
   #bytes = 0;
 
+  get isTooLarge(): boolean {
+    return this.logs.length > LOGS_ANSWER_LOGS_MAX || this.#bytes > LOGS_ANSWER_BYTES_MAX;
+  }
+
   add(included: IncludedTransaction, criteria: LogCriteria): void {
     for (const [at, log] of included.receipt.logs.entries()) {
       if (!isMatch(log, criteria)) continue;
       this.#bytes += log.data.length;
-      if (this.logs.length >= LOGS_ANSWER_LOGS_MAX || this.#bytes > LOGS_ANSWER_BYTES_MAX) throw tooLarge();
       this.logs.push(formatLog(log, at, included));
     }
   }

@@ -50,6 +50,24 @@ it("writes at once after 100 acknowledgements, and one write at a time", async (
   expect(written).toEqual([[progress(100)], [progress(250)]]);
 });
 
+it("writes what was noted during a slow write as soon as that has ended", async () => {
+  const written: (readonly Progress[])[] = [];
+  const gate = createDeferred<void>();
+  const { clock, writer } = setUp((rows) => {
+    written.push(rows);
+    return gate.promise;
+  });
+  writer.note(progress(1));
+  await clock.advance(50);
+  writer.note(progress(2));
+  await clock.advance(50);
+  gate.resolve();
+  await clock.advance(50);
+  writer.note(progress(3));
+  await clock.advance(50);
+  expect(written).toEqual([[progress(1)], [progress(2)], [progress(3)]]);
+});
+
 it("keeps what could not be written for the next write, never going back", async () => {
   const written: (readonly Progress[])[] = [];
   let isBroken = true;

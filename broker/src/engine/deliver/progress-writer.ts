@@ -30,7 +30,7 @@ export class ProgressWriter {
     this.#noted.set(progress.id, progress);
     this.#notedCount += 1;
     if (this.#notedCount >= this.#parts.limits.progressEventsMax) this.#writeSoon();
-    else this.#cancelTimer ??= this.#parts.clock.after(this.#parts.limits.progressDelayMs, () => this.#writeSoon());
+    else this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
   /** The progress that is noted and not written yet. */
@@ -49,14 +49,26 @@ export class ProgressWriter {
     if (this.#noted.size > 0) await this.#write();
   }
 
-  /** One write at a time: what is noted meanwhile goes with the next. */
+  get #isDue(): boolean {
+    const isFull = this.#notedCount >= this.#parts.limits.progressEventsMax;
+    return this.#noted.size > 0 && (isFull || this.#cancelTimer === undefined);
+  }
+
+  #writeAfter(delayMs: number): void {
+    this.#cancelTimer ??= this.#parts.clock.after(delayMs, () => {
+      this.#cancelTimer = undefined;
+      this.#writeSoon();
+    });
+  }
+
+  /** One write at a time: what is noted meanwhile goes with the next, which follows at once. */
   #writeSoon(): void {
     if (this.#writing !== undefined) return;
     this.#writing = this.#write()
       .catch((error: unknown) => this.#parts.logger.error("progress not written", { error }))
       .finally(() => {
         this.#writing = undefined;
-        if (this.#notedCount >= this.#parts.limits.progressEventsMax) this.#writeSoon();
+        if (this.#isDue) this.#writeSoon();
       });
   }
 
@@ -77,6 +89,6 @@ export class ProgressWriter {
   /** Keeps the rows for the next write, but for those that have moved on since. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
     for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
-    this.#cancelTimer ??= this.#parts.clock.after(this.#parts.limits.followDelayMsMax, () => this.#writeSoon());
+    this.#writeAfter(this.#parts.limits.followDelayMsMax);
   }
 }

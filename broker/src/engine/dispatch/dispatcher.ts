@@ -48,6 +48,7 @@ export class Dispatcher {
     if (standing === undefined) return;
     this.#standing.delete(id);
     this.#trieOf(standing.subscription.groupId).remove(standing.subscription.filter, standing.worker);
+    standing.worker.feed.leave();
   }
 
   /** The worker of a subscription; undefined when it is suspended or unknown. */

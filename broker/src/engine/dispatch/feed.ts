@@ -23,7 +23,7 @@ export interface FeedParts {
 
 /**
  * The events of one subscription, in order, each once. While it keeps up it is fed from memory (`live`); when more than
- * `feedEventsMax` events would wait, it leaves the live feed and reads from the store until it has caught up (`behind`).
+ * `feedEventsMax` events or `feedBytesMax` bytes would wait, it leaves the live feed and reads from the store until it has caught up (`behind`).
  *
  * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
  * in which `#fedUpTo` is seen to be the end of the newest indexed block, and an offer always begins after that block.
@@ -34,6 +34,8 @@ export class Feed {
   #fedUpTo: Position;
   #queue: Event[] = [];
   #next = 0;
+  /** Bytes of the contents that wait. */
+  #queuedBytes = 0;
   #wake: (() => void) | undefined;
 
   constructor(parts: FeedParts) {
@@ -56,17 +58,14 @@ export class Feed {
 
   /** Offers a batch that was just indexed and matches the filter. */
   offer(batch: EventBatch): void {
-    if (this.#mode === "behind") {
-      this.#rouse();
-      return;
-    }
-    if (this.#queue.length - this.#next + batch.count > this.#parts.limits.feedEventsMax) {
-      this.#mode = "behind";
-      this.#fedUpTo = before(batch.firstPosition);
-      return;
-    }
-    for (const event of eventsOf(batch)) this.#queue.push(event);
+    if (this.#mode === "live") this.#take(batch);
     this.#rouse();
+  }
+
+  /** Nothing is offered from now on: what is indexed later is not fed, and so must not count as passed. */
+  leave(): void {
+    this.#fedUpTo = this.fedUpTo;
+    this.#mode = "behind";
   }
 
   /** The next event; undefined when `signal` aborts. */
@@ -80,6 +79,24 @@ export class Feed {
     return undefined;
   }
 
+  #take(batch: EventBatch): void {
+    const { feedEventsMax, feedBytesMax } = this.#parts.limits;
+    const count = this.#queue.length - this.#next + batch.count;
+    if (count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax) {
+      this.#mode = "behind";
+      this.#fedUpTo = before(batch.firstPosition);
+      return;
+    }
+    this.#push(eventsOf(batch));
+  }
+
+  #push(events: readonly Event[]): void {
+    for (const event of events) {
+      this.#queue.push(event);
+      this.#queuedBytes += event.content.byteLength;
+    }
+  }
+
   #shift(): Event | undefined {
     const event = this.#queue[this.#next];
     if (event === undefined) {
@@ -88,6 +105,7 @@ export class Feed {
       return undefined;
     }
     this.#next += 1;
+    this.#queuedBytes -= event.content.byteLength;
     if (this.#next === consumedKeptMax) {
       this.#queue = this.#queue.slice(consumedKeptMax);
       this.#next = 0;
@@ -107,7 +125,7 @@ export class Feed {
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
     for (const batch of batches) {
-      if (matchesFilter(filter, batch.topic)) this.#queue.push(...eventsBetween(batch, { after, upTo }));
+      if (matchesFilter(filter, batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
     }
     const last = batches.at(-1);
     this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);

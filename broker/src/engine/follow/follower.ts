@@ -1,6 +1,6 @@
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Topic } from "../../domain/topic.ts";
 import type { EventBatch } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,7 +10,7 @@ import type { Randomness } from "../../ports/randomness.ts";
 import type { IndexHead, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../time.ts";
-import { indexBlocks, type SkippedEntry } from "./index-block.ts";
+import { findTopicName, indexBlocks, type SkippedEntry } from "./index-block.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
 export interface FollowerParts {
@@ -122,14 +122,15 @@ export class Follower {
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
   }
 
-  /** Names of the indexed topics that the blocks speak of. */
+  /** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
   async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
     const { ledger, store } = this.#parts;
     const names = new Map<Address, TopicName>();
-    for (const address of addressesIn(blocks)) {
-      const topic = await store.findTopicByAddress(ledger.groupId, address);
-      if (topic !== undefined) names.set(address, topic.name);
-    }
+    const note = (topic: Topic | undefined): void => {
+      if (topic !== undefined) names.set(topic.address, topic.name);
+    };
+    for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(ledger.groupId, address));
+    for (const name of namesOpenedIn(blocks)) note(await store.findTopic(ledger.groupId, name));
     return names;
   }
 
@@ -139,6 +140,11 @@ export class Follower {
       this.#parts.logger.warn("chain entry skipped", { ...entry });
     }
   }
+}
+
+function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {
+  const entries = blocks.flatMap((block) => block.entries);
+  return entries.flatMap((entry) => (entry.kind === "topic-opened" ? (findTopicName(entry.name) ?? []) : []));
 }
 
 function addressesIn(blocks: readonly LedgerBlock[]): ReadonlySet<Address> {

@@ -65,6 +65,18 @@ it("leaves out a topic whose name our rules refuse, with its events, and goes on
   expect(result?.block.batches.map((batch) => batch.firstPosition)).toEqual([toPosition(1, 0)]);
 });
 
+it("leaves out a topic whose name another topic has, known before or opened in the same round", () => {
+  const opened = (digit: string, name: string): LedgerEntry => {
+    return { ...place, kind: "topic-opened", address: address(digit), name, sender: address("c") };
+  };
+  const results = indexBlocks([block(1, [opened("b", "a"), opened("d", "e")]), block(2, [opened("f", "e")])], known);
+  expect(results.flatMap((result) => result.block.opened.map((topic) => topic.address))).toEqual([address("d")]);
+  expect(results.flatMap((result) => result.left.map((entry) => entry.reason))).toEqual([
+    "another topic has this name",
+    "another topic has this name",
+  ]);
+});
+
 it("records a malformed batch, so that the sequence moves past it, and takes no position for it", () => {
   const malformed: LedgerEntry = {
     ...place,

@@ -20,25 +20,32 @@ export interface IndexingResult {
 }
 
 /**
- * Makes the index blocks of chain blocks. `known` names the indexed topics by their contracts. Entries are foreign (another party may
- * have written them): a name that breaks our rules, events of such a topic, and batches that do not decode are left out, and stop
- * nobody. The same blocks give the same result on every node.
+ * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of, and those whose
+ * name a block opens. Entries are foreign (another party may have written them): a name that breaks our rules or that another topic
+ * has, events of such a topic, and batches that do not decode are left out, and stop nobody. The same blocks give the same result on
+ * every node.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],
   known: ReadonlyMap<Address, TopicName>,
 ): readonly IndexingResult[] {
-  const names = new Map(known);
+  const topics = { names: new Map(known), taken: new Set(known.values()) };
   return blocks.map((block) => {
-    const draft = new BlockDraft(block, names);
+    const draft = new BlockDraft(block, topics);
     for (const entry of block.entries) draft.add(entry);
     return draft.finish();
   });
 }
 
+/** What is known while blocks are indexed, growing with each topic that is opened. */
+interface KnownTopics {
+  readonly names: Map<Address, TopicName>;
+  readonly taken: Set<TopicName>;
+}
+
 class BlockDraft {
   readonly #block: LedgerBlock;
-  readonly #names: Map<Address, TopicName>;
+  readonly #topics: KnownTopics;
   readonly #opened: Topic[] = [];
   readonly #closed: IndexedBlock["closed"][number][] = [];
   readonly #batches: EventBatch[] = [];
@@ -46,9 +53,9 @@ class BlockDraft {
   readonly #left: SkippedEntry[] = [];
   #eventCount = 0;
 
-  constructor(block: LedgerBlock, names: Map<Address, TopicName>) {
+  constructor(block: LedgerBlock, topics: KnownTopics) {
     this.#block = block;
-    this.#names = names;
+    this.#topics = topics;
   }
 
   add(entry: LedgerEntry): void {
@@ -56,7 +63,7 @@ class BlockDraft {
       this.#open(entry);
       return;
     }
-    const topic = this.#names.get(entry.address);
+    const topic = this.#topics.names.get(entry.address);
     if (topic === undefined) {
       this.#leave(entry, "topic is not indexed");
       return;
@@ -87,7 +94,12 @@ class BlockDraft {
       this.#leave(entry, "topic name breaks the rules");
       return;
     }
-    this.#names.set(entry.address, name);
+    if (this.#topics.taken.has(name)) {
+      this.#leave(entry, "another topic has this name");
+      return;
+    }
+    this.#topics.names.set(entry.address, name);
+    this.#topics.taken.add(name);
     this.#opened.push({
       name,
       address: entry.address,
@@ -126,7 +138,8 @@ class BlockDraft {
   }
 }
 
-function findTopicName(text: string): TopicName | undefined {
+/** The name, when our rules take it. */
+export function findTopicName(text: string): TopicName | undefined {
   try {
     return parseTopicName(text);
   } catch (error) {

@@ -44,6 +44,11 @@ describe("after a transaction has ended", () => {
     expect(ended({ events: 2_000, waiting: 0, tookMs: 8 }).waitMs(full, 1_008)).toBe(0);
   });
 
+  it("a clock that steps back holds nothing for longer than the limits", () => {
+    expect(ended({ events: 64, waiting: 0, tookMs: 20 }).waitMs(some(1), 0)).toBe(10);
+    expect(underWaySince(3_600_000).waitMs(some(1), 0)).toBe(limits.pipelineAfterMs);
+  });
+
   it("lingering has a limit", () => {
     expect(ended({ events: 60, waiting: 4, tookMs: 12_000 }).waitMs(some(4), 13_000)).toBe(10);
   });

@@ -39,11 +39,15 @@ export class Pacing {
     return this.#underWay;
   }
 
-  /** How long to wait from `now` before the next transaction is sent; 0 or less when it is to go at once. */
+  /**
+   * How long to wait from `now` before the next transaction is sent; 0 or less when it is to go at once. Never longer than the limits, also
+   * when the clock has stepped back.
+   */
   waitMs(waiting: WaitingEvents, now: number): number {
+    const { pipelineAfterMs, lingerMsMax } = this.#limits;
     if (waiting.isFull) return 0;
-    if (this.#underWay > 0) return this.#startedAt + this.#limits.pipelineAfterMs - now;
-    return waiting.count >= this.#callers ? 0 : this.#lingerUntil - now;
+    if (this.#underWay > 0) return Math.min(pipelineAfterMs, this.#startedAt + pipelineAfterMs - now);
+    return waiting.count >= this.#callers ? 0 : Math.min(lingerMsMax, this.#lingerUntil - now);
   }
 
   started(now: number): void {

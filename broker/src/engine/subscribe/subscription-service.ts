@@ -88,8 +88,8 @@ export class SubscriptionService {
     try {
       await this.#turns.run(id, async () => {
         if (dispatcher.findWorker(id) !== worker) return;
-        dispatcher.detach(id);
         await store.setSubscriptionState(id, "suspended");
+        dispatcher.detach(id);
         logger.warn("subscription suspended", { subscriptionId: id });
       });
     } catch (error) {

@@ -1,5 +1,5 @@
 import { topicAbi, topicRegistryAbi } from "@stele/contracts";
-import { decodeEventLog, toEventSelector } from "viem";
+import { toEventSelector } from "viem";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { BatchOutcome } from "../../ports/ledger.ts";
 import { fromHex, type Hex } from "./hex.ts";
@@ -75,15 +75,14 @@ function placeOf(log: RpcLog, address: Address): LogPlace {
   };
 }
 
+/** By hand, so that no two names on the chain read the same: a byte order mark stays, and what is no UTF-8 becomes U+FFFD. */
+const nameDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
 function parseOpened(log: RpcLog): { kind: "topic-opened"; name: string; sender: Address } {
-  const [signature, ...rest] = log.topics;
-  const { args } = decodeEventLog({
-    abi: topicRegistryAbi,
-    eventName: "TopicOpened",
-    data: log.data,
-    topics: [signature ?? opened, ...rest],
-  });
-  return { kind: "topic-opened", name: args.name, sender: `0x${(log.topics[2] ?? "").slice(-40)}` };
+  const data = fromHex(log.data);
+  const length = data.length < 2 * word ? 0 : data.readUInt32BE(2 * word - 4);
+  const name = nameDecoder.decode(data.subarray(2 * word, 2 * word + length));
+  return { kind: "topic-opened", name, sender: `0x${(log.topics[2] ?? "").slice(-40)}` };
 }
 
 /** By hand: the one log that comes in masses. Data is count, offset of events, length of events, events. */
