@@ -41,9 +41,12 @@ export function createHttpProvider(url: string): EvmProvider {
   };
 }
 
+// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
 function anvilFile(): string {
-  const manifest = createRequire(import.meta.url).resolve("@foundry-rs/anvil-linux-amd64/package.json");
-  return path.join(path.dirname(manifest), "bin", "anvil");
+  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");
+  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`);
+  return path.join(path.dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
 }
 
 async function listeningUrl(child: ChildProcess): Promise<string> {

@@ -1,0 +1,149 @@
+import { encodeEvents } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { createDeferred } from "../lib/deferred.ts";
+import type { AttemptOutcome } from "../ports/sink.ts";
+import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
+
+let engine: TestEngine;
+async function start(options: TestEngineOptions = {}): Promise<TestEngine> {
+  engine = await TestEngine.start(options);
+  return engine;
+}
+afterEach(() => engine.stop());
+
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+const content = new Uint8Array([1, 2, 3]);
+
+describe("delivery", () => {
+  it("tries the same event again, with growing waits, and the next only when it is accepted", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    let failures = 3;
+    sink.receive("http://receiver/", () => {
+      failures -= 1;
+      return failures >= 0 ? { status: "failed", reason: "500" } : { status: "accepted" };
+    });
+    const id = await engine.subscribe("a");
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(749);
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(1);
+    expect(sink.sequencesOf(id)).toEqual([1, 1]);
+    await clock.advance(1_500 + 3_000);
+    expect(sink.sequencesOf(id)).toEqual([1, 1, 1, 1, 2]);
+  });
+
+  it("waits as long as Retry-After asks", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    let isFirst = true;
+    sink.receive("http://receiver/", () => {
+      const outcome: AttemptOutcome = isFirst
+        ? { status: "failed", reason: "429", retryAfterMs: 60_000 }
+        : { status: "accepted" };
+      isFirst = false;
+      return outcome;
+    });
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.advance(59_000);
+    expect(sink.sequencesOf(id)).toEqual([1]);
+    await clock.advance(2_000);
+    expect(sink.sequencesOf(id)).toEqual([1, 1]);
+  });
+
+  it("a receiver that hangs delays only its own subscription", async () => {
+    const { broker, sink, clock } = await start({ limits: { feedEventsMax: 4 } });
+    await broker.open(topic("a"));
+    sink.receive("http://hangs/", () => new Promise<AttemptOutcome>(() => {}));
+    await engine.subscribe("a", { url: "http://hangs/" });
+    const healthy = await engine.subscribe("a");
+    await engine.publishMany("a", 20);
+    await clock.settle();
+    expect(sink.sequencesOf(healthy)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    const [hanging] = await broker.listSubscriptions();
+    expect(hanging).toMatchObject({ notifiedCount: 0, notifyingCount: 20 });
+  });
+
+  it.each(["stops", "moves to another url"])(
+    "passes no event that comes while the broker %s during an attempt",
+    async (what) => {
+      const { broker, sink, clock } = await start();
+      await broker.open(topic("a"));
+      const gate = createDeferred<AttemptOutcome>();
+      sink.receive("http://slow/", () => gate.promise);
+      const id = await engine.subscribe("a", { url: "http://slow/" });
+      await engine.publish("a", "1");
+      await clock.settle();
+      const ended =
+        what === "stops" ? broker.stop(1_000) : engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
+      await clock.settle();
+      const { address } = await broker.state(topic("a"));
+      engine.chain.publish([{ address, count: 1, events: encodeEvents([{ content, extensions: [] }]) }]);
+      await clock.settle();
+      gate.resolve({ status: "accepted" });
+      await ended;
+      if (what === "stops") {
+        sink.receive("http://slow/", () => ({ status: "accepted" }));
+        await engine.rebuild();
+        await engine.broker.start();
+      }
+      await engine.publish("a", "3");
+      await clock.settle();
+      expect(new Set(sink.sequencesOf(id))).toEqual(new Set([1, 2, 3]));
+    },
+  );
+
+  it.each([{ feedEventsMax: 1 }, { feedBytesMax: 1 }])(
+    "an idle subscription gets a batch that is over %j",
+    async (limits) => {
+      const { broker, sink, clock } = await start({ limits });
+      await broker.open(topic("a"));
+      const id = await engine.subscribe("a");
+      await clock.settle();
+      const { address } = await broker.state(topic("a"));
+      const payloads = [1, 2].map(() => ({ content, extensions: [] }));
+      engine.chain.publish([{ address, count: 2, events: encodeEvents(payloads) }]);
+      await clock.settle();
+      expect(sink.sequencesOf(id)).toEqual([1, 2]);
+    },
+  );
+
+  it("suspends a subscription that is gone or has failed for too long, keeps its cursor, and resumes it on subscribe", async () => {
+    const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
+    await broker.open(topic("a"));
+    sink.receive("http://gone/", () => ({ status: "gone", reason: "410" }));
+    sink.receive("http://down/", () => ({ status: "failed", reason: "500" }));
+    const gone = await engine.subscribe("a", { url: "http://gone/" });
+    const down = await engine.subscribe("a", { url: "http://down/" });
+    await engine.publishMany("a", 2);
+    await clock.advance(60_000);
+    const states = (await broker.listSubscriptions()).map((row) => [row.state, row.notifyingCount]);
+    expect(states).toEqual([
+      ["suspended", 2],
+      ["suspended", 2],
+    ]);
+    for (const id of [gone, down]) await engine.subscribe("a", { subscriptionId: id });
+    await clock.settle();
+    expect(sink.sequencesOf(gone)).toEqual([1, 1, 2]);
+    expect(sink.sequencesOf(down).slice(-2)).toEqual([1, 2]);
+  });
+
+  it("counts what waits and what is acknowledged, by pattern too", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a/1"));
+    await broker.open(topic("a/2"));
+    let accepted = 0;
+    sink.receive("http://receiver/", () => {
+      accepted += 1;
+      return accepted <= 3 ? { status: "accepted" } : { status: "failed", reason: "503" };
+    });
+    await engine.subscribe("a/#");
+    await engine.publishMany("a/1", 4);
+    await engine.publishMany("a/2", 3);
+    await clock.settle();
+    expect(await broker.listSubscriptions()).toMatchObject([{ notifiedCount: 3, notifyingCount: 4 }]);
+  });
+});
