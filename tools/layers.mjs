@@ -1,6 +1,7 @@
 // The import table of ARCHITECTURE.md as data. `.oxlintrc.json` is written from it by `node tools/layers.mjs --write`,
 // and `npm run check` fails when the two differ.
 import { readFileSync, writeFileSync } from "node:fs";
+import { builtinModules } from "node:module";
 
 /** Each workspace, and the workspaces that it may import. */
 const workspaces = {
@@ -35,6 +36,9 @@ const strangers = {
 
 /** Folders that receive clock, randomness, environment, disk and network as ports. */
 const pureFolders = ["domain", "engine"];
+const outsidePackages = Object.keys(
+  JSON.parse(readFileSync(new URL("../broker/package.json", import.meta.url), "utf8")).dependencies,
+).filter((name) => !name.startsWith("@stele/"));
 
 const workspaceGroup = (name) => [`@stele/${name}`, `@stele/${name}/*`];
 const folderGroup = (name) => [`**/${name}/**`];
@@ -60,8 +64,9 @@ function folderPatterns(name, allowed) {
   const message = `broker/src/${name} may import only: ${allowed.join(", ") || "nothing of ours"}.`;
   const folders = Object.keys(brokerFolders).filter((other) => other !== name && !allowed.includes(other));
   const foreign = Object.keys(workspaces).filter((other) => !allowed.includes(`@${other}`));
+  const outside = ["node:*", "node:*/**", ...builtinModules, ...outsidePackages, "**/lib/system/**"];
   const pure = pureFolders.includes(name)
-    ? [restriction(["node:*"], `broker/src/${name} receives the outside as ports.`)]
+    ? [restriction(outside, `broker/src/${name} receives the outside as ports.`)]
     : [];
   return [
     ...folders.map((other) => restriction(folderGroup(other), message)),
@@ -94,12 +99,10 @@ const purityRules = {
       "fetch",
       "performance",
       "crypto",
+      "Date",
+      "globalThis",
     ],
-    "no-restricted-properties": [
-      "error",
-      { object: "Date", property: "now", message: "Take the Clock port." },
-      { object: "Math", property: "random", message: "Take the Randomness port." },
-    ],
+    "no-restricted-properties": ["error", { object: "Math", property: "random", message: "Take the Randomness port." }],
   },
 };
 
@@ -145,6 +148,10 @@ export const oxlintConfig = {
     ...Object.entries(brokerFolders).flatMap(folderOverrides),
     purityRules,
     testFreedom,
+    override(
+      ["checks/**/*.ts"],
+      [restriction(["**/{wire,contracts,chain,broker}/src/**"], "checks/ comes in by the public entries.")],
+    ),
     {
       files: ["**/vitest.config.ts", "tools/**"],
       rules: {

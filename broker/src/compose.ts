@@ -5,7 +5,7 @@ import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
-import { createHttpServer } from "./gateway/http-server.ts";
+import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
 import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import { Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
@@ -77,12 +77,22 @@ async function start(config: Config, { logger, closers }: Surroundings): Promise
   await Promise.race([broker.start(), failure.promise.then(throwIt)]);
   const server = createServer(config, { broker, chain, metrics, logger });
   closers.add(() => server.close());
-  const url = await server.listen({ host: config.host, port: config.port });
+  const url = await listen(server, config);
   const stop = (): Promise<void> => {
     stopBy = clock.now() + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
   return { url, dataDir: folder.path("."), failure: failure.promise, stop };
+}
+
+async function listen(server: HttpServer, { host, port }: Config): Promise<string> {
+  try {
+    return await server.listen({ host, port });
+  } catch (cause) {
+    if (!(cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE")) throw cause;
+    const message = `Port ${port} of ${host} is taken: end what listens there, or choose another one by --port or STELE_PORT.`;
+    throw new Error(message, { cause });
+  }
 }
 
 function throwIt(error: Error): never {
@@ -207,7 +217,7 @@ interface ServerParts {
   readonly logger: Logger;
 }
 
-function createServer(config: Config, { chain, ...parts }: ServerParts): ReturnType<typeof createHttpServer> {
+function createServer(config: Config, { chain, ...parts }: ServerParts): HttpServer {
   return createHttpServer({
     ...parts,
     chain: config.chainEndpoint === "on" ? chain : undefined,

@@ -76,8 +76,10 @@ async function stopOnFailure(server: RunningServer, logger: Logger): Promise<voi
 }
 
 function fail(error: unknown, logger: Logger): never {
-  logger.error("broker failed", { error });
-  process.stderr.write(`stele: ${error instanceof Error ? error.message : String(error)}\n`);
+  const reason = error instanceof Error ? error.message : String(error);
+  logger.error("broker failed", { reason });
+  logger.debug("broker failed", { error });
+  process.stderr.write(`stele: ${reason}\n`);
   process.exit(exitCodes.failed);
 }
 

@@ -42,3 +42,18 @@ export function parseSubscriptionId(text: string): SubscriptionId {
   if (!uuid.test(folded)) throw new BrokerError("subscriptionIdInvalid", { details: quote(text) });
   return folded as SubscriptionId; // Checked above.
 }
+
+/** Bytes in Base64 that stand behind this are what a signature is made with; any other secret is taken as text (Standard Webhooks 1.0). */
+const encodedSecretPrefix = "whsec_";
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Refuses a secret that would sign with nothing, or not with what its author meant; the message never holds it. @throws BrokerError 200001. */
+export function checkSecret(secret: string | undefined): void {
+  if (secret === undefined) return;
+  if (secret.trim() === "") throw new BrokerError("parameterInvalid", { details: '"secret" is blank' });
+  if (!secret.startsWith(encodedSecretPrefix)) return;
+  const encoded = secret.slice(encodedSecretPrefix.length);
+  if (encoded === "" || !base64.test(encoded)) {
+    throw new BrokerError("parameterInvalid", { details: `"secret" is not Base64 after ${encodedSecretPrefix}` });
+  }
+}

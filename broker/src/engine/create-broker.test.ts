@@ -252,6 +252,36 @@ describe("subscribe", () => {
     await expect(engine.subscribe("b", { subscriptionId: id })).rejects.toEqual(refusal("subscriptionElsewhere"));
   });
 
+  it("keeps its secret when it continues without one, and takes a new one", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    const id = await engine.subscribe("a", { secret: "first" });
+    await engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
+    await engine.publish("a", "1");
+    await clock.settle();
+    await engine.subscribe("a", { subscriptionId: id, url: "http://new/", secret: "second" });
+    await engine.publish("a", "2");
+    await clock.settle();
+    expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual(["first", "second"]);
+  });
+
+  it.each(["", " ", "whsec_", "whsec_!!", "whsec_abc"])("refuses the secret %j", async (secret) => {
+    const { broker } = await start();
+    await broker.open(topic("a"));
+    await expect(engine.subscribe("a", { secret })).rejects.toEqual(refusal("parameterInvalid"));
+    expect(await broker.listSubscriptions()).toEqual([]);
+  });
+
+  it("refuses more subscriptions than the limit, and counts those that are gone", async () => {
+    const { broker } = await start({ limits: { subscriptionsMax: 2 } });
+    await broker.open(topic("a"));
+    const id = await engine.subscribe("a");
+    await engine.subscribe("a");
+    await expect(engine.subscribe("a")).rejects.toEqual(refusal("busy"));
+    await broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    await engine.subscribe("a");
+  });
+
   it("ends with unSubscribe", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));

@@ -42,7 +42,7 @@ export class Group {
   /** @throws BrokerError 100101. */
   async getTopic(name: TopicName): Promise<Topic> {
     const topic = await this.findTopic(name);
-    if (topic === undefined) throw new BrokerError("topicNotExist");
+    if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
     return topic;
   }
 }

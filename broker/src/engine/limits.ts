@@ -47,7 +47,7 @@ const day = 24 * 60 * minute;
 export const defaultEngineLimits: EngineLimits = {
   contentBytesMax: 64 * 1024,
   extensionsBytesMax: 4 * 1024,
-  publishesWaitingMax: 20_000,
+  publishesWaitingMax: 10_000,
   publishBytesWaitingMax: 64 * 1024 * 1024,
   lingerMsMax: 10,
   pipelineAfterMs: 100,

@@ -84,6 +84,25 @@ it("keeps what could not be written for the next write, never going back", async
   expect(written).toEqual([[progress(6)]]);
 });
 
+it("a cursor that was noted while an older one could not be written is not set back", async () => {
+  const written: (readonly Progress[])[] = [];
+  const gate = createDeferred<void>();
+  let isFirst = true;
+  const { clock, writer } = setUp(async (rows) => {
+    if (isFirst) {
+      isFirst = false;
+      await gate.promise;
+    }
+    written.push(rows);
+  });
+  writer.note(progress(1));
+  await clock.advance(50);
+  writer.note(progress(2));
+  gate.reject(new Error("disk full"));
+  await clock.advance(defaultEngineLimits.followDelayMsMax);
+  expect(written).toEqual([[progress(2)]]);
+});
+
 it("flush writes what is noted, and says when it cannot", async () => {
   const { writer } = setUp(() => Promise.reject(new Error("disk full")));
   writer.note(progress(1));

@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, quote } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { PublishCall, PublishResult } from "../broker.ts";
@@ -43,7 +43,7 @@ export class Publisher {
   async #commit(group: Group, event: { topic: TopicName; call: PublishCall }): Promise<PublishResult> {
     const { topic, call } = event;
     const { address, closed } = await group.getTopic(topic);
-    if (closed) throw new BrokerError("topicClosed", { details: topic });
+    if (closed) throw new BrokerError("topicClosed", { details: quote(topic) });
     const payload = { content: call.content, extensions: call.extensions };
     const place = await group.gatherer.add({ topic, address, payload });
     return { topic, eventId: this.#parts.eventIds.of({ topic, ...place }), status: "SUCCESS" };

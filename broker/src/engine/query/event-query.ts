@@ -1,4 +1,4 @@
-import { BrokerError, parseEventId } from "@stele/wire";
+import { BrokerError, parseEventId, quote } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
@@ -29,7 +29,7 @@ export class EventQuery {
     const head = group.progress.blockNumber;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
-    throw new BrokerError("eventNotExist");
+    throw new BrokerError("eventNotExist", { details: quote(eventId) });
   }
 
   async #find(group: Group, place: Pick<Event, "topic" | "sequence">): Promise<Event | undefined> {

@@ -1,5 +1,5 @@
-import { BrokerError } from "@stele/wire";
-import { parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import { BrokerError, quote } from "@stele/wire";
+import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -60,12 +60,13 @@ export class SubscriptionService {
 
   /**
    * Answers once the subscription is on disk; every matching event from its start on will be notified.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200211, 200300; of an offset 100302 to 100304.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200001, 200211, 200300; of an offset 100302 to 100304.
    */
   async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
     const filter = parseTopicFilter(call.topic);
     const group = this.#parts.groups.get(call.groupId);
     const id = this.#toId(call.subscriptionId);
+    checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
     await this.#parts.sink.checkUrl(call.url);
     await this.#turns.run(id, () => this.#makeOrContinue(id, { group, filter, call }));
@@ -136,7 +137,11 @@ export class SubscriptionService {
 
   async #continue(existing: Subscription, order: Order): Promise<void> {
     const { group, filter, call } = order;
-    if (existing.filter !== filter || existing.groupId !== group.id) throw new BrokerError("subscriptionElsewhere");
+    if (existing.filter !== filter || existing.groupId !== group.id) {
+      throw new BrokerError("subscriptionElsewhere", {
+        details: `${quote(existing.filter)} of group ${existing.groupId}`,
+      });
+    }
     const change = {
       url: call.url,
       interfaceType: call.interfaceType,
@@ -158,7 +163,7 @@ export class SubscriptionService {
 
   async #remove(id: SubscriptionId): Promise<void> {
     const { store, dispatcher, progressWriter } = this.#parts;
-    if (!(await store.deleteSubscription(id))) throw new BrokerError("subscriptionNotExist");
+    if (!(await store.deleteSubscription(id))) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
     this.#count -= 1;
     await dispatcher.remove(id, 0);
     progressWriter.forget(id);

@@ -56,7 +56,9 @@ export class TopicService {
 
   async list(call: ListCall): Promise<ListResult> {
     const { pageIndex } = call;
-    if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) throw new BrokerError("pageIndexInvalid");
+    if (!Number.isSafeInteger(pageIndex) || pageIndex < 0) {
+      throw new BrokerError("pageIndexInvalid", { details: String(pageIndex) });
+    }
     const group = this.#parts.groups.get(call.groupId);
     const pageSize = toPageSize(call.pageSize);
     const offset = Math.min(pageIndex * pageSize, Number.MAX_SAFE_INTEGER);

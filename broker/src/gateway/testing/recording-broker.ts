@@ -16,7 +16,7 @@ export const sampleTopic: Topic = {
   name: parseTopicName("hello"),
   address: `0x${"a1".repeat(20)}`,
   sender: `0x${"b2".repeat(20)}`,
-  createdTimestamp: 1_790_000_000_123,
+  createdTimestamp: 1_790_000_000_000,
   sequence: 59,
   blockNumber: 1124,
   closed: false,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -25,6 +25,13 @@ describe("openDataFolder", () => {
     expect(() => openDataFolder(parent)).toThrow(/in use by another broker/);
     first.release();
     openDataFolder(parent).release();
+  });
+
+  it("refuses a folder that cannot be made", () => {
+    symlinkSync(join(parent, "nowhere"), join(parent, "dangling"));
+    for (const path of [join(parent, "dangling", "data"), "/proc/stele"]) {
+      expect(() => openDataFolder(path)).toThrow(/cannot be read and written/);
+    }
   });
 
   it("refuses a path that is a file", () => {

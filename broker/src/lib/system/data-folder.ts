@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 
 /** A data folder that this process alone uses until it lets go. */
@@ -30,11 +30,18 @@ export function openDataFolder(folder: string): DataFolder {
 
 function makeUsable(root: string): void {
   try {
-    mkdirSync(root, { recursive: true, mode: folderMode });
+    makeFolder(root);
     accessSync(root, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
     throw new DataFolderError(`The data folder ${root} cannot be read and written: ${messageOf(cause)}`, { cause });
   }
+}
+
+/** Step by step, since `recursive` of Node 20 never ends below a folder that refuses with ENOENT, such as /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: folderMode });
 }
 
 function takeLock(root: string): InstanceType<typeof DatabaseSync> {

@@ -1,0 +1,16 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+it("npm start hands its flags to the broker, and the broker's exit code back", () => {
+  const check = (port: string) =>
+    spawnSync("npm", ["start", "--", "--check-config", "--port", port], { cwd: root, encoding: "utf8" });
+  const good = check("18999");
+  expect(good.stdout).toMatch(/18999/);
+  expect(good.status).toBe(0);
+  const bad = check("x");
+  expect(bad.stderr).toMatch(/port/);
+  expect(bad.status).toBe(2);
+});
