@@ -4,9 +4,12 @@ import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+function check(port: string) {
+  const args = ["start", "--", "--check-config", "--port", port];
+  return spawnSync("npm", args, { cwd: root, encoding: "utf8" });
+}
+
 it("npm start hands its flags to the broker, and the broker's exit code back", () => {
-  const check = (port: string) =>
-    spawnSync("npm", ["start", "--", "--check-config", "--port", port], { cwd: root, encoding: "utf8" });
   const good = check("18999");
   expect(good.stdout).toMatch(/18999/);
   expect(good.status).toBe(0);
