@@ -101,7 +101,7 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     const port = typeof address === "object" ? String(address?.port) : "";
     const run = await runBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
     expect(run.code).toBe(1);
-    expect(run.stderr).toMatch(new RegExp(`^stele: .*(in use|EADDRINUSE).*${port}`, "m"));
+    expect(run.stderr).toMatch(new RegExp(`^stele: .*${port} of 127\\.0\\.0\\.1 is taken: .*--port`, "m"));
     server.close();
     await using broker = await startBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
     expect(new URL(broker.url).port).toBe(port);
