@@ -3,6 +3,7 @@
 //   --quick        shorter runs and a smaller store
 //   --only NAME    one measurement
 //   --events N     events in the store of the measurement `stored`
+//   --seconds N    how long callbacks are counted
 //   --broker FILE  another build's entry instead of this one's
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     quick: { type: "boolean", default: false },
     only: { type: "string" },
     events: { type: "string" },
+    seconds: { type: "string" },
     broker: { type: "string" },
   },
 });
@@ -36,6 +38,7 @@ const { figures, failed } = await runFigures({
   isQuick: values.quick,
   only: values.only,
   fillEvents: values.events === undefined ? undefined : Number(values.events),
+  callbackSeconds: values.seconds === undefined ? undefined : Number(values.seconds),
 });
 
 const machine = {

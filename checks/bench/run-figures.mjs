@@ -35,12 +35,14 @@ const quick = {
 
 /**
  * Measures one after another. A measurement that fails is reported and leaves the others alone.
- * @param {{ readonly main: string, readonly resultsDir: string, readonly isQuick: boolean, readonly only?: string, readonly fillEvents?: number }} options
+ * @param {{ readonly main: string, readonly resultsDir: string, readonly isQuick: boolean, readonly only?: string, readonly fillEvents?: number, readonly callbackSeconds?: number }} options
  * @returns {Promise<{ readonly figures: readonly import("./lib/figure.mjs").Figure[], readonly failed: readonly string[] }>}
  */
-export async function runFigures({ main, resultsDir, isQuick, only, fillEvents }) {
+export async function runFigures({ main, resultsDir, isQuick, only, ...given }) {
   const scale = isQuick ? quick : thorough;
-  const context = { ...scale, main, resultsDir, fillEvents: fillEvents ?? scale.fillEvents };
+  const fillEvents = given.fillEvents ?? scale.fillEvents;
+  const callbackSeconds = given.callbackSeconds ?? scale.callbackSeconds;
+  const context = { ...scale, main, resultsDir, fillEvents, callbackSeconds };
   const figures = [];
   const failed = [];
   for (const { name, measure } of measurements) {
