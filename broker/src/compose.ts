@@ -48,7 +48,8 @@ export async function startServer(config: Config, logger: Logger): Promise<Runni
   try {
     return await start(config, { logger, closers });
   } catch (error) {
-    await closers.closeAll();
+    // What failed first is what the operator has to know.
+    await closers.closeAll().catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
     throw error;
   }
 }

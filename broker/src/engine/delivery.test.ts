@@ -131,6 +131,21 @@ describe("delivery", () => {
     expect(sink.sequencesOf(down).slice(-2)).toEqual([1, 2]);
   });
 
+  it("resumes on subscribe also when the suspension could not be written", async () => {
+    const { broker, sink, clock, store } = await start();
+    await broker.open(topic("a"));
+    let isGone = true;
+    sink.receive("http://receiver/", () => (isGone ? { status: "gone", reason: "410" } : { status: "accepted" }));
+    store.setSubscriptionState = () => Promise.reject(new Error("disk full"));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.settle();
+    isGone = false;
+    await engine.subscribe("a", { subscriptionId: id });
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1, 1]);
+  });
+
   it("continues a suspended subscription after what it has acknowledged, also when that was not written yet", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));

@@ -89,8 +89,12 @@ export class SubscriptionService {
     try {
       await this.#turns.run(id, async () => {
         if (dispatcher.findWorker(id) !== worker) return;
-        await store.setSubscriptionState(id, "suspended");
-        dispatcher.detach(id);
+        try {
+          await store.setSubscriptionState(id, "suspended");
+        } finally {
+          // A worker that has ended must not stand in the way of whoever subscribes again.
+          dispatcher.detach(id);
+        }
         logger.warn("subscription suspended", { subscriptionId: id });
       });
     } catch (error) {
