@@ -1,12 +1,12 @@
-import { randomBytes } from "node:crypto";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
-import { listensOnLoopbackOnly } from "./config/derived.ts";
+import { createLedgers, embeddedKey } from "./compose-groups.ts";
+import { groupsOf, listensOnLoopbackOnly } from "./config/derived.ts";
+import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import { Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
@@ -14,7 +14,6 @@ import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
-import { readOrCreateSecret } from "./lib/system/secret-file.ts";
 import type { Ledger } from "./ports/ledger.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
@@ -43,10 +42,11 @@ const randomness = createSystemRandomness();
  * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails.
  * @throws Error whose message says which part failed and what to do.
  */
-export async function startServer(config: Config, logger: Logger): Promise<RunningServer> {
+export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
+  const { logger } = options;
   const closers = new Closers();
   try {
-    return await start(config, { logger, closers });
+    return await start(config, { ...options, closers });
   } catch (error) {
     // What failed first is what the operator has to know.
     await closers.closeAll().catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
@@ -54,29 +54,34 @@ export async function startServer(config: Config, logger: Logger): Promise<Runni
   }
 }
 
-interface Surroundings {
+export interface ServerOptions {
   readonly logger: Logger;
+  /** What the environment holds for the signers of groups. */
+  readonly secrets: Secrets;
+}
+
+interface Surroundings extends ServerOptions {
   readonly closers: Closers;
 }
 
-async function start(config: Config, { logger, closers }: Surroundings): Promise<RunningServer> {
+async function start(config: Config, { logger, secrets, closers }: Surroundings): Promise<RunningServer> {
   const folder = openDataFolder(config.dataDir);
   closers.add(() => folder.release());
-  const privateKey = readOrCreateSecret(folder.path("signer.key"), { bytes: 32, create: () => randomBytes(32) });
-  const chain = await startChain(config, { folder, privateKey });
-  closers.add(() => chain.stop());
   const failure = createDeferred<Error>();
-  watchChain(chain, { file: folder.path("chain.sqlite"), onFailure: failure.resolve });
+  const groups = groupsOf(config);
+  const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
+    ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
+    : undefined;
   const store = createStore(config, { folder, logger, onFailure: failure.resolve });
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
-  const ledger = createLedger(config, { chain, privateKey, logger });
-  const broker = createEngine(config, { ledger, store, sink, metrics, logger });
+  const ledgers = createLedgers(groups, { folder, secrets, clock, logger, embedded });
+  const broker = createEngine(config, { ledgers, store, sink, metrics, logger });
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
   await Promise.race([broker.start(), failure.promise.then(throwIt)]);
-  const server = createServer(config, { broker, chain, metrics, logger });
+  const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
   closers.add(() => server.close());
   const url = await listen(server, config);
   const stop = (): Promise<void> => {
@@ -116,22 +121,31 @@ function watchChain(
   chain.on("disconnect", onFailure);
 }
 
-async function startChain(
-  config: Config,
-  parts: { readonly folder: DataFolder; readonly privateKey: Uint8Array },
-): Promise<EmbeddedChain> {
-  return startEmbeddedChain({
-    file: parts.folder.path("chain.sqlite"),
+interface EmbeddedParts {
+  readonly folder: DataFolder;
+  readonly closers: Closers;
+  readonly onFailure: FailureListener;
+}
+
+async function startEmbedded(config: Config, { folder, closers, onFailure }: EmbeddedParts) {
+  const file = folder.path("chain.sqlite");
+  const privateKey = embeddedKey(folder);
+  const chain = await startEmbeddedChain({
+    file,
     chainId: config.chainId,
-    genesisAccounts: [new Signer(parts.privateKey).address],
+    genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
   });
+  closers.add(() => chain.stop());
+  watchChain(chain, { file, onFailure });
+  return { chain, privateKey };
 }
 
 /** Room for the longest transaction that the settings allow, with what the contract's interface adds to each batch and event. */
 function transactionBytes(config: Config): number {
   const eventBytesMax = config.contentBytesMax + config.extensionsBytesMax;
-  return 2 * Math.max(config.transactionBytesMax, eventBytesMax);
+  const embedded = groupsOf(config).find(({ endpoints }) => endpoints === "embedded");
+  return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
 interface StoreParts {
@@ -156,42 +170,19 @@ function createSink(config: Config): Sink {
   });
 }
 
-interface LedgerParts {
-  readonly chain: EmbeddedChain;
-  readonly privateKey: Uint8Array;
-  readonly logger: Logger;
-}
-
-function createLedger(config: Config, { chain, privateKey, logger }: LedgerParts): Ledger {
-  return new EvmLedger({
-    groupId: parseGroupId(config.defaultGroup),
-    provider: chain,
-    privateKey,
-    clock,
-    logger,
-    chainId: config.chainId,
-    limits: {
-      eventsPerTransactionMax: config.transactionEventsMax,
-      bytesPerTransactionMax: config.transactionBytesMax,
-      transactionsInFlightMax: config.transactionsInFlightMax,
-    },
-  });
-}
-
 interface EngineParts {
-  readonly ledger: Ledger;
+  readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly sink: Sink;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
 }
 
-function createEngine(config: Config, { ledger, ...parts }: EngineParts): RunningBroker {
+function createEngine(config: Config, parts: EngineParts): RunningBroker {
   return createBroker({
     ...parts,
     clock,
     randomness,
-    ledgers: [ledger],
     limits: toEngineLimits(config),
     defaultGroupId: parseGroupId(config.defaultGroup),
     extensionPrefix: config.extensionPrefix,
@@ -213,7 +204,7 @@ function toEngineLimits(config: Config): EngineLimits {
 
 interface ServerParts {
   readonly broker: RunningBroker;
-  readonly chain: EmbeddedChain;
+  readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
 }

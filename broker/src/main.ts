@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { type RunningServer, startServer } from "./compose.ts";
-import { loadConfig } from "./config/load-config.ts";
+import { loadConfig, type Secrets } from "./config/load-config.ts";
+import { servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
@@ -26,15 +27,15 @@ async function main(): Promise<void> {
     process.stderr.write(`${outcome.problems.join("\n")}\n`);
     process.exitCode = exitCodes.refused;
   } else {
-    await serve(outcome.config);
+    await serve(outcome.config, outcome.secrets);
   }
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config, secrets: Secrets): Promise<void> {
   keepHeapSmall();
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   try {
-    const server = await startServer(config, logger);
+    const server = await startServer(config, { logger, secrets });
     stopOnSignals(server, logger);
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
@@ -83,11 +84,11 @@ function fail(error: unknown, logger: Logger): never {
   process.exit(exitCodes.failed);
 }
 
-function toBanner(server: RunningServer, { chainEndpoint }: Config): string {
+function toBanner(server: RunningServer, config: Config): string {
   const rows = [
     ["REST", `${server.url}/rest/<operation>`],
     ["JSON-RPC", `${server.url}/jsonrpc`],
-    ...(chainEndpoint === "on" ? [["Chain", `${server.url}/chain`]] : []),
+    ...(servesChain(config) ? [["Chain", `${server.url}/chain`]] : []),
     ["Admin", `${server.url}/admin/listSubscription`],
     ["Reference", `${server.url}/openapi.json`],
     ["Health", `${server.url}/health/ready`],

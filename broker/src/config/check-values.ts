@@ -1,5 +1,5 @@
 import { quote } from "@stele/wire";
-import type { SettingsOf, SettingsTable } from "./setting.ts";
+import type { Setting, SettingsOf, SettingsTable } from "./setting.ts";
 import type { GivenValue } from "./sources.ts";
 
 /** Where a value comes from when nobody gave one. */
@@ -19,9 +19,9 @@ export function checkValues(table: SettingsTable, given: ReadonlyMap<string, Giv
   const problems: string[] = [];
   for (const [name, setting] of Object.entries(table)) {
     const { value, origin } = given.get(name) ?? { value: setting.default, origin: defaultOrigin };
-    const isGood = origin === defaultOrigin || setting.schema.safeParse(value).success;
-    if (!isGood) problems.push(`${origin}: ${setting.secret ? "the value" : quote(value)} is not ${setting.rule}`);
-    values[name] = Array.isArray(value) ? Object.freeze([...value]) : value;
+    const checked = origin === defaultOrigin ? { value, problems: [] } : checkValue(setting, value);
+    problems.push(...checked.problems.map((problem) => `${origin}: ${problem}`));
+    values[name] = Array.isArray(checked.value) ? Object.freeze([...checked.value]) : checked.value;
     origins[name] = origin;
   }
   return { values, origins, problems };
@@ -30,4 +30,13 @@ export function checkValues(table: SettingsTable, given: ReadonlyMap<string, Giv
 /** Takes checked values for what their table describes. */
 export function toSettings<Table extends SettingsTable>(_table: Table, checked: CheckedValues): SettingsOf<Table> {
   return Object.freeze({ ...checked.values }) as SettingsOf<Table>; // Each value passed the schema of its row.
+}
+
+function checkValue(setting: Setting<unknown>, value: unknown): { value: unknown; problems: readonly string[] } {
+  const { schema, explains, rule, secret, show } = setting;
+  const { success, data, error } = schema.safeParse(value);
+  if (success) return { value: data, problems: [] };
+  if (explains) return { value, problems: error.issues.map(({ message }) => message) };
+  const shown = secret ? "the value" : quote(show === undefined ? value : show(value));
+  return { value, problems: [`${shown} is not ${rule}`] };
 }

@@ -1,3 +1,5 @@
+import { quote } from "@stele/wire";
+import type { GroupEntry } from "./group-fields.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
@@ -12,15 +14,51 @@ export function findConflicts(config: Config): readonly string[] {
   const bodyBytesMin = Math.ceil(contentBytesMax * base64Growth) + extensionsBytesMax + envelopeBytes;
   const batchBytesMin = contentBytesMax + extensionsBytesMax + envelopeBytes;
   const conflicts: string[] = [];
-  if (requestBodyBytesMax < bodyBytesMin) conflicts.push(tooSmall("requestBodyBytesMax", bodyBytesMin));
-  if (transactionBytesMax < batchBytesMin) conflicts.push(tooSmall("transactionBytesMax", batchBytesMin));
+  if (requestBodyBytesMax < bodyBytesMin)
+    conflicts.push(tooSmall(environmentName("requestBodyBytesMax"), bodyBytesMin));
+  if (transactionBytesMax < batchBytesMin)
+    conflicts.push(tooSmall(environmentName("transactionBytesMax"), batchBytesMin));
   if (config.callbackBackoffMaxMs < config.callbackBackoffMinMs) {
     const [min, max] = [environmentName("callbackBackoffMinMs"), environmentName("callbackBackoffMaxMs")];
     conflicts.push(`${max} (${config.callbackBackoffMaxMs}) is below ${min} (${config.callbackBackoffMinMs})`);
   }
+  return [...conflicts, ...groupConflicts(config, batchBytesMin)];
+}
+
+/** Fields that say something of an endpoint, which the embedded chain has none of. */
+const externalFields = ["signer", "registry", "chainId", "feeMaxGwei"] as const;
+
+function groupConflicts(config: Config, batchBytesMin: number): readonly string[] {
+  const { groups, defaultGroup } = config;
+  if (groups === undefined) return [];
+  const ids = groups.map(({ id }) => id);
+  const conflicts = groups.flatMap((group, index) =>
+    entryConflicts(group, { path: `groups[${index}]`, batchBytesMin }),
+  );
+  const repeated = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (repeated !== undefined) conflicts.push(`groups: ${quote(repeated)} is the id of more than one group`);
+  if (groups.filter(({ endpoints }) => endpoints === "embedded").length > 1)
+    conflicts.push("groups: more than one group is on the embedded chain; there is only one such chain");
+  if (!ids.includes(defaultGroup)) {
+    conflicts.push(
+      `${environmentName("defaultGroup")}: ${quote(defaultGroup)} is none of the groups ${ids.join(", ")}`,
+    );
+  }
   return conflicts;
 }
 
-function tooSmall(name: "requestBodyBytesMax" | "transactionBytesMax", least: number): string {
-  return `${environmentName(name)} must be at least ${least} to carry the longest event (contentBytesMax and extensionsBytesMax)`;
+function entryConflicts(
+  group: GroupEntry,
+  { path, batchBytesMin }: { readonly path: string; readonly batchBytesMin: number },
+): string[] {
+  const conflicts: string[] = [];
+  const { transactionBytesMax = batchBytesMin } = group;
+  if (transactionBytesMax < batchBytesMin) conflicts.push(tooSmall(`${path}.transactionBytesMax`, batchBytesMin));
+  if (group.endpoints !== "embedded") return conflicts;
+  const idle = externalFields.filter((name) => group[name] !== undefined);
+  return [...conflicts, ...idle.map((name) => `${path}.${name} means nothing on the embedded chain: leave it out`)];
+}
+
+function tooSmall(name: string, least: number): string {
+  return `${name} must be at least ${least} to carry the longest event (contentBytesMax and extensionsBytesMax)`;
 }

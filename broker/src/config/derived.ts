@@ -1,6 +1,42 @@
+import { type GroupId, parseGroupId } from "../domain/group-id.ts";
+import { checkValues, toSettings } from "./check-values.ts";
+import { type GroupEntry, groupFields } from "./group-fields.ts";
 import type { Config } from "./settings.ts";
 
 /** Whether only this machine can reach the broker. */
 export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
   return config.host === "localhost" || config.host === "::1" || /^127(\.\d{1,3}){3}$/.test(config.host);
+}
+
+/** One group with every value worked out. */
+export interface GroupConfig extends GroupEntry {
+  readonly id: GroupId;
+  readonly transactionEventsMax: number;
+  readonly transactionBytesMax: number;
+  readonly transactionsInFlightMax: number;
+}
+
+/** Transactions under way at once on a chain whose blocks come at their own pace. */
+const externalInFlightMax = 16;
+
+/** The groups that are served; one on the embedded chain where none is configured. */
+export function groupsOf(config: Config): readonly GroupConfig[] {
+  return (config.groups ?? [embeddedEntry(config.defaultGroup)]).map((entry) => ({
+    ...entry,
+    id: parseGroupId(entry.id),
+    transactionEventsMax: entry.transactionEventsMax ?? config.transactionEventsMax,
+    transactionBytesMax: entry.transactionBytesMax ?? config.transactionBytesMax,
+    transactionsInFlightMax:
+      entry.transactionsInFlightMax ??
+      (entry.endpoints === "embedded" ? config.transactionsInFlightMax : externalInFlightMax),
+  }));
+}
+
+function embeddedEntry(id: string): GroupEntry {
+  return { ...toSettings(groupFields, checkValues(groupFields, new Map())), id, endpoints: "embedded" };
+}
+
+/** Whether the embedded chain can be read at `/chain`. */
+export function servesChain(config: Config): boolean {
+  return config.chainEndpoint === "on" && groupsOf(config).some(({ endpoints }) => endpoints === "embedded");
 }

@@ -1,10 +1,14 @@
 import { type CheckedValues, checkValues, toSettings } from "./check-values.ts";
 import { findConflicts } from "./conflicts.ts";
+import { variablesOfGroups } from "./groups.ts";
 import { renderEffective, renderHelp } from "./render.ts";
 import { type Config, settings } from "./settings.ts";
 import { type Environment, readSources } from "./sources.ts";
 
 export type { Environment } from "./sources.ts";
+
+/** What the environment variables hold to which groups refer. */
+export type Secrets = ReadonlyMap<string, string>;
 
 export interface LoadOptions extends Environment {
   /** Version of the product, for `--version`. */
@@ -16,7 +20,7 @@ export interface LoadOptions extends Environment {
  * exit code 0. `refused`: every problem found, for the standard error; the exit code is not 0.
  */
 export type LoadOutcome =
-  | { readonly status: "loaded"; readonly config: Config }
+  | { readonly status: "loaded"; readonly config: Config; readonly secrets: Secrets }
   | { readonly status: "printed"; readonly output: string }
   | { readonly status: "refused"; readonly problems: readonly string[] };
 
@@ -29,9 +33,16 @@ export function loadConfig(options: LoadOptions): LoadOutcome {
   const checked = checkValues(settings, sources.given);
   const config = toSettings(settings, checked);
   const faults = [...sources.problems, ...checked.problems];
-  const problems = faults.length > 0 ? faults : findConflicts(config);
+  const problems = faults.length > 0 ? faults : [...findConflicts(config), ...findMissing(config, sources.variables)];
   if (problems.length > 0) return { status: "refused", problems };
-  return sources.action === "check-config" ? printEffective(checked) : { status: "loaded", config };
+  return sources.action === "check-config"
+    ? printEffective(checked)
+    : { status: "loaded", config, secrets: sources.variables };
+}
+
+function findMissing({ groups = [] }: Config, variables: Secrets): readonly string[] {
+  const missing = variablesOfGroups(groups).filter((name) => !variables.has(name));
+  return missing.map((name) => `${name} is not set, and a group's signer is to be read from it`);
 }
 
 function printEffective(checked: CheckedValues): LoadOutcome {

@@ -1,11 +1,12 @@
 import { describeDefault, toSections } from "./render.ts";
+import { groupFields } from "./group-fields.ts";
 import { environmentName, flagName, type Setting } from "./setting.ts";
 import { settings } from "./settings.ts";
 
 /** The page docs/configuration.md, written from the settings table. */
 export function renderReference(): string {
   const sections = [...toSections(settings)].map(([title, rows]) => renderSection(title, rows));
-  return `${introduction}\n${sections.join("\n")}`;
+  return `${introduction}\n${sections.join("\n")}\n${renderGroupFields()}`;
 }
 
 const introduction = `# Configuration
@@ -18,7 +19,7 @@ Every setting can be given in three ways. The first that gives it wins:
 2. an environment variable: \`STELE_PORT=8081\`; an empty variable counts as left out;
 3. a JSON file named by \`--config FILE\` or \`STELE_CONFIG\`: \`{"port": 8081}\`.
 
-A list is an array in the file, and entries parted by commas in a flag or a variable. A name that is not known (a flag, a variable
+A list is an array in the file, and entries parted by commas in a flag or a variable; \`groups\` is JSON everywhere. A name that is not known (a flag, a variable
 that begins with \`STELE_\`, a key of the file) is refused, and so is a value outside its bounds. \`--check-config\` prints the settings in
 effect and where each is from, or everything that is wrong with them, and ends.
 `;
@@ -34,10 +35,35 @@ function renderSection(title: string, rows: readonly [string, Setting<unknown>][
   return `${lines.join("\n")}\n`;
 }
 
+function renderGroupFields(): string {
+  const rows = Object.entries(groupFields).map(([name, field]: [string, Setting<unknown>]) => {
+    const cells = [`\`${name}\``, renderDefault(field), renderRule(field), field.description];
+    return `| ${cells.join(" | ")} |`;
+  });
+  const head = [
+    "## Fields of a group",
+    "",
+    groupIntroduction,
+    "",
+    "| Field | Default | Must be | Meaning |",
+    "|---|---|---|---|",
+  ];
+  return `${[...head, ...rows].join("\n")}\n`;
+}
+
+const groupIntroduction = `Each entry of \`groups\` is an object with these fields; [groups.md](groups.md) has examples. A variable that an entry names may have any name,
+also one that begins with \`STELE_\`. On the embedded chain only \`id\`, \`endpoints\` and the bounds of transactions mean something.`;
+
 function renderRow([name, setting]: [string, Setting<unknown>]): string {
-  const given = setting.defaultText ?? `\`${describeDefault(setting)}\``;
-  const fallback = describeDefault(setting) === "empty" ? "empty" : given;
-  const rule = setting.unit === undefined ? setting.rule : `${setting.rule} (${setting.unit})`;
-  const cells = [`\`${name}\``, `\`${environmentName(name)}\``, `\`${flagName(name)}\``, fallback, rule];
-  return `| ${[...cells, setting.description].join(" | ")} |`;
+  const cells = [`\`${name}\``, `\`${environmentName(name)}\``, `\`${flagName(name)}\``];
+  return `| ${[...cells, renderDefault(setting), renderRule(setting), setting.description].join(" | ")} |`;
+}
+
+function renderDefault(setting: Setting<unknown>): string {
+  const text = describeDefault(setting);
+  return setting.defaultText === undefined && text !== "empty" ? `\`${text}\`` : text;
+}
+
+function renderRule({ rule, unit }: Setting<unknown>): string {
+  return unit === undefined ? rule : `${rule} (${unit})`;
 }

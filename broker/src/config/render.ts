@@ -26,7 +26,8 @@ export function renderHelp(table: SettingsTable): string {
 /** The text of `--check-config`: each setting, its value as JSON and where the value is from. No secret is in it. */
 export function renderEffective(table: SettingsTable, checked: CheckedValues): string {
   const lines = Object.entries(table).map(([name, setting]) => {
-    const value = setting.secret ? secretMask : (JSON.stringify(checked.values[name]) ?? "(derived)");
+    const shown = setting.show === undefined ? checked.values[name] : setting.show(checked.values[name]);
+    const value = setting.secret ? secretMask : (JSON.stringify(shown) ?? "(derived)");
     return `${name} = ${value}  (${checked.origins[name]})`;
   });
   return `${lines.join("\n")}\n`;

@@ -13,6 +13,12 @@ export interface Setting<Value> {
   readonly unit?: string;
   /** A secret is shown nowhere: neither by `--check-config` nor in a problem. */
   readonly secret?: boolean;
+  /** What is shown of a value, right or wrong, that holds secrets among other things. */
+  readonly show?: (value: unknown) => unknown;
+  /** The schema's own messages say what is wrong; they show no secret. */
+  readonly explains?: boolean;
+  /** Environment variables that a value, unchecked as yet, refers to by name. */
+  readonly variablesOf?: (value: unknown) => readonly string[];
   /** The text of an environment variable or a flag, turned into what a config file would hold. */
   readonly decode: (text: string) => unknown;
 }

@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { groupsSetting } from "./groups.ts";
 import { choice, integer, list, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
@@ -75,6 +76,7 @@ export const settings = {
     rule: "1 to 64 printable ASCII characters without a space",
     check: (value) => /^[\x21-\x7e]{1,64}$/.test(value),
   }),
+  groups: groupsSetting,
   extensionPrefix: text({
     section: "Interface",
     description: "How the names of user-defined extensions begin.",
@@ -204,7 +206,7 @@ export const settings = {
   }),
 } as const satisfies SettingsTable;
 
-/** How the broker is set up; frozen. */
+/** How the broker is set up; frozen. No secret is in it but in addresses of endpoints. */
 export type Config = SettingsOf<typeof settings>;
 
 function isPath(value: string): boolean {

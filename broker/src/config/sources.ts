@@ -22,6 +22,8 @@ export interface GivenValue {
 export interface Sources {
   readonly action: Action;
   readonly given: ReadonlyMap<string, GivenValue>;
+  /** The environment variables that some value refers to, where they are set and not empty. */
+  readonly variables: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
 }
 
@@ -37,12 +39,20 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
   const flags = parseFlags(environment.argv, Object.keys(table).map(flagName));
   const fromFlags = readFlags(table, flags.values);
   const fromEnvironment = readEnvironment(table, environment.env);
+  const unknownVariables = findUnknownVariables(table, environment.env);
   const path = flags.configFile ?? (environment.env[configFileVariable] || undefined);
   const fromFile = path === undefined ? emptySource : readFileSource(table, path, environment.readFile);
+  const given = new Map([...fromFile.given, ...fromEnvironment, ...fromFlags]);
+  const referredTo = variablesReferredTo(table, given);
   return {
     action: flags.action,
-    given: new Map([...fromFile.given, ...fromEnvironment.given, ...fromFlags]),
-    problems: [...flags.problems, ...fromEnvironment.problems, ...fromFile.problems],
+    given,
+    variables: pickVariables(environment.env, referredTo),
+    problems: [
+      ...flags.problems,
+      ...unknownVariables.filter(({ name }) => !referredTo.includes(name)).map(({ problem }) => problem),
+      ...fromFile.problems,
+    ],
   };
 }
 
@@ -58,18 +68,32 @@ function readFlags(table: SettingsTable, values: ReadonlyMap<string, string>): R
 }
 
 /** An empty variable counts as left out, as most tools that hand variables on expect. */
-function readEnvironment(table: SettingsTable, env: Environment["env"]): Source {
+function readEnvironment(table: SettingsTable, env: Environment["env"]): ReadonlyMap<string, GivenValue> {
   const given = new Map<string, GivenValue>();
   for (const [name, setting] of Object.entries(table)) {
     const origin = environmentName(name);
     const text = env[origin];
     if (text !== undefined && text !== "") given.set(name, { value: setting.decode(text), origin });
   }
+  return given;
+}
+
+function findUnknownVariables(
+  table: SettingsTable,
+  env: Environment["env"],
+): readonly { readonly name: string; readonly problem: string }[] {
   const known = [...Object.keys(table).map(environmentName), configFileVariable];
-  const problems = Object.keys(env)
+  return Object.keys(env)
     .filter((name) => name.startsWith("STELE_") && !known.includes(name))
-    .map((name) => `${name} is not a known variable${suggestNearest(name, known)}`);
-  return { given, problems };
+    .map((name) => ({ name, problem: `${name} is not a known variable${suggestNearest(name, known)}` }));
+}
+
+function variablesReferredTo(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): readonly string[] {
+  return Object.entries(table).flatMap(([name, { variablesOf }]) => variablesOf?.(given.get(name)?.value) ?? []);
+}
+
+function pickVariables(env: Environment["env"], names: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(names.flatMap((name) => (env[name] ? [[name, env[name]] as const] : [])));
 }
 
 function readFileSource(table: SettingsTable, path: string, readFile: Environment["readFile"]): Source {

@@ -20,6 +20,13 @@ export function readOrCreateSecret(
   return new Uint8Array(secret);
 }
 
+/** The text of a secret that somebody else keeps. @throws Error that names the file and says why it cannot be read. */
+export function readSecretText(file: string): string {
+  const text = readIfThere(file);
+  if (text === undefined) throw new Error(`${file} does not exist; it is to hold a secret.`);
+  return text;
+}
+
 function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");

@@ -1,0 +1,84 @@
+import type { EmbeddedChain } from "@stele/chain";
+import { randomBytes } from "node:crypto";
+import { http } from "viem";
+import type { GroupConfig } from "./config/derived.ts";
+import type { Secrets } from "./config/load-config.ts";
+import type { Address } from "./domain/topic.ts";
+import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
+import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
+import type { Logger } from "./lib/logger.ts";
+import type { DataFolder } from "./lib/system/data-folder.ts";
+import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
+import type { Clock } from "./ports/clock.ts";
+import type { Ledger } from "./ports/ledger.ts";
+
+export interface GroupParts {
+  readonly folder: DataFolder;
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The chain in this process, when a group is on it, with its signer's key. */
+  readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
+}
+
+/** Builds the ledger of each group. @throws Error when a signer's key cannot be had. */
+export function createLedgers(groups: readonly GroupConfig[], parts: GroupParts): readonly Ledger[] {
+  return groups.map((group) => new EvmLedger(toOptions(group, parts)));
+}
+
+/** The key of the embedded chain's only signer. */
+export function embeddedKey(folder: DataFolder): Uint8Array {
+  return makeKey(folder.path("signer.key"));
+}
+
+function toOptions(group: GroupConfig, parts: GroupParts): EvmLedgerOptions {
+  const common = {
+    groupId: group.id,
+    clock: parts.clock,
+    logger: parts.logger.child({ groupId: group.id }),
+    limits: {
+      eventsPerTransactionMax: group.transactionEventsMax,
+      bytesPerTransactionMax: group.transactionBytesMax,
+      transactionsInFlightMax: group.transactionsInFlightMax,
+    },
+  };
+  return group.endpoints === "embedded"
+    ? { ...common, ...embeddedOptions(parts) }
+    : { ...common, ...externalOptions({ ...group, endpoints: group.endpoints }, parts) };
+}
+
+function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "provider" | "privateKey"> {
+  if (embedded === undefined) throw new Error("a group is on the embedded chain, which was not started");
+  return { provider: embedded.chain, privateKey: embedded.privateKey };
+}
+
+type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
+
+function externalOptions(group: ExternalGroup, parts: GroupParts) {
+  const [address] = group.endpoints;
+  return {
+    provider: http(address, { retryCount: 0, timeout: 10_000 })({ retryCount: 0 }),
+    privateKey: loadKey(group, parts),
+    deadlineMs: group.publishTimeoutMs,
+    pollMs: group.pollMs,
+    ...(group.chainId === undefined ? {} : { chainId: group.chainId }),
+    ...(group.registry === undefined || group.registry === "deploy"
+      ? {}
+      : { registryAddress: group.registry as Address }), // Checked with the settings.
+  };
+}
+
+function loadKey({ id, signer }: GroupConfig, { folder, secrets }: GroupParts): Uint8Array {
+  if (signer === undefined) return makeKey(folder.path(`signer-${encodeURIComponent(id)}.key`));
+  if ("privateKeyEnv" in signer) {
+    return parsePrivateKey(secrets.get(signer.privateKeyEnv) ?? "", signer.privateKeyEnv);
+  }
+  if ("privateKeyFile" in signer) {
+    return parsePrivateKey(readSecretText(signer.privateKeyFile), signer.privateKeyFile);
+  }
+  throw new Error("a keystore cannot be read yet");
+}
+
+function makeKey(file: string): Uint8Array {
+  return readOrCreateSecret(file, { bytes: 32, create: () => randomBytes(32) });
+}

@@ -1,0 +1,191 @@
+import { z } from "zod";
+import { groupIdCharactersMax } from "../domain/group-id.ts";
+import { endpointName } from "../lib/endpoint-name.ts";
+import { choice, integer, type Setting, type SettingsOf, type SettingsTable, text } from "./setting.ts";
+
+const secondMs = 1000;
+const minuteMs = 60 * secondMs;
+const mebibyte = 2 ** 20;
+/** Endpoints of one group. */
+export const endpointsMax = 8;
+/** Confirmations that can be asked for. */
+const confirmationsMax = 10_000;
+const section = "A group";
+
+/** Where a group's blocks are taken for final. */
+export type FinalitySetting = "latest" | "safe" | "finalized" | number;
+
+/** Where the key is that signs a group's transactions. */
+export type SignerSource =
+  | { readonly privateKeyFile: string }
+  | { readonly privateKeyEnv: string }
+  | { readonly keystoreFile: string; readonly passwordFile: string }
+  | { readonly keystoreFile: string; readonly passwordEnv: string };
+
+const path = z
+  .string()
+  .min(1)
+  .regex(/^[^\0]*$/);
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/);
+const signer: z.ZodType<SignerSource> = z.union([
+  z.strictObject({ privateKeyFile: path }),
+  z.strictObject({ privateKeyEnv: variable }),
+  z.strictObject({ keystoreFile: path, passwordFile: path }),
+  z.strictObject({ keystoreFile: path, passwordEnv: variable }),
+]);
+
+/** Every field of an entry of `groups`. What is left out and has no default here is worked out in derived.ts. */
+export const groupFields = {
+  id: text({
+    section,
+    description: "The groupId that clients name; required.",
+    default: "",
+    defaultText: "none",
+    rule: `1 to ${groupIdCharactersMax} printable ASCII characters without a space`,
+    check: (value) => /^[\x21-\x7e]{1,64}$/.test(value),
+  }),
+  endpoints: structured<"embedded" | readonly string[]>({
+    description:
+      '`"embedded"`, for the chain inside this process, or the JSON-RPC endpoints of one chain in the order in which they are preferred. Required.',
+    default: "embedded",
+    defaultText: "none",
+    schema: z.union([
+      z.literal("embedded"),
+      z.array(z.string().refine(isEndpoint)).min(1).max(endpointsMax).refine(isDistinct),
+    ]),
+    rule: `"embedded" or a list of 1 to ${endpointsMax} different addresses, each http(s)://…, ws(s)://… or ipc:/path`,
+    show: (value) => (Array.isArray(value) ? value.map(showEndpoint) : showEndpoint(value)),
+  }),
+  signer: structured<SignerSource | undefined>({
+    description:
+      'Where the key is that signs: `{"privateKeyFile": path}`, `{"privateKeyEnv": variable}`, or a keystore in JSON, version 3: `{"keystoreFile": path, "passwordFile": path}` or `{"keystoreFile": path, "passwordEnv": variable}`.',
+    default: undefined,
+    defaultText: "a key made in the data folder, `signer-<id>.key`",
+    schema: signer,
+    rule: "an object with privateKeyFile, or privateKeyEnv, or keystoreFile and one of passwordFile and passwordEnv",
+    show: showKeys,
+  }),
+  registry: text<string | undefined>({
+    section,
+    description:
+      "Address of the topic registry on the chain, or `deploy` for a new one. Organisations that share topics give the same address.",
+    default: undefined,
+    defaultText: "the remembered one, else one that this signer has deployed, else a new one",
+    rule: '"deploy" or an address: 0x and 40 hexadecimal digits',
+    check: (value) => /^(deploy|0x[0-9a-fA-F]{40})$/.test(value),
+  }),
+  chainId: optional(
+    integer({
+      section,
+      description: "Chain id that the endpoints must have; others are not used.",
+      default: 0,
+      min: 1,
+      max: Number.MAX_SAFE_INTEGER,
+    }),
+    "the one found at the first start",
+  ),
+  fees: choice(["auto", "eip1559", "legacy", "zero"], {
+    section,
+    description: "How transactions pay; `auto` goes by what the chain has. `zero` is for chains with free gas.",
+    default: "auto",
+  }),
+  feeMaxGwei: structured<number | undefined>({
+    description: "Most that is paid for one unit of gas, in gwei; while the market is dearer, transactions wait.",
+    default: undefined,
+    defaultText: "no bound",
+    schema: z.number().positive().max(1_000_000_000),
+    rule: "a number above 0, at most 1000000000",
+  }),
+  finality: structured<FinalitySetting>({
+    description:
+      "From when on a block counts: `latest`, at once; a number, with so many blocks on top of it; `safe` or `finalized`, as the chain says.",
+    default: "latest",
+    schema: z.union([z.enum(["latest", "safe", "finalized"]), z.int().min(1).max(confirmationsMax)]),
+    rule: `latest, safe, finalized or an integer from 1 to ${confirmationsMax}`,
+  }),
+  transactionEventsMax: optional(
+    integer({ section, description: "Events in one transaction.", default: 0, unit: "events", min: 1, max: 65_536 }),
+    "the setting of this name",
+  ),
+  transactionBytesMax: optional(
+    integer({
+      section,
+      description: "Encoded events in one transaction.",
+      default: 0,
+      unit: "bytes",
+      min: 1024,
+      max: 16 * mebibyte,
+    }),
+    "the setting of this name",
+  ),
+  transactionsInFlightMax: optional(
+    integer({
+      section,
+      description: "Transactions that may be under way at once.",
+      default: 0,
+      unit: "transactions",
+      min: 1,
+      max: 64,
+    }),
+    "16; embedded, the setting of this name",
+  ),
+  publishTimeoutMs: integer({
+    section,
+    description: "How long a publish waits for its transaction before it is answered with status TIMEOUT.",
+    default: 30 * secondMs,
+    unit: "milliseconds",
+    min: 100,
+    max: 60 * minuteMs,
+  }),
+  feeBumpAfterMs: integer({
+    section,
+    description: "How long a transaction waits in vain before it is sent again with a higher fee.",
+    default: 30 * secondMs,
+    unit: "milliseconds",
+    min: 100,
+    max: 60 * minuteMs,
+  }),
+  pollMs: integer({
+    section,
+    description: "Between two looks for a new block, at endpoints that cannot notify.",
+    default: secondMs,
+    unit: "milliseconds",
+    min: 10,
+    max: minuteMs,
+  }),
+} as const satisfies SettingsTable;
+
+/** One entry of `groups`, with the defaults of its own. */
+export type GroupEntry = SettingsOf<typeof groupFields>;
+
+type StructuredOptions<Value> = Pick<
+  Setting<Value>,
+  "description" | "default" | "defaultText" | "schema" | "rule" | "show"
+>;
+
+function structured<Value>(options: StructuredOptions<Value>): Setting<Value> {
+  return { ...options, section, decode: (text) => text };
+}
+
+/** A field without a value of its own until it is given. */
+function optional<Value>(field: Setting<Value>, defaultText: string): Setting<Value | undefined> {
+  return { ...field, default: undefined, defaultText };
+}
+
+function isEndpoint(value: string): boolean {
+  if (value.startsWith("ipc:")) return value.length > "ipc:".length && !value.includes("\0");
+  return /^(https?|wss?):\/\/./.test(value) && URL.canParse(value);
+}
+
+function isDistinct(values: readonly string[]): boolean {
+  return new Set(values).size === values.length;
+}
+
+function showEndpoint(value: unknown): unknown {
+  return typeof value === "string" && value !== "embedded" ? endpointName(value) : value;
+}
+
+/** A key that was written in the place of its source stays hidden. */
+function showKeys(value: unknown): unknown {
+  return typeof value === "object" && value !== null ? Object.keys(value) : typeof value;
+}
