@@ -4,15 +4,17 @@ import type { Position } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { Journal } from "../../ports/journal.ts";
 import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
 import { GroupIndex } from "./group-index.ts";
+import { MemoryJournal } from "./memory-journal.ts";
 
 /** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
-export function createMemoryStore(): Store {
+export function createMemoryStore(): Store & Journal {
   return new MemoryStore();
 }
 
-class MemoryStore implements Store {
+class MemoryStore extends MemoryJournal implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions = new Map<SubscriptionId, Subscription>();
 

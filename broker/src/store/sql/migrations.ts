@@ -5,7 +5,7 @@ import { StoreError } from "./store-error.ts";
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createFirstTables];
+const migrations: readonly Migration[] = [createFirstTables, createJournal];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -102,5 +102,17 @@ async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("notified_count", "bigint", (column) => column.notNull())
     .addColumn("notified_at", "bigint", (column) => column.notNull())
     .addColumn("created_at", "bigint", (column) => column.notNull())
+    .execute();
+}
+
+async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("journal")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("nonce", "bigint", (column) => column.notNull())
+    .addColumn("recorded_at", "bigint", (column) => column.notNull())
+    .addColumn("variants", backend.bytesType, (column) => column.notNull())
+    .addPrimaryKeyConstraint("journal_by_nonce", ["group_id", "sender", "nonce"])
     .execute();
 }

@@ -61,6 +61,15 @@ export interface SubscriptionTable {
   readonly created_at: number;
 }
 
+/** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */
+export interface JournalTable {
+  readonly group_id: string;
+  readonly sender: string;
+  readonly nonce: number;
+  readonly recorded_at: number;
+  readonly variants: Uint8Array;
+}
+
 /** Tables as the newest migration leaves them. */
 export interface Schema {
   readonly schema_version: { readonly version: number };
@@ -68,6 +77,7 @@ export interface Schema {
   readonly topics: TopicTable;
   readonly batches: BatchTable;
   readonly subscriptions: SubscriptionTable;
+  readonly journal: JournalTable;
 }
 
 /** An open database, seen with two promises about the disk. */

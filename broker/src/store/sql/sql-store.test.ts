@@ -15,12 +15,15 @@ import {
   subscriptionOf,
   topicOf,
 } from "../../ports/store-examples.contract.ts";
+import { testJournal } from "../../ports/journal.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
+import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
+testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 
 describe("the SQLite store", () => {
@@ -115,7 +118,7 @@ describe("the SQLite store", () => {
     });
     await onDatabase(file, async ({ durable }) => {
       expect(await durable.selectFrom("schema_version").selectAll().execute()).toEqual([{ version: 99 }]);
-      await durable.updateTable("schema_version").set({ version: 1 }).execute();
+      await durable.updateTable("schema_version").set({ version: schemaVersion }).execute();
     });
     await store.start();
     await store.stop();

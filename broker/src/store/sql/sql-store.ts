@@ -5,11 +5,13 @@ import type { Subscription, SubscriptionId, SubscriptionState } from "../../doma
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { SqlIndex } from "./sql-index.ts";
+import { SqlJournal } from "./sql-journal.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
 import type { StoreError } from "./store-error.ts";
 
@@ -22,7 +24,7 @@ export interface SqlStoreOptions {
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
-export function createSqlStore(options: SqlStoreOptions): Store {
+export function createSqlStore(options: SqlStoreOptions): Store & Journal {
   return new SqlStore(createSqliteBackend(options.file, options.onFault), options.logger ?? silentLogger);
 }
 
@@ -30,9 +32,10 @@ interface OpenParts {
   readonly database: SqlDatabase;
   readonly index: SqlIndex;
   readonly subscriptions: SqlSubscriptions;
+  readonly journal: SqlJournal;
 }
 
-export class SqlStore implements Store {
+export class SqlStore implements Store, Journal {
   readonly #backend: SqlBackend;
   readonly #logger: Logger;
   #open: OpenParts | undefined;
@@ -47,7 +50,12 @@ export class SqlStore implements Store {
     const database = await this.#backend.open();
     try {
       const from = await migrate(database.durable, this.#backend);
-      this.#open = { database, index: new SqlIndex(database), subscriptions: new SqlSubscriptions(database) };
+      this.#open = {
+        database,
+        index: new SqlIndex(database),
+        subscriptions: new SqlSubscriptions(database),
+        journal: new SqlJournal(database),
+      };
       this.#logger.info("store opened", {
         database: this.#backend.description,
         schema: schemaVersion,
@@ -131,6 +139,18 @@ export class SqlStore implements Store {
 
   async saveProgress(rows: readonly Progress[]): Promise<void> {
     return this.#parts().subscriptions.saveProgress(rows);
+  }
+
+  async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
+    return this.#parts().journal.recordTransactions(entries);
+  }
+
+  async listTransactions(groupId: GroupId, sender: Address): Promise<readonly JournalEntry[]> {
+    return this.#parts().journal.listTransactions(groupId, sender);
+  }
+
+  async removeTransactions(groupId: GroupId, sender: Address, nonces: readonly number[]): Promise<void> {
+    return this.#parts().journal.removeTransactions(groupId, sender, nonces);
   }
 
   #parts(): OpenParts {

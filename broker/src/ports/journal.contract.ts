@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseGroupId } from "../domain/group-id.ts";
+import type { Address, Hash } from "../domain/topic.ts";
+import type { Journal, JournalEntry } from "./journal.ts";
+
+/** A journal with the life of the store that it is part of. */
+export type JournalStore = Journal & { start(): Promise<void>; stop(): Promise<void> };
+
+const group = parseGroupId("1");
+const otherGroup = parseGroupId("2");
+const sender: Address = `0x${"11".repeat(20)}`;
+const otherSender: Address = `0x${"22".repeat(20)}`;
+const hashOf = (seed: number): Hash => `0x${seed.toString(16).padStart(64, "0")}`;
+
+const entryOf = (nonce: number, change: Partial<JournalEntry> = {}): JournalEntry => ({
+  groupId: group,
+  sender,
+  nonce,
+  variants: [{ hash: hashOf(nonce), raw: new Uint8Array([2, nonce % 256, 0, 255]) }],
+  recordedAt: 1_800_000_000_000 + nonce,
+  ...change,
+});
+
+/** The guarantees of the Journal port. `create` answers a store that is empty and not started. */
+export function testJournal(name: string, create: () => Promise<JournalStore>): void {
+  describe(`${name} keeps the journal's contract`, () => {
+    let journal: JournalStore;
+    beforeEach(async () => {
+      journal = await create();
+      await journal.start();
+    });
+    afterEach(async () => journal.stop());
+
+    it("an empty journal lists nothing", async () => {
+      expect(await journal.listTransactions(group, sender)).toEqual([]);
+    });
+
+    it("lists what was recorded by ascending nonce, however it came", async () => {
+      await journal.recordTransactions([entryOf(10), entryOf(2)]);
+      await journal.recordTransactions([entryOf(9)]);
+      await journal.recordTransactions([]);
+      expect(await journal.listTransactions(group, sender)).toEqual([entryOf(2), entryOf(9), entryOf(10)]);
+    });
+
+    it("keeps groups and senders apart", async () => {
+      await journal.recordTransactions([
+        entryOf(1),
+        entryOf(1, { groupId: otherGroup, recordedAt: 1 }),
+        entryOf(1, { sender: otherSender, recordedAt: 2 }),
+      ]);
+      await journal.removeTransactions(group, sender, [1]);
+      expect(await journal.listTransactions(group, sender)).toEqual([]);
+      expect(await journal.listTransactions(otherGroup, sender)).toMatchObject([{ recordedAt: 1 }]);
+      expect(await journal.listTransactions(group, otherSender)).toMatchObject([{ recordedAt: 2 }]);
+    });
+
+    it("an entry with the same nonce is replaced, and its variants keep their order", async () => {
+      await journal.recordTransactions([entryOf(1), entryOf(2)]);
+      const big = new Uint8Array(200_000).fill(0xee);
+      const variants = [
+        { hash: hashOf(77), raw: big },
+        { hash: hashOf(78), raw: new Uint8Array(0) },
+        ...entryOf(1).variants,
+      ];
+      const replaced = entryOf(1, { variants, recordedAt: 5 });
+      await journal.recordTransactions([replaced]);
+      expect(await journal.listTransactions(group, sender)).toEqual([replaced, entryOf(2)]);
+    });
+
+    it("removing leaves the others, and takes nonces without an entry", async () => {
+      await journal.recordTransactions([entryOf(1), entryOf(2), entryOf(3)]);
+      await journal.removeTransactions(group, sender, [1, 3, 99]);
+      await journal.removeTransactions(group, sender, []);
+      expect(await journal.listTransactions(group, sender)).toEqual([entryOf(2)]);
+    });
+
+    it("takes more entries at once than one statement binds values", async () => {
+      const many = Array.from({ length: 5000 }, (_, nonce) => entryOf(nonce));
+      await journal.recordTransactions(many);
+      expect(await journal.listTransactions(group, sender)).toHaveLength(5000);
+      await journal.removeTransactions(group, sender, [...many.keys()]);
+      expect(await journal.listTransactions(group, sender)).toEqual([]);
+    });
+
+    it("has everything again after a restart", async () => {
+      const highest = entryOf(Number.MAX_SAFE_INTEGER, { recordedAt: 1 });
+      await journal.recordTransactions([entryOf(1), highest]);
+      await journal.stop();
+      await journal.start();
+      expect(await journal.listTransactions(group, sender)).toEqual([entryOf(1), highest]);
+    });
+  });
+}
