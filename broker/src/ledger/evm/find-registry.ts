@@ -2,7 +2,7 @@ import { topicRegistryAbi } from "@stele/contracts";
 import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem";
 import type { Address } from "../../domain/topic.ts";
 import type { Rpc } from "./rpc.ts";
-import { RpcFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure } from "./rpc-failure.ts";
 
 /**
  * The registry is the first contract that the signer's key creates, so it is found again without being remembered. A few nonces
@@ -28,7 +28,7 @@ export async function isRegistry(rpc: Rpc, { address, from }: { address: Address
     const answer = await rpc.call({ from, to: address, data });
     return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", data: answer }).length === 0;
   } catch (error) {
-    if (error instanceof RpcFailure && error.kind === "connection") throw error;
+    if (error instanceof RpcFailure && isUnanswered(error)) throw error;
     return false;
   }
 }

@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
 import { expect, test } from "vitest";
+import { EndpointError } from "./endpoint/endpoint-error.ts";
 import { toBrokerError, toRpcFailure } from "./rpc-failure.ts";
 
 const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
@@ -28,8 +29,18 @@ test.each([
   [
     "fetch",
     new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }),
+    "unreached",
+  ],
+  [
+    "fetch",
+    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET" }) }),
     "connection",
   ],
+  ["an endpoint", new EndpointError("http://a: connection refused", { reach: "unreached" }), "unreached"],
+  ["an endpoint", new EndpointError("http://a: no answer", { reach: "unknown" }), "connection"],
+  ["an endpoint", new EndpointError("http://a: too long an answer", { reach: "answer-too-long" }), "range-refused"],
+  ["infura", rpcError(-32005, "daily request count exceeded, request rate limited"), "unreached"],
+  ["alchemy", rpcError(429, "Your app has exceeded its compute units per second capacity."), "unreached"],
   ["EIP-1193", rpcError(4900, "The embedded chain was stopped."), "connection"],
   ["viem", new HttpRequestError({ url, body, cause: new Error("fetch failed") }), "connection"],
   ["viem", new TimeoutError({ url, body }), "connection"],

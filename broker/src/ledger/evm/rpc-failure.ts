@@ -1,9 +1,12 @@
 import { BrokerError } from "@stele/wire";
+import { EndpointError, type Reach } from "./endpoint/endpoint-error.ts";
 
 /** What an endpoint's failure means for us. This file alone knows the words and codes of nodes and of viem. */
 export type RpcFailureKind =
   /** The endpoint was not reached, or did not answer: whether it did what was asked is unknown. */
   | "connection"
+  /** Surely nobody took the request: no connection could be made, or it was turned away for its rate. */
+  | "unreached"
   | "already-known"
   | "nonce-too-low"
   /** Another transaction with the same nonce waits there. */
@@ -41,9 +44,29 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ],
 ];
 
+/** What hosted endpoints say to whoever asks too often; nothing was done then. */
+const rateLimited = /rate.?limit|too many requests|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
+const rateLimitedCode = 429;
+/** System errors of a connection that was never made. */
+const unreachedCodes: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "EACCES",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+const kindByReach = {
+  unreached: "unreached",
+  unknown: "connection",
+  "too-large": "refused",
+  "answer-too-long": "range-refused",
+} as const satisfies Record<Reach, RpcFailureKind>;
 /** Causes of an error that are looked at. */
 const causesMax = 5;
 /** Characters kept of each message: viem puts whole requests into them. */
@@ -52,23 +75,34 @@ const messageCharactersMax = 300;
 /** Recognises whatever a provider threw. */
 export function toRpcFailure(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
+  if (error instanceof EndpointError) return new RpcFailure(kindByReach[error.reach], error.message, { cause: error });
   const chain = causes(error);
   const code = chain.map((cause) => cause.code).find((value) => typeof value === "number");
   const text = chain.map((cause) => cause.message).join("; ");
-  return new RpcFailure(kindOf(code, text), text, { cause: error });
+  const isUnreached = code === undefined && chain.some((cause) => unreachedCodes.has(cause.code));
+  return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
+}
+
+/** Whether the endpoint gave no answer; what it answered stands, this does not. */
+export function isUnanswered({ kind }: RpcFailure): boolean {
+  return kind === "connection" || kind === "unreached";
 }
 
 /** What the ledger's caller is told of it. */
 export function toBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;
   const failure = toRpcFailure(error);
-  if (failure.kind === "connection") return new BrokerError("chainUnreachable", { cause: failure });
+  if (isUnanswered(failure)) {
+    const details = failure.cause instanceof EndpointError ? { details: failure.message } : {};
+    return new BrokerError("chainUnreachable", { ...details, cause: failure });
+  }
   const hints = failure.kind === "insufficient-funds" ? ["Give the signer's account a balance on this chain."] : [];
   return new BrokerError("transactionFailed", { details: failure.kind, hints, cause: failure });
 }
 
 function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === undefined || connectionCodes.has(code)) return "connection";
+  if (code === rateLimitedCode || rateLimited.test(text)) return "unreached";
   const found = wordings.find(([, pattern]) => pattern.test(text));
   if (found !== undefined) return found[0];
   if (unsupportedCodes.has(code)) return "unsupported";

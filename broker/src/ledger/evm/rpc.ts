@@ -1,6 +1,6 @@
 import type { Address, Hash } from "../../domain/topic.ts";
 import { type Hex, toQuantity } from "./hex.ts";
-import { RpcFailure, toRpcFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
 /** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
 export interface EvmProvider {
@@ -8,6 +8,16 @@ export interface EvmProvider {
   /** Where the provider can notify, `message` carries what was subscribed to. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
+  /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
+  failure?(): string | undefined;
+  /** Names the chain to be served; from then on nothing of another one is answered. */
+  expectChain?(chain: ChainIdentity): void;
+}
+
+/** Which chain an endpoint serves. */
+export interface ChainIdentity {
+  readonly chainId: number;
+  readonly genesisHash: Hash;
 }
 
 /** What we use of a block. */
@@ -118,7 +128,7 @@ export class Rpc {
     try {
       return BigInt(await this.#ask<Hex>("eth_maxPriorityFeePerGas"));
     } catch (error) {
-      if (error instanceof RpcFailure && error.kind !== "connection") return undefined;
+      if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
       throw error;
     }
   }

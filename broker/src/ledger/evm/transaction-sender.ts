@@ -9,7 +9,7 @@ import type { Signer } from "./native-crypto.ts";
 import { type ContractLog, parseLog } from "./parse-log.ts";
 import { type Inclusion, PendingTransaction, type TransactionRequest } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
-import { type RpcFailure, toBrokerError, toRpcFailure } from "./rpc-failure.ts";
+import { isUnanswered, type RpcFailure, toBrokerError, toRpcFailure } from "./rpc-failure.ts";
 import { signTransaction } from "./transaction.ts";
 
 /** A transaction older than this without a sign of it is asked for by its receipt, and sent again when there is none. */
@@ -156,7 +156,7 @@ export class TransactionSender {
       pending.isAccepted = true;
       return;
     }
-    if (failure.kind === "connection") {
+    if (isUnanswered(failure)) {
       pending.isUncertain = true;
       if (this.#isUnreachable(pending)) this.#giveUp(pending);
       else this.#options.clock.after(retryMs, () => void this.#transmit(pending));

@@ -1,7 +1,7 @@
 import type { AttemptOutcome, Notification } from "../../ports/sink.ts";
 import { describeFailure } from "./describe-failure.ts";
 import type { Answer } from "./exchange.ts";
-import { parseRetryAfter } from "./retry-after.ts";
+import { parseRetryAfter } from "../../lib/retry-after.ts";
 
 export interface JudgeContext {
   readonly notification: Notification;
