@@ -4,12 +4,13 @@ import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Journal } from "../../ports/journal.ts";
 import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader } from "./block-reader.ts";
 import { deployRegistry } from "./deploy-registry.ts";
-import { FeePolicy } from "./fee-policy.ts";
+import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { finalNumber } from "./finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
 import { GasPolicy } from "./gas.ts";
@@ -47,6 +48,14 @@ export interface EvmLedgerOptions {
   readonly limits?: LedgerLimits;
   /** How long the fate of a transaction is waited for. */
   readonly deadlineMs?: number;
+  /** Where transactions stand before they are sent. Left out for a chain whose waiting transactions end with this process. */
+  readonly journal?: Journal;
+  /** Which fees are offered; `auto` when left out. */
+  readonly fees?: FeeMode;
+  /** The most that is ever offered for a unit of gas, in wei. */
+  readonly feeMax?: bigint;
+  /** How long a transaction waits in the endpoint's pool before it offers more. */
+  readonly feeBumpAfterMs?: number;
   /** Between two looks at an endpoint without subscriptions. */
   readonly pollMs?: number;
 }
@@ -174,7 +183,7 @@ export class EvmLedger implements Ledger {
   async #build(): Promise<Parts> {
     const { clock, logger } = this.#options;
     const chainId = await this.#checkChain();
-    const fees = new FeePolicy(this.#rpc);
+    const fees = new FeePolicy(this.#rpc, { mode: this.#options.fees ?? "auto", max: this.#options.feeMax });
     await fees.refresh();
     fees.onHead(await this.#rpc.header("latest"));
     const deadlineMs = this.#options.deadlineMs ?? defaultDeadlineMs;

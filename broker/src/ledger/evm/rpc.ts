@@ -29,6 +29,8 @@ export interface Header {
   readonly timestamp: number;
   /** Undefined on chains without EIP-1559. */
   readonly baseFeePerGas: bigint | undefined;
+  /** Gas of all transactions in it, at most. */
+  readonly gasLimit: number;
 }
 
 /** A log as the endpoint gives it. */
@@ -70,11 +72,7 @@ export class Rpc {
 
   /** @throws RpcFailure when there is no such block. */
   async header(tag: number | "latest"): Promise<Header> {
-    const block = await this.#ask<unknown>(
-      "eth_getBlockByNumber",
-      typeof tag === "number" ? toQuantity(tag) : tag,
-      false,
-    );
+    const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
     return readHeader(block);
   }
 
@@ -111,8 +109,8 @@ export class Rpc {
     return this.#ask<Hex>("eth_getCode", address, "latest");
   }
 
-  async transactionCount(address: Address, tag: "latest" | "pending"): Promise<number> {
-    return Number(await this.#ask<Hex>("eth_getTransactionCount", address, tag));
+  async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
+    return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }
 
   async estimateGas(request: CallRequest): Promise<number> {
@@ -165,8 +163,8 @@ interface RawReceipt {
 /** Reads a block or a new head. @throws RpcFailure when it is none. */
 export function readHeader(value: unknown): Header {
   const block = (value ?? {}) as Readonly<Record<string, unknown>>; // Any object; what is used of it is checked.
-  const { number, hash, parentHash, timestamp, baseFeePerGas } = block;
-  if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp)) {
+  const { number, hash, parentHash, timestamp, baseFeePerGas, gasLimit } = block;
+  if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp) || !isHex(gasLimit)) {
     throw new RpcFailure("refused", "the endpoint answered no block", { cause: value });
   }
   return {
@@ -175,7 +173,12 @@ export function readHeader(value: unknown): Header {
     parentHash,
     timestamp: Number(timestamp) * 1000,
     baseFeePerGas: isHex(baseFeePerGas) ? BigInt(baseFeePerGas) : undefined,
+    gasLimit: Number(gasLimit),
   };
+}
+
+function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {
+  return typeof tag === "number" ? toQuantity(tag) : tag;
 }
 
 function isHex(value: unknown): value is Hex {

@@ -55,12 +55,10 @@ function createQueries(database: Kysely<Schema>) {
         .insertInto("journal")
         .values({ group_id, sender, nonce, recorded_at, variants })
         .onConflict((conflict) =>
-          conflict
-            .columns(["group_id", "sender", "nonce"])
-            .doUpdateSet((row) => ({
-              recorded_at: row.ref("excluded.recorded_at"),
-              variants: row.ref("excluded.variants"),
-            })),
+          conflict.columns(["group_id", "sender", "nonce"]).doUpdateSet((row) => ({
+            recorded_at: row.ref("excluded.recorded_at"),
+            variants: row.ref("excluded.variants"),
+          })),
         ),
     ),
     list: prepare(({ group_id, sender }: Owner) =>
