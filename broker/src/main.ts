@@ -11,6 +11,8 @@ import { version } from "./version.ts";
 
 /** Exit codes: what was asked for is done; a part failed to start or to stop; the settings were refused. */
 const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
+/** Longest delay that a timer takes. */
+const timerDelayMsMax = 2 ** 31 - 1;
 
 await main();
 
@@ -33,6 +35,7 @@ async function main(): Promise<void> {
 
 async function serve(config: Config, secrets: Secrets): Promise<void> {
   keepHeapSmall();
+  stayAlive();
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   try {
     const server = await startServer(config, { logger, secrets });
@@ -43,6 +46,11 @@ async function serve(config: Config, secrets: Secrets): Promise<void> {
   } catch (error) {
     fail(error, logger);
   }
+}
+
+/** A start or a stop may wait for a chain with nothing open but the clock's timers, which keep no process alive. */
+function stayAlive(): void {
+  setInterval(() => {}, timerDelayMsMax);
 }
 
 /** The first signal stops in order; a second one ends the process at once. */
