@@ -47,9 +47,9 @@ function toOptions(group: GroupConfig, parts: GroupParts): EvmLedgerOptions {
     : { ...common, ...externalOptions({ ...group, endpoints: group.endpoints }, parts) };
 }
 
-function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "provider" | "privateKey"> {
+function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "provider" | "privateKey" | "isFinal"> {
   if (embedded === undefined) throw new Error("a group is on the embedded chain, which was not started");
-  return { provider: embedded.chain, privateKey: embedded.privateKey };
+  return { provider: embedded.chain, privateKey: embedded.privateKey, isFinal: true };
 }
 
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };

@@ -1,4 +1,5 @@
 import type { Position } from "./position.ts";
+import type { Hash } from "./topic.ts";
 import type { TopicName } from "./topic-name.ts";
 
 /** User data of an event: key and value pairs in the order in which the producer gave them. */
@@ -28,5 +29,8 @@ export interface EventBatch {
   readonly firstPosition: Position;
   readonly count: number;
   readonly blockNumber: number;
+  /** The transaction that committed it, and the place of its log in its block. */
+  readonly transactionHash: Hash;
+  readonly logIndex: number;
   readonly events: Uint8Array;
 }

@@ -49,19 +49,29 @@ export type LedgerEntry =
       readonly reason: string;
     });
 
-/** A final block with what it holds for us. Blocks without entries are left out, but for the newest one of a round. */
-export interface LedgerBlock {
+/** A block, and which of those that ever stood at its number. */
+export interface BlockRef {
   readonly number: number;
   readonly hash: Hash;
+}
+
+/** A final block with what it holds for us. Blocks without entries may be left out, but for the newest one of a step. */
+export interface LedgerBlock extends BlockRef {
   readonly parentHash: Hash;
   /** Milliseconds since the epoch, as the chain has it (whole seconds). */
   readonly timestamp: number;
   readonly entries: readonly LedgerEntry[];
 }
 
+/** What `follow` gives. After `reorganised` it ends: a block that was given is no longer on the chain, or was announced as final and is not. */
+export type LedgerStep =
+  | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
+  | { readonly kind: "reorganised" };
+
 /**
  * One group's chain. Guarantees: what `openTopic`, `closeTopic` and `append` answer is final and durable; `follow` gives
- * every final block that holds entries exactly once, ascending, and never passes an unread one.
+ * every final block that holds entries exactly once, ascending, and never passes an unread one. Final is what the group's finality
+ * setting says; a chain may take back final blocks all the same, unless it `isFinal`, and then `follow` says so.
  *
  * Errors, all BrokerError: 200202 the transaction was reverted; 200201 its fate is not known in time; 200205 the chain cannot
  * be reached; 100101 closing a topic that never was.
@@ -69,6 +79,8 @@ export interface LedgerBlock {
 export interface Ledger {
   readonly groupId: GroupId;
   readonly limits: LedgerLimits;
+  /** Whether this chain never takes a block back. */
+  readonly isFinal: boolean;
   /** Connects, and deploys the registry where none is. To be called before anything else. */
   start(): Promise<void>;
   /** Waits for what is under way, no longer than until `signal` aborts, then lets go of the chain. `follow` ends. */
@@ -83,8 +95,11 @@ export interface Ledger {
    * and may still be committed.
    */
   append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]>;
-  /** Every final block after `blockNumber` (-1: from the beginning), and then the new ones as they become final, until aborted. */
-  follow(afterBlockNumber: number, signal: AbortSignal): AsyncIterable<readonly LedgerBlock[]>;
+  /**
+   * Every final block after `after` (undefined: from the beginning), and then the new ones as they become final, until aborted. Each step
+   * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
+   */
+  follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
   /** The hash of a final block; undefined when the chain is not that high. @throws 200205. */

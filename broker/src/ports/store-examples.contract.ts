@@ -43,7 +43,16 @@ interface BatchPlace {
 
 export function batchOf(topic: TopicName, place: BatchPlace): EventBatch {
   const { block, index = 0, sequence, count, events = everyByte } = place;
-  return { topic, firstSequence: sequence, firstPosition: toPosition(block, index), count, blockNumber: block, events };
+  return {
+    topic,
+    firstSequence: sequence,
+    firstPosition: toPosition(block, index),
+    count,
+    blockNumber: block,
+    transactionHash: hashOf(block * 1000 + index),
+    logIndex: index,
+    events,
+  };
 }
 
 export function subscriptionOf(number: number, changes: Partial<Subscription> = {}): Subscription {

@@ -4,6 +4,8 @@ import type { Position } from "../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
 import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { VanishedBatch } from "../domain/vanished-events.ts";
+import type { BlockRef } from "./ledger.ts";
 
 /** What one final block changes in the index. The engine makes it from a ledger's block; all of it is well-formed. */
 export interface IndexedBlock {
@@ -22,6 +24,30 @@ export interface IndexHead {
   readonly blockNumber: number;
   readonly hash: Hash;
 }
+
+/** How far a group's index went back. */
+export interface RollBack {
+  /** Batches that are no longer on the chain, ascending. */
+  readonly vanished: readonly VanishedBatch[];
+  /** Events in them. */
+  readonly eventCount: number;
+  /** Topics whose opening is no longer on the chain. */
+  readonly topicCount: number;
+}
+
+/** An event by what its identifier says. */
+export interface EventPlace {
+  /** See topicDigest in wire. */
+  readonly digest: string;
+  readonly sequence: number;
+  readonly blockNumber: number;
+}
+
+/** Block numbers below the head for which the index remembers what they changed, so that it can go back. */
+export const reorganisationBlocksMax = 4096;
+
+/** Batches that are remembered after a reorganisation took them; the oldest make room. */
+export const vanishedBatchesMax = 10_000;
 
 /** A page of topics in the order in which they were opened. */
 export interface TopicPage {
@@ -61,8 +87,30 @@ export interface Store {
   stop(): Promise<void>;
 
   findHead(groupId: GroupId): Promise<IndexHead | undefined>;
-  /** Applies blocks in their order and moves the head to the last, wholly or not at all. Blocks must follow the head. */
-  applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void>;
+  /**
+   * Applies blocks in their order and moves the head to the last, wholly or not at all. Blocks must follow the head. Of blocks that
+   * are not `isFinal` (the default) enough is kept to go back.
+   */
+  applyBlocks(
+    groupId: GroupId,
+    blocks: readonly IndexedBlock[],
+    options?: { readonly isFinal: boolean },
+  ): Promise<void>;
+  /**
+   * Blocks to which the group's index can go back, newest first: the head, and the applied blocks of the newest
+   * {@link reorganisationBlocksMax} numbers with the one before them. `below` leaves out that number and higher ones.
+   */
+  listBlocks(
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]>;
+  /**
+   * Goes back to one of {@link listBlocks}, or to the empty index: what later blocks changed is undone, cursors beyond are set back to
+   * its end, and what was acknowledged beyond is no longer counted as notified. What vanished is remembered for {@link findVanished}.
+   */
+  rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack>;
+  /** The batch that held an event which a reorganisation took; undefined when there was none, or it is forgotten. */
+  findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
   findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined>;

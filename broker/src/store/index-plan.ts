@@ -1,8 +1,8 @@
 import type { EventBatch } from "../domain/event.ts";
 import { advance, blockOf, type Position } from "../domain/position.ts";
-import type { Topic } from "../domain/topic.ts";
+import type { Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
-import type { IndexedBlock, IndexHead } from "../ports/store.ts";
+import { type IndexedBlock, type IndexHead, reorganisationBlocksMax } from "../ports/store.ts";
 
 /**
  * A topic with what a store keeps beside it. `ordinal` counts from 1 in the order of opening. `eventCount` counts the events that
@@ -28,9 +28,28 @@ export interface IndexState {
   readonly topics: ReadonlyMap<TopicName, TopicRecord>;
 }
 
+/** What may change of a topic, as it was before a block. */
+export type TopicImage = Pick<TopicRecord, "ordinal" | "eventCount"> &
+  Pick<Topic, "sequence" | "blockNumber" | "closed">;
+
+/** How to take one block back. */
+export interface BlockUndo {
+  readonly number: number;
+  readonly hash: Hash;
+  /** Topics before the block; undefined when it opened none. */
+  readonly topicsTotal: number | undefined;
+  /** Topics that it changed and did not open. */
+  readonly images: readonly TopicImage[];
+}
+
+/** How to take several blocks back. */
+export type RollBackPlan = Pick<BlockUndo, "topicsTotal" | "images">;
+
 /** What to write: final states, each topic once. */
 export interface IndexPlan {
   readonly head: IndexHead;
+  /** One for each block that lies in the window of {@link reorganisationBlocksMax}. */
+  readonly undo: readonly BlockUndo[];
   readonly opened: readonly TopicRecord[];
   readonly changed: readonly TopicRecord[];
   readonly batches: readonly BatchRecord[];
@@ -63,6 +82,23 @@ export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): 
   return plan.finish();
 }
 
+/** Joins how to take blocks back; they ascend. */
+export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
+  const topicsTotal = undo.find((block) => block.topicsTotal !== undefined)?.topicsTotal;
+  const images = new Map<number, TopicImage>();
+  for (const block of undo.toReversed()) {
+    for (const image of block.images) images.set(image.ordinal, image);
+  }
+  const last = topicsTotal ?? Number.POSITIVE_INFINITY;
+  return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last) };
+}
+
+/** A topic as its image has it. */
+export function withImage(record: TopicRecord, image: TopicImage): TopicRecord {
+  const { sequence, blockNumber, closed, eventCount } = image;
+  return { ...record, eventCount, topic: { ...record.topic, sequence, blockNumber, closed } };
+}
+
 interface Span {
   readonly name: TopicName;
   readonly firstSequence: number;
@@ -76,6 +112,9 @@ class PlanUnderWay {
   readonly #opened = new Map<TopicName, TopicRecord>();
   readonly #changed = new Map<TopicName, TopicRecord>();
   readonly #batches: BatchRecord[] = [];
+  readonly #undo: BlockUndo[] = [];
+  /** Topics changed by the block that is being added, as they were before. */
+  #before = new Map<TopicName, TopicRecord>();
   #head: IndexHead | undefined;
 
   constructor(state: IndexState) {
@@ -86,6 +125,8 @@ class PlanUnderWay {
   add(block: IndexedBlock): void {
     const headNumber = this.#head?.blockNumber ?? -1;
     assert(block.number > headNumber, `block ${block.number} does not follow the head ${headNumber}`);
+    this.#before = new Map();
+    const topicsTotal = block.opened.length === 0 ? undefined : this.#topicsTotal;
     for (const topic of block.opened) this.#open(topic);
     for (const { name, closed } of block.closed) {
       const record = this.#get(name);
@@ -94,12 +135,15 @@ class PlanUnderWay {
     assertPositions(block);
     for (const span of spansOf(block)) this.#advance(span, block.number);
     this.#head = { blockNumber: block.number, hash: block.hash };
+    this.#undo.push({ number: block.number, hash: block.hash, topicsTotal, images: this.#images(topicsTotal) });
   }
 
   finish(): IndexPlan {
     assert(this.#head !== undefined, "no block to apply");
+    const windowStart = this.#head.blockNumber - reorganisationBlocksMax;
     return {
       head: this.#head,
+      undo: this.#undo.filter(({ number }) => number >= windowStart),
       opened: [...this.#opened.values()],
       changed: [...this.#changed.values()],
       batches: this.#batches.toSorted((left, right) => left.batch.firstPosition - right.batch.firstPosition),
@@ -108,8 +152,19 @@ class PlanUnderWay {
 
   #open(topic: Topic): void {
     assert(this.#find(topic.name) === undefined, `topic ${JSON.stringify(topic.name)} is opened twice`);
-    const ordinal = this.#state.topicsTotal + this.#opened.size + 1;
-    this.#opened.set(topic.name, { topic, ordinal, eventCount: 0 });
+    this.#opened.set(topic.name, { topic, ordinal: this.#topicsTotal + 1, eventCount: 0 });
+  }
+
+  get #topicsTotal(): number {
+    return this.#state.topicsTotal + this.#opened.size;
+  }
+
+  #images(topicsTotal = Number.POSITIVE_INFINITY): readonly TopicImage[] {
+    const before = [...this.#before.values()].filter(({ ordinal }) => ordinal <= topicsTotal);
+    return before.map(({ topic, ordinal, eventCount }) => {
+      const { sequence, blockNumber, closed } = topic;
+      return { ordinal, eventCount, sequence, blockNumber, closed };
+    });
   }
 
   #advance(span: Span, blockNumber: number): void {
@@ -139,6 +194,7 @@ class PlanUnderWay {
 
   #set(record: TopicRecord): void {
     const name = record.topic.name;
+    if (!this.#before.has(name)) this.#before.set(name, this.#get(name));
     (this.#opened.has(name) ? this.#opened : this.#changed).set(name, record);
   }
 }

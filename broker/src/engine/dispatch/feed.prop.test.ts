@@ -47,6 +47,8 @@ class Index {
         topic,
         firstSequence,
         firstPosition: toPosition(number, index),
+        transactionHash: "0x" as const,
+        logIndex: index,
         count,
         blockNumber: number,
         events,

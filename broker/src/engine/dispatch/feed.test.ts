@@ -51,6 +51,8 @@ class SteadyFeed {
       topic: parseTopicName("a"),
       firstSequence: this.#offered * batchEvents + 1,
       firstPosition: toPosition(blockNumber, 0),
+      transactionHash: "0x",
+      logIndex: 0,
       count: batchEvents,
       blockNumber,
       events: encodeEvents(Array.from({ length: batchEvents }, () => ({ content: new Uint8Array(1), extensions: [] }))),

@@ -99,9 +99,12 @@ export class Follower {
   }
 
   async #follow(): Promise<void> {
-    const { ledger, progress } = this.#parts;
-    for await (const blocks of ledger.follow(progress.blockNumber, this.#stopping.signal)) {
-      await this.#index(blocks);
+    const { ledger, store } = this.#parts;
+    const head = await store.findHead(ledger.groupId);
+    const after = head && { number: head.blockNumber, hash: head.hash };
+    for await (const step of ledger.follow(after, this.#stopping.signal)) {
+      if (step.kind === "reorganised") throw new Error("the chain took back a final block");
+      await this.#index(step.blocks);
       this.#failures = 0;
       this.#failure = undefined;
     }
@@ -115,6 +118,7 @@ export class Follower {
     await store.applyBlocks(
       ledger.groupId,
       results.map((result) => result.block),
+      { isFinal: ledger.isFinal },
     );
     this.#report(results.flatMap((result) => result.left));
     onIndexed(results.flatMap((result) => result.block.batches));

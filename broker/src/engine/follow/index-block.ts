@@ -123,6 +123,8 @@ class BlockDraft {
       firstPosition: toPosition(this.#block.number, this.#eventCount),
       count: entry.count,
       blockNumber: this.#block.number,
+      transactionHash: entry.transactionHash,
+      logIndex: entry.logIndex,
       events: entry.events,
     });
     this.#eventCount += entry.count;

@@ -39,8 +39,9 @@ describe("EvmLedger on anvil", () => {
   async function startWithTopic(): Promise<{ ledger: EvmLedger; address: Address }> {
     const ledger = (await createHarness()).createLedger();
     await ledger.start();
-    const { blockNumber } = await ledger.openTopic(name, never);
-    for await (const blocks of ledger.follow(blockNumber - 1, never)) {
+    await ledger.openTopic(name, never);
+    for await (const step of ledger.follow(undefined, never)) {
+      const blocks = step.kind === "blocks" ? step.blocks : [];
       const opened = blocks.flatMap(({ entries }) => entries).find(({ kind }) => kind === "topic-opened");
       if (opened !== undefined) return { ledger, address: opened.address };
     }

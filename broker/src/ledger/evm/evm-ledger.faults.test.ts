@@ -68,7 +68,8 @@ async function withLedger(
 async function entries(ledger: EvmLedger): Promise<LedgerEntry[]> {
   const head = await ledger.finalBlockNumber(never);
   const found: LedgerEntry[] = [];
-  for await (const blocks of ledger.follow(-1, never)) {
+  for await (const step of ledger.follow(undefined, never)) {
+    const blocks = step.kind === "blocks" ? step.blocks : [];
     found.push(...blocks.flatMap((block) => block.entries));
     if ((blocks.at(-1)?.number ?? 0) >= head) break;
   }

@@ -5,7 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
-import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
+import type { BatchOutcome, BlockRef, Ledger, LedgerLimits, LedgerStep, OutgoingBatch } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader } from "./block-reader.ts";
@@ -46,6 +46,8 @@ export interface EvmLedgerOptions {
   /** Where the registry is; else it is looked for, and deployed where there is none. */
   readonly registryAddress?: Address;
   readonly limits?: LedgerLimits;
+  /** Whether the chain never takes a block back, as the embedded one. */
+  readonly isFinal?: boolean;
   /** How long the fate of a transaction is waited for. */
   readonly deadlineMs?: number;
   /** Where transactions stand before they are sent. Left out for a chain whose waiting transactions end with this process. */
@@ -72,6 +74,7 @@ interface Parts {
 export class EvmLedger implements Ledger {
   readonly groupId: GroupId;
   readonly limits: LedgerLimits;
+  readonly isFinal: boolean;
   readonly #options: EvmLedgerOptions;
   readonly #rpc: Rpc;
   readonly #signer: Signer;
@@ -81,6 +84,7 @@ export class EvmLedger implements Ledger {
 
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
+    this.isFinal = options.isFinal ?? false;
     this.limits = options.limits ?? defaultLimits;
     this.#options = options;
     this.#rpc = new Rpc(options.provider);
@@ -133,8 +137,8 @@ export class EvmLedger implements Ledger {
     return logs.flatMap((log) => toOutcome(log, blockNumber) ?? []);
   }
 
-  async *follow(afterBlockNumber: number, signal: AbortSignal): AsyncGenerator<readonly LedgerBlock[]> {
-    yield* this.#started().feed.follow(afterBlockNumber, signal);
+  async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
+    for await (const blocks of this.#started().feed.follow(after?.number ?? -1, signal)) yield { kind: "blocks", blocks };
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {

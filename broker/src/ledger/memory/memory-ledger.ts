@@ -2,7 +2,7 @@ import { BrokerError, encodeEvents, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchOutcome, Ledger, LedgerBlock, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
+import type { BatchOutcome, BlockRef, Ledger, LedgerLimits, LedgerStep, OutgoingBatch } from "../../ports/ledger.ts";
 import type { MemoryChain } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
@@ -30,6 +30,7 @@ export function createMemoryLedger(options: MemoryLedgerOptions): Ledger {
 class MemoryLedger implements Ledger {
   readonly groupId: GroupId;
   readonly limits: LedgerLimits;
+  readonly isFinal = true;
   readonly #chain: MemoryChain;
   readonly #sender: Address;
   readonly #stopping = new AbortController();
@@ -69,17 +70,17 @@ class MemoryLedger implements Ledger {
     );
   }
 
-  async *follow(afterBlockNumber: number, signal: AbortSignal): AsyncGenerator<readonly LedgerBlock[]> {
+  async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
     const ended = AbortSignal.any([signal, this.#stopping.signal]);
-    let next = afterBlockNumber + 1;
+    let next = after === undefined ? 0 : after.number + 1;
     while (!ended.aborted) {
       if (next > this.#chain.head) {
         await this.#chain.sealed.wait(ended);
         continue;
       }
-      const round = this.#chain.read(next, blocksPerRoundMax);
-      next = (round.at(-1)?.number ?? next) + 1;
-      yield round;
+      const blocks = this.#chain.read(next, blocksPerRoundMax);
+      next = (blocks.at(-1)?.number ?? next) + 1;
+      yield { kind: "blocks", blocks };
     }
   }
 

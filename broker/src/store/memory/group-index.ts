@@ -1,10 +1,29 @@
 import { topicDigest } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
-import type { Position } from "../../domain/position.ts";
+import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, IndexHead, TopicPage } from "../../ports/store.ts";
-import { type BatchRecord, lastPositionOf, planBlocks, type TopicRecord } from "../index-plan.ts";
+import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import {
+  type BatchRange,
+  type EventPlace,
+  type IndexedBlock,
+  type IndexHead,
+  type RollBack,
+  reorganisationBlocksMax,
+  type TopicPage,
+  vanishedBatchesMax,
+} from "../../ports/store.ts";
+import {
+  type BatchRecord,
+  type BlockUndo,
+  lastPositionOf,
+  planBlocks,
+  planRollBack,
+  type TopicRecord,
+  withImage,
+} from "../index-plan.ts";
 import { lowerBound } from "./lower-bound.ts";
 
 const lastPositionOfRecord = (record: BatchRecord): number => lastPositionOf(record.batch);
@@ -19,12 +38,15 @@ export class GroupIndex {
   readonly #namesByDigest = new Map<string, TopicName[]>();
   readonly #batches: BatchRecord[] = [];
   readonly #batchesByTopic = new Map<TopicName, BatchRecord[]>();
+  /** Blocks that can be taken back, ascending, and the one before them. */
+  #undo: BlockUndo[] = [];
+  #vanished: VanishedBatch[] = [];
 
   get head(): IndexHead | undefined {
     return this.#head;
   }
 
-  apply(blocks: readonly IndexedBlock[]): void {
+  apply(blocks: readonly IndexedBlock[], options: { readonly isFinal: boolean }): void {
     const plan = planBlocks(blocks, { head: this.#head, topicsTotal: this.#names.length, topics: this.#topics });
     for (const record of plan.opened) this.#insert(record);
     for (const record of plan.changed) this.#topics.set(record.topic.name, record);
@@ -33,6 +55,45 @@ export class GroupIndex {
       this.#batchesByTopic.get(record.batch.topic)?.push(record);
     }
     this.#head = plan.head;
+    this.#undo = options.isFinal ? [] : withinWindow([...this.#undo, ...plan.undo], plan.head);
+  }
+
+  /** The blocks to which `rollBack` can go, newest first. */
+  listBlocks(atMost: number, below: number): readonly BlockRef[] {
+    const kept = this.#undo.filter(({ number }) => number < below).toReversed();
+    const refs = kept.slice(0, atMost).map(({ number, hash }) => ({ number, hash }));
+    if (this.#undo.length > 0 || this.#head === undefined || this.#head.blockNumber >= below) return refs;
+    return [{ number: this.#head.blockNumber, hash: this.#head.hash }].slice(0, atMost);
+  }
+
+  rollBack(to: BlockRef | undefined): RollBack {
+    if (
+      to !== undefined &&
+      !this.listBlocks(Number.POSITIVE_INFINITY, to.number + 1).some(({ hash }) => hash === to.hash)
+    )
+      throw new Error(`index: it cannot go back to block ${to.number}`);
+    const target = to?.number ?? -1;
+    const { topicsTotal, images } = planRollBack(this.#undo.filter(({ number }) => number > target));
+    const vanished = this.#dropBatches(to === undefined ? -1 : endOfBlock(to.number));
+    const topicCount = this.#dropTopics(to === undefined ? 0 : (topicsTotal ?? this.#names.length));
+    for (const image of to === undefined ? [] : images) {
+      const record = this.#topics.get(this.#names[image.ordinal - 1] ?? ("" as TopicName)); // No topic has the empty name.
+      if (record !== undefined) this.#topics.set(record.topic.name, withImage(record, image));
+    }
+    this.#head = to === undefined ? undefined : { blockNumber: to.number, hash: to.hash };
+    this.#undo = this.#undo.filter(({ number }) => number <= target);
+    this.#vanished = [...this.#vanished, ...vanished].slice(-vanishedBatchesMax);
+    return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
+  }
+
+  findVanished({ digest, sequence, blockNumber }: EventPlace): VanishedBatch | undefined {
+    return this.#vanished.findLast(
+      (batch) =>
+        batch.blockNumber === blockNumber &&
+        batch.firstSequence <= sequence &&
+        sequence < batch.firstSequence + batch.count &&
+        topicDigest(batch.topic) === digest,
+    );
   }
 
   findTopic(name: TopicName): Topic | undefined {
@@ -91,7 +152,35 @@ export class GroupIndex {
     this.#batchesByTopic.set(name, []);
   }
 
+  #dropBatches(after: number): readonly VanishedBatch[] {
+    const dropped = this.#batches.splice(lowerBound(this.#batches, after + 1, lastPositionOfRecord));
+    for (const { batch } of dropped) this.#batchesByTopic.get(batch.topic)?.pop();
+    return dropped.map(({ batch: { events: _, ...place } }) => place);
+  }
+
+  #dropTopics(keep: number): number {
+    const names = this.#names.splice(keep);
+    for (const name of names) {
+      const address = this.findTopic(name)?.address;
+      if (address !== undefined) this.#nameByAddress.delete(address);
+      const digest = topicDigest(name);
+      this.#namesByDigest.set(
+        digest,
+        (this.#namesByDigest.get(digest) ?? []).filter((other) => other !== name),
+      );
+      this.#topics.delete(name);
+      this.#batchesByTopic.delete(name);
+    }
+    return names.length;
+  }
+
   #topicsOf(names: readonly TopicName[]): readonly Topic[] {
     return names.flatMap((name) => this.findTopic(name) ?? []);
   }
+}
+
+/** Leaves out what the index need not go back to any more, but for the newest of it, which is where it can go back to at most. */
+function withinWindow(undo: BlockUndo[], head: IndexHead): BlockUndo[] {
+  const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);
+  return undo.slice(Math.max(0, start - 1));
 }

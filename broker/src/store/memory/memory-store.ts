@@ -1,11 +1,22 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Position } from "../../domain/position.ts";
+import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { Journal } from "../../ports/journal.ts";
-import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import type {
+  BatchRange,
+  EventPlace,
+  IndexedBlock,
+  IndexHead,
+  Progress,
+  RollBack,
+  Store,
+  TopicPage,
+} from "../../ports/store.ts";
 import { GroupIndex } from "./group-index.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
@@ -26,11 +37,34 @@ class MemoryStore extends MemoryJournal implements Store {
     return this.#groups.get(groupId)?.head;
   }
 
-  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void> {
+  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options = { isFinal: false }): Promise<void> {
     if (blocks.length === 0) return;
     const group = this.#groups.get(groupId) ?? new GroupIndex();
-    group.apply(blocks);
+    group.apply(blocks, options);
     this.#groups.set(groupId, group);
+  }
+
+  async listBlocks(
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]> {
+    return this.#groups.get(groupId)?.listBlocks(page.atMost, page.below ?? Number.POSITIVE_INFINITY) ?? [];
+  }
+
+  async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+    const done = (this.#groups.get(groupId) ?? new GroupIndex()).rollBack(to);
+    const end = to === undefined ? positionZero : endOfBlock(to.number);
+    const vanished = new VanishedEvents(done.vanished);
+    for (const { id, filter, cursor, notifiedCount, ...rest } of this.#subscriptions.values()) {
+      if (rest.groupId !== groupId || cursor <= end) continue;
+      const taken = vanished.countUpTo(filter, cursor);
+      this.#change(id, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
+    }
+    return done;
+  }
+
+  async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
+    return this.#groups.get(groupId)?.findVanished(place);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

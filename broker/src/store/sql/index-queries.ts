@@ -26,7 +26,14 @@ interface Stretch {
 }
 
 const sizeColumns = ["last_position", "byte_count"] as const;
-const batchColumns = ["first_position", "last_position", "first_sequence", "events"] as const;
+export const placeColumns = [
+  "first_position",
+  "last_position",
+  "first_sequence",
+  "transaction_hash",
+  "log_index",
+] as const;
+const batchColumns = [...placeColumns, "events"] as const;
 
 /** Every query on groups, topics and batches. */
 export function createIndexQueries(database: Kysely<Schema>) {
@@ -98,9 +105,10 @@ function createBatchQueries(database: Kysely<Schema>) {
   return {
     insertBatch: prepare((row: BatchTable) => {
       const { group_id, first_position, last_position, topic_id } = row;
-      const { first_sequence, events_before, byte_count, events } = row;
+      const { first_sequence, events_before, byte_count, transaction_hash, log_index, events } = row;
       const place = { group_id, first_position, last_position, topic_id, first_sequence };
-      return database.insertInto("batches").values({ ...place, events_before, byte_count, events });
+      const transaction = { transaction_hash, log_index };
+      return database.insertInto("batches").values({ ...place, events_before, byte_count, ...transaction, events });
     }),
     findBatch: prepare(({ topicId, sequence }: OfTopic & { readonly sequence: number }) =>
       batches

@@ -5,7 +5,7 @@ import { StoreError } from "./store-error.ts";
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createFirstTables, createJournal];
+const migrations: readonly Migration[] = [createFirstTables, createJournal, createRollBackTables];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -114,5 +114,65 @@ async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): P
     .addColumn("recorded_at", "bigint", (column) => column.notNull())
     .addColumn("variants", backend.bytesType, (column) => column.notNull())
     .addPrimaryKeyConstraint("journal_by_nonce", ["group_id", "sender", "nonce"])
+    .execute();
+}
+
+/**
+ * The index is emptied, since its rows cannot tell the transactions that they came in: it is rebuilt from the chain, with the same
+ * positions, so that the cursors stay right.
+ */
+async function createRollBackTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  const { schema } = database;
+  await database.deleteFrom("groups").execute();
+  await database.deleteFrom("topics").execute();
+  await schema.dropTable("batches").execute();
+  await createBatchesWithTransactions(database, backend);
+  await schema
+    .createTable("blocks")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("number", "bigint", (column) => column.notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .addColumn("undo", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("blocks_by_number", ["group_id", "number"])
+    .execute();
+  await createVanished(database, backend);
+}
+
+async function createBatchesWithTransactions({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("batches")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("first_position", "bigint", (column) => column.notNull())
+    .addColumn("last_position", "bigint", (column) => column.notNull())
+    .addColumn("topic_id", "bigint", (column) => column.notNull())
+    .addColumn("first_sequence", "bigint", (column) => column.notNull())
+    .addColumn("events_before", "bigint", (column) => column.notNull())
+    .addColumn("byte_count", "bigint", (column) => column.notNull())
+    .addColumn("transaction_hash", "text", (column) => column.notNull())
+    .addColumn("log_index", "bigint", (column) => column.notNull())
+    .addColumn("events", backend.bytesType, (column) => column.notNull())
+    .addPrimaryKeyConstraint("batches_by_position", ["group_id", "last_position"])
+    .addUniqueConstraint("batches_by_topic_position", ["topic_id", "last_position"])
+    .addUniqueConstraint("batches_by_topic_sequence", ["topic_id", "first_sequence"])
+    .execute();
+}
+
+async function createVanished({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("vanished")
+    .addColumn("vanished_id", backend.keyType, (column) => column.primaryKey())
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("topic", "text", (column) => column.notNull())
+    .addColumn("first_sequence", "bigint", (column) => column.notNull())
+    .addColumn("first_position", "bigint", (column) => column.notNull())
+    .addColumn("last_position", "bigint", (column) => column.notNull())
+    .addColumn("transaction_hash", "text", (column) => column.notNull())
+    .addColumn("log_index", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createIndex("vanished_by_place")
+    .on("vanished")
+    .columns(["group_id", "digest", "last_position"])
     .execute();
 }

@@ -2,8 +2,9 @@ import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import { blockOf, fromStored } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import type { Topic } from "../../domain/topic.ts";
+import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
 import type { BatchTable, SubscriptionTable, TopicRow } from "./schema.ts";
 
@@ -55,14 +56,25 @@ export function toBatchRow(groupId: string, topicId: number, record: BatchRecord
     first_sequence: batch.firstSequence,
     events_before: eventsBefore,
     byte_count: batch.events.length,
+    transaction_hash: batch.transactionHash,
+    log_index: batch.logIndex,
     events: batch.events,
   };
 }
 
 /** The columns that a batch is made from. */
-export type BatchRow = Pick<BatchTable, "first_position" | "last_position" | "first_sequence" | "events">;
+export type BatchRow = PlaceRow & Pick<BatchTable, "events">;
+type PlaceRow = Pick<
+  BatchTable,
+  "first_position" | "last_position" | "first_sequence" | "transaction_hash" | "log_index"
+>;
 
 export function fromBatchRow(row: BatchRow, topic: string): EventBatch {
+  return { ...fromPlaceRow(row, topic), events: row.events };
+}
+
+/** A batch but for what it holds. */
+export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
   const firstPosition = fromStored(row.first_position);
   return {
     topic: topic as TopicName,
@@ -70,7 +82,8 @@ export function fromBatchRow(row: BatchRow, topic: string): EventBatch {
     firstPosition,
     count: row.last_position - row.first_position + 1,
     blockNumber: blockOf(firstPosition),
-    events: row.events,
+    transactionHash: row.transaction_hash as Hash,
+    logIndex: row.log_index,
   };
 }
 

@@ -42,8 +42,31 @@ export interface BatchTable {
   readonly first_sequence: number;
   readonly events_before: number;
   readonly byte_count: number;
+  readonly transaction_hash: string;
+  readonly log_index: number;
   /** The last column, so that the others are read without it. */
   readonly events: Uint8Array;
+}
+
+/** One row an applied block that can be taken back, and the one before them. `undo` is what the plan's BlockUndo has, as JSON. */
+export interface BlockTable {
+  readonly group_id: string;
+  readonly number: number;
+  readonly hash: string;
+  readonly undo: string;
+}
+
+/** One row a batch that a reorganisation took; the key counts up. */
+export interface VanishedTable {
+  readonly vanished_id: Generated<number>;
+  readonly group_id: string;
+  readonly digest: string;
+  readonly topic: string;
+  readonly first_sequence: number;
+  readonly first_position: number;
+  readonly last_position: number;
+  readonly transaction_hash: string;
+  readonly log_index: number;
 }
 
 /** One row a subscription; see the domain's Subscription. */
@@ -76,6 +99,8 @@ export interface Schema {
   readonly groups: GroupTable;
   readonly topics: TopicTable;
   readonly batches: BatchTable;
+  readonly blocks: BlockTable;
+  readonly vanished: VanishedTable;
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
 }

@@ -4,12 +4,15 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, IndexHead, TopicPage } from "../../ports/store.ts";
+import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import type { BatchRange, EventPlace, IndexedBlock, IndexHead, RollBack, TopicPage } from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
+import { findVanished, listBlocks, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
 
 /** About 5 MB. */
@@ -25,30 +28,57 @@ interface Planned {
 export class SqlIndex {
   readonly #database: Kysely<Schema>;
   readonly #queries: IndexQueries;
+  readonly #rollBack: SqlRollBack;
   readonly #cache = new TopicCache(topicsCachedMax);
   readonly #applying = new Mutex(); // From the first read of a plan until the cache holds what was committed.
 
   constructor({ relaxed }: SqlDatabase) {
     this.#database = relaxed;
     this.#queries = createIndexQueries(relaxed);
+    this.#rollBack = new SqlRollBack(relaxed);
   }
 
   async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
     return this.#readHead(this.#database, groupId);
   }
 
-  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void> {
+  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options = { isFinal: false }): Promise<void> {
     if (blocks.length === 0) return;
     await this.#applying.acquire();
     try {
       const written = await this.#database.transaction().execute(async (transaction) => {
         const planned = await this.#plan(transaction, groupId, blocks);
+        if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
         return this.#write(transaction, groupId, planned);
       });
       for (const topic of written) this.#cache.set(groupId, topic);
     } finally {
       this.#applying.release();
     }
+  }
+
+  async listBlocks(
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]> {
+    return listBlocks(this.#database, groupId, page);
+  }
+
+  async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+    await this.#applying.acquire();
+    try {
+      // Before, so that nobody reads from it what is gone as soon as the transaction is committed.
+      this.#cache.clear();
+      return await this.#database
+        .transaction()
+        .execute(async (transaction) => this.#rollBack.rollBack(transaction, groupId, to));
+    } finally {
+      this.#applying.release();
+    }
+  }
+
+  async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
+    return findVanished(this.#database, groupId, place);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {
@@ -64,7 +94,7 @@ export class SqlIndex {
     return topicsOf(await this.#read(this.#queries.findTopicsByDigest.bind({ groupId, digest })));
   }
 
-  /** Topics are never deleted, so that the newest ordinal is their number. */
+  /** Topics are only deleted from the newest back, so that the newest ordinal is their number. */
   async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
     const total = await this.#countTopics(this.#database, groupId);

@@ -4,9 +4,20 @@ import type { Position } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
-import type { BatchRange, IndexedBlock, IndexHead, Progress, Store, TopicPage } from "../../ports/store.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import type {
+  BatchRange,
+  EventPlace,
+  IndexedBlock,
+  IndexHead,
+  Progress,
+  RollBack,
+  Store,
+  TopicPage,
+} from "../../ports/store.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
@@ -78,8 +89,27 @@ export class SqlStore implements Store, Journal {
     return this.#parts().index.findHead(groupId);
   }
 
-  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<void> {
-    return this.#parts().index.applyBlocks(groupId, blocks);
+  async applyBlocks(
+    groupId: GroupId,
+    blocks: readonly IndexedBlock[],
+    options?: { readonly isFinal: boolean },
+  ): Promise<void> {
+    return this.#parts().index.applyBlocks(groupId, blocks, options);
+  }
+
+  async listBlocks(
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]> {
+    return this.#parts().index.listBlocks(groupId, page);
+  }
+
+  async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+    return this.#parts().index.rollBack(groupId, to);
+  }
+
+  async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
+    return this.#parts().index.findVanished(groupId, place);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

@@ -1,0 +1,235 @@
+import { topicDigest } from "@stele/wire";
+import type { Kysely, Transaction } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import {
+  type EventPlace,
+  type IndexHead,
+  type RollBack,
+  reorganisationBlocksMax,
+  vanishedBatchesMax,
+} from "../../ports/store.ts";
+import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../index-plan.ts";
+import { placeColumns } from "./index-queries.ts";
+import { prepare } from "./prepared.ts";
+import { fromPlaceRow, fromSubscriptionRow } from "./rows.ts";
+import type { BlockTable, Schema } from "./schema.ts";
+
+/** What stands in a block's row beside its name. */
+type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
+
+/** Keeps how blocks can be taken back, and takes them back. Every method works within the transaction that it is given. */
+export class SqlRollBack {
+  readonly #insertBlock;
+
+  constructor(database: Kysely<Schema>) {
+    this.#insertBlock = prepare(({ group_id, number, hash, undo }: BlockTable) =>
+      database.insertInto("blocks").values({ group_id, number, hash, undo }),
+    );
+  }
+
+  /** Keeps blocks that were just applied, and lets go of those that fall out of the window, but for the newest of these. */
+  async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
+    for (const { number, hash, topicsTotal, images } of blocks) {
+      const undo = JSON.stringify({ topicsTotal, images } satisfies { topicsTotal: number | undefined } & RollBackPlan);
+      await transaction.executeQuery(this.#insertBlock.bind({ group_id: groupId, number, hash, undo }));
+    }
+    const windowStart = (blocks.at(-1)?.number ?? 0) - reorganisationBlocksMax;
+    const rows = transaction.selectFrom("blocks").where("group_id", "=", groupId).where("number", "<", windowStart);
+    const { anchor } = await rows.select(({ fn }) => fn.max("number").as("anchor")).executeTakeFirstOrThrow();
+    if (anchor === null) return;
+    await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
+  }
+
+  /** @throws Error when the index cannot go back to that block. */
+  async rollBack(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+    const plan = await this.#plan(transaction, groupId, to);
+    const end = to === undefined ? positionZero : endOfBlock(to.number);
+    const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
+    const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
+    for (const image of plan.images) await restore(transaction, groupId, image);
+    await dropBlocks(transaction, groupId, to);
+    await remember(transaction, groupId, vanished);
+    await cutBack(transaction, groupId, { end, vanished });
+    return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
+  }
+
+  async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
+    if (to === undefined) return { topicsTotal: 0, images: [] };
+    const kept = await listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
+    if (kept[0]?.hash !== to.hash) throw new Error(`index: it cannot go back to block ${to.number}`);
+    const rows = await transaction
+      .selectFrom("blocks")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("number", ">", to.number)
+      .orderBy("number")
+      .execute();
+    return planRollBack(rows.map(toUndo));
+  }
+}
+
+/** See the port: the kept blocks, and the head where none is kept. */
+export async function listBlocks(
+  database: Kysely<Schema>,
+  groupId: GroupId,
+  page: { readonly atMost: number; readonly below?: number },
+): Promise<readonly BlockRef[]> {
+  const { atMost, below = Number.MAX_SAFE_INTEGER } = page;
+  const rows = await database
+    .selectFrom("blocks")
+    .select(["number", "hash"])
+    .where("group_id", "=", groupId)
+    .where("number", "<", below)
+    .orderBy("number", "desc")
+    .limit(atMost)
+    .execute();
+  if (rows.length > 0) return rows.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // As it was given.
+  const head = await database
+    .selectFrom("groups")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("block_number", "<", below)
+    .executeTakeFirst();
+  return head === undefined ? [] : [{ number: head.block_number, hash: head.block_hash as BlockRef["hash"] }]; // As it was given.
+}
+
+export async function findVanished(
+  database: Kysely<Schema>,
+  groupId: GroupId,
+  place: EventPlace,
+): Promise<VanishedBatch | undefined> {
+  const block = endOfBlock(place.blockNumber);
+  const rows = await database
+    .selectFrom("vanished")
+    .select([...placeColumns, "topic"])
+    .where("group_id", "=", groupId)
+    .where("digest", "=", place.digest)
+    .where("last_position", "<=", block)
+    .where("first_position", ">", block - endOfBlock(0) - 1)
+    .where("first_sequence", "<=", place.sequence)
+    .orderBy("vanished_id", "desc")
+    .execute();
+  const batches = rows.map((row) => fromPlaceRow(row, row.topic));
+  return batches.find(({ firstSequence, count }) => place.sequence < firstSequence + count);
+}
+
+function toUndo(row: BlockTable): BlockUndo {
+  const { topicsTotal, images } = JSON.parse(row.undo) as StoredUndo; // This file wrote it.
+  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images }; // As it was given.
+}
+
+async function dropBatches(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  after: number,
+): Promise<readonly VanishedBatch[]> {
+  const rows = await transaction
+    .selectFrom("batches")
+    .innerJoin("topics", "topics.topic_id", "batches.topic_id")
+    .select([...placeColumns, "topics.name"])
+    .where("batches.group_id", "=", groupId)
+    .where("last_position", ">", after)
+    .orderBy("last_position")
+    .execute();
+  await transaction.deleteFrom("batches").where("group_id", "=", groupId).where("last_position", ">", after).execute();
+  return rows.map((row) => fromPlaceRow(row, row.name));
+}
+
+async function dropTopics(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  keep: number | undefined,
+): Promise<number> {
+  if (keep === undefined) return 0;
+  const dropped = transaction.deleteFrom("topics").where("group_id", "=", groupId).where("ordinal", ">", keep);
+  return Number((await dropped.executeTakeFirst()).numDeletedRows);
+}
+
+async function restore(transaction: Transaction<Schema>, groupId: GroupId, image: TopicImage): Promise<void> {
+  await transaction
+    .updateTable("topics")
+    .set({
+      sequence: image.sequence,
+      block_number: image.blockNumber,
+      closed: image.closed ? 1 : 0,
+      event_count: image.eventCount,
+    })
+    .where("group_id", "=", groupId)
+    .where("ordinal", "=", image.ordinal)
+    .execute();
+}
+
+async function dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
+  const head: Partial<IndexHead> = to === undefined ? {} : { blockNumber: to.number, hash: to.hash };
+  await transaction
+    .deleteFrom("blocks")
+    .where("group_id", "=", groupId)
+    .where("number", ">", head.blockNumber ?? -1)
+    .execute();
+  if (head.blockNumber === undefined || head.hash === undefined) {
+    await transaction.deleteFrom("groups").where("group_id", "=", groupId).execute();
+    return;
+  }
+  await transaction
+    .updateTable("groups")
+    .set({ block_number: head.blockNumber, block_hash: head.hash })
+    .where("group_id", "=", groupId)
+    .execute();
+}
+
+async function remember(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  vanished: readonly VanishedBatch[],
+): Promise<void> {
+  for (const batch of vanished.slice(-vanishedBatchesMax)) {
+    await transaction
+      .insertInto("vanished")
+      .values({
+        group_id: groupId,
+        digest: topicDigest(batch.topic),
+        topic: batch.topic,
+        first_sequence: batch.firstSequence,
+        first_position: batch.firstPosition,
+        last_position: batch.firstPosition + batch.count - 1,
+        transaction_hash: batch.transactionHash,
+        log_index: batch.logIndex,
+      })
+      .execute();
+  }
+  const { newest } = await transaction
+    .selectFrom("vanished")
+    .select(({ fn }) => fn.max("vanished_id").as("newest"))
+    .executeTakeFirstOrThrow();
+  if (newest === null) return;
+  await transaction
+    .deleteFrom("vanished")
+    .where("vanished_id", "<=", newest - vanishedBatchesMax)
+    .execute();
+}
+
+/** Sets back what stands beyond the end. */
+async function cutBack(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  { end, vanished }: { readonly end: Position; readonly vanished: readonly VanishedBatch[] },
+): Promise<void> {
+  const events = new VanishedEvents(vanished);
+  const rows = await transaction
+    .selectFrom("subscriptions")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("cursor", ">", end)
+    .execute();
+  for (const { id, filter, cursor, notifiedCount } of rows.map(fromSubscriptionRow)) {
+    const count = Math.max(0, notifiedCount - events.countUpTo(filter, cursor));
+    await transaction
+      .updateTable("subscriptions")
+      .set({ cursor: end, notified_count: count })
+      .where("id", "=", id)
+      .execute();
+  }
+}
