@@ -5,6 +5,7 @@ import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } f
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Progress, Store } from "./store.ts";
+import { testRollBack } from "./store-roll-back.contract.ts";
 import {
   alpha,
   batchOf,
@@ -46,6 +47,7 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("counts", () => testCounts(() => store));
     describe("subscriptions", () => testSubscriptions(() => store));
     describe("progress", () => testProgress(() => store));
+    describe("going back", () => testRollBack(() => store));
   });
 }
 

@@ -4,6 +4,7 @@ import type { EventBatch } from "../domain/event.ts";
 import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Store } from "../ports/store.ts";
+import { readIndex } from "../ports/store-roll-back.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
 import { createSqlStore } from "./sql/sql-store.ts";
@@ -104,6 +105,48 @@ it("both adapters read and count any history as its definition does", async () =
     { numRuns: 40 },
   );
 });
+
+it("both adapters go back in any history, and on from there, as if the blocks had never been", async () => {
+  const file = temporaryFile();
+  let runs = 0;
+  const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 25 });
+  const cuts = fc.array(fc.nat(), { minLength: 1, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(history, cuts, async (steps, cuts) => {
+      const blocks = toBlocks(steps);
+      runs += 1;
+      for (const store of [createMemoryStore(), createSqlStore({ file: `${file}-back-${runs}` })]) {
+        await store.start();
+        for (const cut of cuts) {
+          await applyFrom(store, group, blocks);
+          const keep = blocks.slice(0, 1 + (cut % blocks.length));
+          const { number, hash } = keep.at(-1) ?? blockOf(1);
+          const { vanished } = await store.rollBack(group, { number, hash });
+          const gone = blocks.slice(keep.length).flatMap((block) => block.batches);
+          expect(vanished).toEqual(gone.map(({ events: _, ...place }) => place));
+          await expectSame(store, keep);
+        }
+        await applyFrom(store, group, blocks);
+        await expectSame(store, blocks);
+        await store.stop();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+/** Applies what the store has not yet, one block at a time. */
+async function applyFrom(store: Store, of: typeof group, blocks: readonly IndexedBlock[]): Promise<void> {
+  const head = (await store.findHead(of))?.blockNumber ?? -1;
+  for (const block of blocks) if (block.number > head) await store.applyBlocks(of, [block]);
+}
+
+/** The index answers what one answers that was only ever given these blocks. */
+async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promise<void> {
+  const fresh = createMemoryStore();
+  await fresh.applyBlocks(group, blocks);
+  expect(await readIndex(store)).toEqual(await readIndex(fresh));
+}
 
 async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: BatchRange): Promise<void> {
   const batches = blocks.flatMap((block) => block.batches);

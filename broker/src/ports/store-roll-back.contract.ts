@@ -1,0 +1,213 @@
+import { topicDigest } from "@stele/wire";
+import { expect, it } from "vitest";
+import { endOfBlock, positionZero, toPosition } from "../domain/position.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import type { TopicFilter } from "../domain/topic-filter.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import type { BlockRef } from "./ledger.ts";
+import { type IndexedBlock, reorganisationBlocksMax, type Store, vanishedBatchesMax } from "./store.ts";
+import {
+  alpha,
+  batchOf,
+  beta,
+  blockOf,
+  group,
+  hashOf,
+  history,
+  otherGroup,
+  subscriptionOf,
+  topicOf,
+} from "./store-examples.contract.ts";
+
+const ref = (number: number): BlockRef => ({ number, hash: hashOf(number) });
+const everything = {
+  after: positionZero,
+  upTo: endOfBlock(1_000_000),
+  topic: undefined,
+  batchesMax: 1000,
+  bytesMax: 1 << 30,
+};
+
+/** Everything that a group's index answers. */
+export async function readIndex(store: Store, of = group): Promise<unknown> {
+  const { total, topics } = await store.listTopics(of, { offset: 0, limit: 99 });
+  const batches = await store.readBatches(of, everything);
+  const places = [positionZero, ...batches.map(({ firstPosition }) => firstPosition)];
+  const details = topics.map(async (topic) => ({
+    byAddress: await store.findTopicByAddress(of, topic.address),
+    byDigest: await store.findTopicsByDigest(of, topicDigest(topic.name)),
+    last: await store.findBatch(of, { topic: topic.name, sequence: topic.sequence }),
+    counts: await Promise.all(places.map((place) => store.countEventsAfter(of, topic.name, place))),
+  }));
+  return { head: await store.findHead(of), total, topics, batches, details: await Promise.all(details) };
+}
+
+/** The store's guarantees about going back. */
+export function testRollBack(store: () => Store): void {
+  it.each([1, 2, 4, 5, 6])(
+    "going back to block %i gives what was there then, and the rest applies again",
+    async (to) => {
+      for (const block of history) await store().applyBlocks(group, [block]);
+      await store().applyBlocks(otherGroup, history.slice(0, history.findIndex(({ number }) => number === to) + 1));
+      await store().rollBack(group, ref(to));
+      expect(await readIndex(store())).toEqual(await readIndex(store(), otherGroup));
+      const rest = history.filter(({ number }) => number > to);
+      await store().applyBlocks(group, rest);
+      await store().applyBlocks(otherGroup, rest);
+      expect(await readIndex(store())).toEqual(await readIndex(store(), otherGroup));
+      expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
+    },
+  );
+  it("going back to nothing empties the index of the group, and of no other", async () => {
+    await store().applyBlocks(group, history);
+    await store().applyBlocks(otherGroup, history);
+    const done = await store().rollBack(group, undefined);
+    expect(done).toMatchObject({ eventCount: 9, topicCount: 2 });
+    expect(await readIndex(store())).toEqual({ head: undefined, total: 0, topics: [], batches: [], details: [] });
+    expect(await store().listBlocks(group, { atMost: 9 })).toEqual([]);
+    expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 6, hash: hashOf(6) });
+    await store().applyBlocks(group, history);
+    expect(await readIndex(store())).toEqual(await readIndex(store(), otherGroup));
+  });
+  it("topics opened, closed and reopened after the block are as they were", async () => {
+    const gamma = topicOf(parseTopicName("gamma"), 3);
+    await store().applyBlocks(group, history);
+    const before = await readIndex(store());
+    const close = (name: typeof alpha, closed: boolean) => ({ name, closed });
+    await store().applyBlocks(group, [
+      blockOf(7, { opened: [gamma], closed: [close(alpha, true)] }),
+      blockOf(8, {
+        closed: [close(alpha, false), close(gamma.name, true)],
+        batches: [batchOf(gamma.name, { block: 8, sequence: 1, count: 1 })],
+      }),
+    ]);
+    const done = await store().rollBack(group, ref(6));
+    expect(done).toMatchObject({ eventCount: 1, topicCount: 1 });
+    expect(done.vanished).toMatchObject([{ topic: "gamma", firstSequence: 1, count: 1, blockNumber: 8 }]);
+    expect(await readIndex(store())).toEqual(before);
+    expect(await store().findTopic(group, gamma.name)).toBeUndefined();
+    expect(await store().findTopicByAddress(group, gamma.address)).toBeUndefined();
+    expect(await store().findTopicsByDigest(group, topicDigest(gamma.name))).toEqual([]);
+    const delta = { ...gamma, name: parseTopicName("delta") };
+    await store().applyBlocks(group, [blockOf(7, { opened: [delta] })]);
+    expect(await store().findTopicByAddress(group, gamma.address)).toEqual(delta);
+    expect(await store().countEventsAfter(group, delta.name, positionZero)).toBe(0);
+  });
+  it("the blocks that it can go back to are the applied ones, newest first, in pages", async () => {
+    await store().applyBlocks(group, history);
+    expect(await store().listBlocks(group, { atMost: 9 })).toEqual([6, 5, 4, 2, 1].map(ref));
+    expect(await store().listBlocks(group, { atMost: 2 })).toEqual([6, 5].map(ref));
+    expect(await store().listBlocks(group, { atMost: 2, below: 5 })).toEqual([4, 2].map(ref));
+    expect(await store().listBlocks(group, { atMost: 2, below: 1 })).toEqual([]);
+    await store().rollBack(group, ref(4));
+    expect(await store().listBlocks(group, { atMost: 9 })).toEqual([4, 2, 1].map(ref));
+  });
+  it("going back to the head changes nothing", async () => {
+    await store().applyBlocks(group, history);
+    const before = await readIndex(store());
+    expect(await store().rollBack(group, ref(6))).toEqual({ vanished: [], eventCount: 0, topicCount: 0 });
+    expect(await readIndex(store())).toEqual(before);
+  });
+  it.each([
+    ["that was never applied", ref(3)],
+    ["above the head", ref(7)],
+    ["with another hash", { number: 4, hash: hashOf(99) }],
+  ])("a block %s is refused and leaves everything", async (_, to) => {
+    await store().applyBlocks(group, history);
+    const before = await readIndex(store());
+    await expect(store().rollBack(group, to)).rejects.toThrow(/cannot go back/);
+    expect(await readIndex(store())).toEqual(before);
+  });
+  it("of final blocks only the head is kept", async () => {
+    await store().applyBlocks(group, history, { isFinal: true });
+    expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
+    await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot go back/);
+  });
+  it("blocks that fall out of the window are let go of, but for the newest of them", async () => {
+    const far = 6 + reorganisationBlocksMax;
+    await store().applyBlocks(group, history);
+    await store().applyBlocks(group, [blockOf(far)]);
+    expect(await store().listBlocks(group, { atMost: 9 })).toEqual([far, 6, 5].map(ref));
+    await store().rollBack(group, ref(5));
+    expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 7, blockNumber: 5 });
+  });
+  testVanished(store);
+  testCursors(store);
+}
+
+function testVanished(store: () => Store): void {
+  const find = async (sequence: number, blockNumber: number, of = group): Promise<unknown> =>
+    store().findVanished(of, { digest: topicDigest(alpha), sequence, blockNumber });
+  it("what vanished is found by topic, sequence and block, also when the topic is gone", async () => {
+    await store().applyBlocks(group, history);
+    const events = await store().rollBack(group, undefined);
+    expect(events.eventCount).toBe(9);
+    const { events: _, ...batch } = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
+    expect(await find(4, 4)).toEqual(batch);
+    expect(await find(5, 4)).toEqual(batch);
+    for (const [sequence, block] of [
+      [6, 4],
+      [3, 4],
+      [4, 5],
+      [4, 3],
+    ] as const)
+      expect(await find(sequence, block)).toBeUndefined();
+    expect(await find(4, 4, otherGroup)).toBeUndefined();
+  });
+  it("the oldest of too many is forgotten", async () => {
+    const batches = Array.from({ length: vanishedBatchesMax + 1 }, (_, index) =>
+      batchOf(alpha, { block: 2, index, sequence: index + 1, count: 1, events: new Uint8Array() }),
+    );
+    await store().applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)] }), blockOf(2, { batches })]);
+    const done = await store().rollBack(group, ref(1));
+    expect(done.eventCount).toBe(vanishedBatchesMax + 1);
+    expect(await find(1, 2)).toBeUndefined();
+    expect(await find(2, 2)).toMatchObject({ firstSequence: 2 });
+  });
+}
+
+/** Alpha has acknowledged 1-5 in blocks 2 and 4, and 8 in block 6; all of beta is in blocks 2 and 4. */
+function testCursors(store: () => Store): void {
+  const made = (number: number, filter: TopicFilter, cursor: [number, number], notifiedCount: number) =>
+    subscriptionOf(number, { filter, cursor: toPosition(...cursor), notifiedCount });
+  it("cursors beyond go back to the end of the block, and what they acknowledged beyond is not counted", async () => {
+    const name = parseTopicFilter("alpha");
+    const all = parseTopicFilter("#");
+    const given = [
+      made(1, name, [6, 0], 6),
+      made(2, name, [4, 1], 4),
+      made(3, all, [4, 1], 7),
+      made(4, all, [6, 0], 2),
+      made(5, all, [2, 1], 2),
+      { ...made(6, all, [6, 0], 9), groupId: otherGroup },
+    ];
+    await store().applyBlocks(group, history);
+    for (const subscription of given) await store().insertSubscription(subscription);
+    await store().rollBack(group, ref(2));
+    const found = await store().listSubscriptions();
+    const end = endOfBlock(2);
+    expect(found.map(({ cursor, notifiedCount }) => [cursor, notifiedCount])).toEqual([
+      [end, 3],
+      [end, 3],
+      [end, 5],
+      [end, 0],
+      [toPosition(2, 1), 2],
+      [toPosition(6, 0), 9],
+    ]);
+    expect(found.map(({ url, state, notifiedAt }) => ({ url, state, notifiedAt }))).toEqual(
+      given.map(({ url, state, notifiedAt }) => ({ url, state, notifiedAt })),
+    );
+    await store().saveProgress([
+      {
+        id: given[0]?.id ?? found[0]?.id ?? subscriptionOf(1).id,
+        cursor: toPosition(3, 0),
+        notifiedCount: 4,
+        notifiedAt: 1,
+      },
+    ]);
+    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({
+      cursor: toPosition(3, 0),
+      notifiedCount: 4,
+    });
+  });
+}
