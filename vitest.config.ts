@@ -17,6 +17,8 @@ export default defineConfig({
           name: "checks",
           include: ["checks/**/*.test.ts"],
           fileParallelism: false,
+          // Tests that run at once wait for a chain's next block rather than for the processor.
+          maxConcurrency: 64,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

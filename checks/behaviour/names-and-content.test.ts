@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeNamesAndContent } from "./suites/names-and-content.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeNamesAndContent(embeddedWorld);
+onEveryWorld(describeNamesAndContent);

@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeOperations } from "./suites/operations.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeOperations(embeddedWorld);
+onEveryWorld(describeOperations);

@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeSettings } from "./suites/settings.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeSettings(embeddedWorld);
+onEveryWorld(describeSettings);

@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeSubscriptions } from "./suites/subscriptions.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeSubscriptions(embeddedWorld);
+onEveryWorld(describeSubscriptions);

@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeTopics } from "./suites/topics.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeTopics(embeddedWorld);
+onEveryWorld(describeTopics);

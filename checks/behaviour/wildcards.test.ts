@@ -1,4 +1,4 @@
-import { embeddedWorld } from "../harness/world.ts";
 import { describeWildcards } from "./suites/wildcards.ts";
+import { onEveryWorld } from "./worlds.ts";
 
-describeWildcards(embeddedWorld);
+onEveryWorld(describeWildcards);

@@ -123,6 +123,11 @@ export class Client implements AsyncDisposable {
     return this.#ask(this.#rpc, "state", { topic });
   }
 
+  /** Whether every group serves. */
+  async isReady(): Promise<boolean> {
+    return (await this.http.send({ method: "GET", path: "/health/ready" })).status === 200;
+  }
+
   /** The admin listing as it stands: by node, by subscription. */
   async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
     const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
 import type { RunningWorld, World, WorldOptions } from "./world.ts";
 
@@ -17,11 +17,11 @@ export function useWorld(world: World, options: WorldOptions = {}): () => Runnin
   };
 }
 
-/** Starts receivers that end with the test. */
+/** Starts receivers that end with the describe block that this is called in, whose tests may run at once. */
 export function useReceivers(): (behaviour?: Behaviour) => Promise<Receiver> {
   const receivers: Receiver[] = [];
-  afterEach(async () => {
-    for (const receiver of receivers.splice(0)) await receiver[Symbol.asyncDispose]();
+  afterAll(async () => {
+    for (const receiver of receivers) await receiver[Symbol.asyncDispose]();
   });
   return async (behaviour) => {
     const receiver = await startReceiver(behaviour === undefined ? {} : { behaviour });

@@ -1,10 +1,15 @@
+import { type Anvil, devKey, startAnvil } from "./anvil.ts";
 import { type BrokerProcess, type Exit, startBroker } from "./broker-process.ts";
 import { Client } from "./client.ts";
+import { groupsEnv } from "./group.ts";
 import { createTempFolder } from "./temp-folder.ts";
+import { until } from "./until.ts";
 
 /** Brokers on some chain. The behaviour suites are functions of a world, so that each world runs all of them. */
 export interface World {
   readonly name: string;
+  /** Blocks come by the clock: each change takes its time, so tests that can, run at once. */
+  readonly isSlow: boolean;
   start(options?: WorldOptions): Promise<RunningWorld>;
 }
 
@@ -17,7 +22,9 @@ export interface WorldOptions {
 export interface RunningWorld extends AsyncDisposable {
   readonly client: Client;
   readonly broker: BrokerProcess;
-  /** Ends the broker as an operator does; its data stays. */
+  /** The folder of its data. */
+  readonly dataDir: string;
+  /** Ends the broker as an operator does; its data stays, and a chain outside goes on. */
   stop(): Promise<Exit>;
   /** Starts it again on the same data. */
   resume(): Promise<void>;
@@ -26,20 +33,53 @@ export interface RunningWorld extends AsyncDisposable {
 /** One broker on the chain that it carries inside. */
 export const embeddedWorld: World = {
   name: "embedded chain",
-  start: async (options = {}) => {
-    const world = new EmbeddedWorld(options);
-    await world.resume();
-    return world;
-  },
+  isSlow: false,
+  start: (options = {}) => startWorld(new BrokerWorld(options)),
 };
 
-class EmbeddedWorld implements RunningWorld {
+export interface AnvilWorldOptions {
+  /** Seconds between blocks; 0 makes a block of each transaction at once. */
+  readonly blockTimeS: number;
+  /** How the broker reaches the chain. */
+  readonly protocol?: "http" | "ws";
+}
+
+/** One broker on an anvil of its own, which goes on while the broker is stopped. */
+export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions): World {
+  const pace = blockTimeS === 0 ? "instant blocks" : `${blockTimeS} s blocks`;
+  return {
+    name: `anvil with ${pace}`,
+    isSlow: blockTimeS > 0,
+    start: async ({ env = {} } = {}) => {
+      const anvil = await startAnvil(blockTimeS === 0 ? {} : { blockTimeS });
+      const url = anvil.url.replace("http:", `${protocol}:`);
+      const id = env["STELE_DEFAULT_GROUP"] ?? "1";
+      const groups = groupsEnv([{ id, endpoints: [url], privateKey: devKey(0) }]);
+      return startWorld(new BrokerWorld({ env: { ...groups, ...env } }, anvil));
+    },
+  };
+}
+
+/** A start that fails leaves nothing running. */
+async function startWorld(world: RunningWorld): Promise<RunningWorld> {
+  try {
+    await world.resume();
+    return world;
+  } catch (error) {
+    await world[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+class BrokerWorld implements RunningWorld {
   readonly #folder = createTempFolder();
   readonly #options: WorldOptions;
+  readonly #anvil: Anvil | undefined;
   #parts: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  constructor(options: WorldOptions) {
+  constructor(options: WorldOptions, anvil?: Anvil) {
     this.#options = options;
+    this.#anvil = anvil;
   }
 
   get client(): Client {
@@ -50,6 +90,10 @@ class EmbeddedWorld implements RunningWorld {
     return this.#running.broker;
   }
 
+  get dataDir(): string {
+    return this.#folder.path;
+  }
+
   async stop(): Promise<Exit> {
     const { broker, client } = this.#running;
     this.#parts = undefined;
@@ -58,13 +102,16 @@ class EmbeddedWorld implements RunningWorld {
   }
 
   async resume(): Promise<void> {
-    const broker = await startBroker({ dataDir: this.#folder.path, ...this.#options });
-    this.#parts = { broker, client: new Client(broker.url) };
+    const broker = await startBroker({ dataDir: this.dataDir, ...this.#options });
+    const client = new Client(broker.url);
+    this.#parts = { broker, client };
+    await until("the broker is ready", () => client.isReady());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#parts?.client[Symbol.asyncDispose]();
     await this.#parts?.broker[Symbol.asyncDispose]();
+    await this.#anvil?.stop();
     this.#folder[Symbol.dispose]();
   }
 

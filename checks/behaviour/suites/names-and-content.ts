@@ -34,9 +34,11 @@ export function describeNamesAndContent(world: World): void {
   describe(`names and content on the ${world.name}`, () => {
     const running = useWorld(world);
     const receive = useReceivers();
+    const test = world.isSlow ? it.concurrent : it;
 
+    // Doors one after another: they use the same topics.
     describe.each(doorNames)("by %s", (doorName) => {
-      it.each(names)("a topic name with %s works in every operation", async (_what, topic) => {
+      test.each(names)("a topic name with %s works in every operation", async (_what, topic) => {
         const door = openDoor(running().client.http, doorName);
         const receiver = await receive();
         expect(take("open", await door.call("open", { topic }))).toBe(true);
@@ -57,7 +59,7 @@ export function describeNamesAndContent(world: World): void {
 
     const restDoors = doorNames.filter((name) => name.startsWith("REST"));
     const ascii = Array.from({ length: 128 }, (_, index) => String.fromCharCode(index)).join("");
-    it.each(
+    test.each(
       restDoors.flatMap((door) => [
         [door, "every ASCII character", ascii],
         [door, "what a query is made of", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
@@ -75,7 +77,7 @@ export function describeNamesAndContent(world: World): void {
       expect(Buffer.from(event.content, "base64").toString("utf8")).toBe(content);
     });
 
-    it("REST: a plus in a query or form is a space, %2B a plus (URL encoding of forms)", async () => {
+    test("REST: a plus in a query or form is a space, %2B a plus (URL encoding of forms)", async () => {
       const { client } = running();
       await client.open("plus");
       const answer = await client.http.send({ method: "GET", path: "/rest/publish?topic=plus&content=a+b%2Bc" });
@@ -85,23 +87,24 @@ export function describeNamesAndContent(world: World): void {
 
     const allBytes = Uint8Array.from({ length: 256 }, (_, index) => index);
     const long = Uint8Array.from({ length: 65_536 }, (_, index) => (index * 2_654_435_761) >>> 13);
-    it.each([
+    test.each([
       ["all 256 byte values", allBytes],
       ["one zero byte", Uint8Array.of(0)],
       ["bytes that are no UTF-8", Uint8Array.of(0xc3, 0x28, 0xff, 0xfe, 0xed, 0xa0, 0x80)],
       ["64 KiB", long],
-    ])("JSON-RPC content: %s come back byte for byte, from getEvent and in the callback", async (_what, content) => {
+    ])("JSON-RPC content: %s come back byte for byte, from getEvent and in the callback", async (what, content) => {
       const { client } = running();
       const receiver = await receive();
-      await client.open("binary");
-      await client.subscribe({ topic: "binary", url: receiver.url });
-      const sent = await client.publish("binary", content);
+      const topic = `binary/${what}`;
+      await client.open(topic);
+      await client.subscribe({ topic, url: receiver.url });
+      const sent = await client.publish(topic, content);
       const event = await client.getEvent(sent.eventId);
       expect(Buffer.from(event.content, "base64").equals(content)).toBe(true);
       expect(await receiver.waitForCount(1)).toEqual([event]);
     });
 
-    it("extensions of any text come back as they were", async () => {
+    test("extensions of any text come back as they were", async () => {
       const { client } = running();
       await client.open("extended");
       const extensions = {

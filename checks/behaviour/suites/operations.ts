@@ -15,7 +15,8 @@ export function describeOperations(world: World): void {
     afterAll(async () => {
       await running?.[Symbol.asyncDispose]();
     });
-    describe.each(doorNames)("by %s", (doorName) => {
+    // Each door has topics of its own.
+    describe.each(doorNames)("by %s", { concurrent: world.isSlow }, (doorName) => {
       describeDoor(doorName, () => running);
     });
   });

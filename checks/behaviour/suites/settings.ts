@@ -7,10 +7,12 @@ import type { World } from "../../harness/world.ts";
 
 /** Settings that change what the interface looks like (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
 export function describeSettings(world: World): void {
+  const test = world.isSlow ? it.concurrent : it;
+
   describe(`STELE_BASE_PATH on the ${world.name}`, () => {
     const running = useWorld(world, { env: { STELE_BASE_PATH: "/events/v1" } });
 
-    it.each(doorNames)("%s works under the context segment", async (doorName) => {
+    test.each(doorNames)("%s works under the context segment", async (doorName) => {
       const { client, broker } = running();
       expect(new URL(broker.url).pathname).toBe("/events/v1");
       const door = openDoor(client.http, doorName);
@@ -39,7 +41,7 @@ export function describeSettings(world: World): void {
   describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
     const running = useWorld(world, { env: { STELE_EXTENSION_PREFIX: "acme-" } });
 
-    it.each(doorNames)("%s takes extensions with the prefix", async (doorName) => {
+    test.each(doorNames)("%s takes extensions with the prefix", async (doorName) => {
       const { client } = running();
       const door = openDoor(client.http, doorName);
       await client.open(doorName);
@@ -63,7 +65,7 @@ export function describeSettings(world: World): void {
   describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
     const running = useWorld(world, { env: { STELE_DEFAULT_GROUP: "7" } });
 
-    it.each(doorNames)("%s: a call without groupId means it, and 1 is unknown", async (doorName) => {
+    test.each(doorNames)("%s: a call without groupId means it, and 1 is unknown", async (doorName) => {
       const door = openDoor(running().client.http, doorName);
       expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
       expect(await door.call("exist", { topic: doorName, groupId: "7" })).toMatchObject({ value: true });

@@ -12,11 +12,13 @@ const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_
 
 /** What a subscription is told, from where, and what it lives through (INTERFACE.md, States, Events, SubscriptionListing). */
 export function describeSubscriptions(world: World): void {
+  const test = world.isSlow ? it.concurrent : it;
+
   describe(`where a subscription starts on the ${world.name}`, () => {
     const running = useWorld(world, { env: quick });
     const receive = useReceivers();
 
-    it("a new one starts after the newest event; OFFSET_LAST says the same (DESIGN 7)", async () => {
+    test("a new one starts after the newest event; OFFSET_LAST says the same (DESIGN 7)", async () => {
       const { client } = running();
       await publishMany(client, "start/1", 3);
       const receivers = [await receive(), await receive()];
@@ -26,7 +28,7 @@ export function describeSubscriptions(world: World): void {
       for (const receiver of receivers) expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    it("OFFSET_FIRST starts with the first event, and goes on with new ones", async () => {
+    test("OFFSET_FIRST starts with the first event, and goes on with new ones", async () => {
       const { client } = running();
       const old = await publishMany(client, "start/2", 5);
       const receiver = await receive();
@@ -35,7 +37,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(7))).toEqual(idsOf([...old, ...fresh]));
     });
 
-    it("an eventId starts with the event after it (DESIGN 7, offset is exclusive)", async () => {
+    test("an eventId starts with the event after it (DESIGN 7, offset is exclusive)", async () => {
       const { client } = running();
       const sent = await publishMany(client, "start/3", 5);
       const receiver = await receive();
@@ -43,7 +45,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(3))).toEqual(idsOf(sent.slice(2)));
     });
 
-    it("a pattern replays the events of all its topics in the order of the chain", async () => {
+    test("a pattern replays the events of all its topics in the order of the chain", async () => {
       const { client } = running();
       const sent: SendResult[] = [];
       for (const topic of ["p/a", "p/b", "p/a", "p/c", "p/b"]) sent.push(...(await publishMany(client, topic, 1)));
@@ -52,7 +54,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(5))).toEqual(idsOf(sent));
     });
 
-    it.each([
+    test.each([
       ["OFFSET_NONE", 100302],
       ["ffffffff-1-1", 100303],
       ["ffffffff-1-99999999", 100304],
@@ -75,20 +77,20 @@ export function describeSubscriptions(world: World): void {
       const receiver = await receive();
       await world.client.open("continued/1");
       const id = await world.client.subscribe({ topic: "continued/1", url: receiver.url });
-      const first = await publishMany(world.client, "continued/1", 20);
+      const first = await publishAtOnce(world.client, "continued/1", 20);
       await receiver.waitForCount(20);
       await receiver.refuse();
-      const second = await publishMany(world.client, "continued/1", 20);
+      const second = await publishAtOnce(world.client, "continued/1", 20);
       await world.stop();
       await world.resume();
-      const third = await publishMany(world.client, "continued/1", 20);
+      const third = await publishAtOnce(world.client, "continued/1", 20);
       await receiver.resume();
       const expected = idsOf([...first, ...second, ...third]);
       expect(idsOf(await receiver.waitForCount(60))).toEqual(expected);
       expect(receiver.attempts.every(({ subscriptionId }) => subscriptionId === id)).toBe(true);
     });
 
-    it("with its identifier answers the identifier and goes on from its cursor, at a new url (DESIGN 7)", async () => {
+    test("with its identifier answers the identifier and goes on from its cursor, at a new url (DESIGN 7)", async () => {
       const { client } = running();
       const [before, after] = [await receive(), await receive()];
       await client.open("continued/2");
@@ -108,7 +110,7 @@ export function describeSubscriptions(world: World): void {
       expect(entry).toMatchObject({ notifyingEventCount: "0", interfaceType: "RESTful" });
     });
 
-    it("takes its identifier in upper case too", async () => {
+    test("takes its identifier in upper case too", async () => {
       const { client } = running();
       await client.open("continued/3");
       const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:1/" });
@@ -117,7 +119,7 @@ export function describeSubscriptions(world: World): void {
       expect(again).toBe(subscriptionId);
     });
 
-    it("with another topic is 100108 and stays as it was (DESIGN 7)", async () => {
+    test("with another topic is 100108 and stays as it was (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/4");
@@ -133,7 +135,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    it("that was removed is unknown: its identifier makes a new one", async () => {
+    test("that was removed is unknown: its identifier makes a new one", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/6");
@@ -174,7 +176,7 @@ export function describeSubscriptions(world: World): void {
     const running = useWorld(world, { env: quick });
     const receive = useReceivers();
 
-    it("a RESTful callback is a POST of exactly {subscriptionId, event} (DESIGN 7)", async () => {
+    test("a RESTful callback is a POST of exactly {subscriptionId, event} (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("callback/1");
@@ -193,7 +195,7 @@ export function describeSubscriptions(world: World): void {
       expect(attempt?.headers["webhook-signature"]).toBeUndefined();
     });
 
-    it("a JsonRPC callback is a JSON-RPC 2.0 request of method onEvent (DESIGN 7)", async () => {
+    test("a JsonRPC callback is a JSON-RPC 2.0 request of method onEvent (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("callback/2");
@@ -207,7 +209,7 @@ export function describeSubscriptions(world: World): void {
       expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
     });
 
-    it("a JsonRPC callback that is answered with an error, or with no response, is tried again (DESIGN 7)", async () => {
+    test("a JsonRPC callback that is answered with an error, or with no response, is tried again (DESIGN 7)", async () => {
       const { client } = running();
       const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
       const receiver = await receive((attempt, response) => {
@@ -224,15 +226,16 @@ export function describeSubscriptions(world: World): void {
     });
 
     const secretBytes = Buffer.from("0123456789abcdef0123456789abcdef", "hex");
-    it.each([
+    test.each([
       ["whsec_ and Base64", `whsec_${secretBytes.toString("base64")}`, secretBytes],
       ["any text", "päss word", Buffer.from("päss word")],
-    ])("a secret of %s signs as Standard Webhooks 1.0 has it", async (_what, secret, key) => {
+    ])("a secret of %s signs as Standard Webhooks 1.0 has it", async (what, secret, key) => {
       const { client } = running();
       const receiver = await receive();
-      await client.open("signed");
-      await client.subscribe({ topic: "signed", url: receiver.url, secret });
-      await publishMany(client, "signed", 2);
+      const topic = `signed/${what}`;
+      await client.open(topic);
+      await client.subscribe({ topic, url: receiver.url, secret });
+      await publishMany(client, topic, 2);
       await receiver.waitForCount(2);
       for (const { headers, body } of receiver.attempts) {
         const [id, time] = [String(headers["webhook-id"]), String(headers["webhook-timestamp"])];
@@ -242,7 +245,7 @@ export function describeSubscriptions(world: World): void {
       }
     });
 
-    it("a secret is in no answer and in no log line", async () => {
+    test("a secret is in no answer and in no log line", async () => {
       const { client, broker } = running();
       const secret = "very-secret-indeed";
       await client.open("hushed");
@@ -252,7 +255,7 @@ export function describeSubscriptions(world: World): void {
       expect(broker.stderr()).not.toContain(secret);
     });
 
-    it("Retry-After is honoured, and a repeat has the same eventId (DESIGN 7)", async () => {
+    test("Retry-After is honoured, and a repeat has the same eventId (DESIGN 7)", async () => {
       const { client } = running();
       const times: number[] = [];
       const receiver = await receive((attempt, response) => {
@@ -342,6 +345,16 @@ async function publishMany(client: Client, topic: string, count: number): Promis
   const sent: SendResult[] = [];
   for (let index = 1; index <= count; index += 1) sent.push(await client.publish(topic, `${topic} ${index}`));
   return sent;
+}
+
+/** Publishes all at the same time; answers in the order in which the chain has them. */
+async function publishAtOnce(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
+  const publishes = Array.from({ length: count }, (_, index) => client.publish(topic, `${topic} ${index + 1}`));
+  return (await Promise.all(publishes)).toSorted((left, right) => sequenceOf(left) - sequenceOf(right));
+}
+
+function sequenceOf({ eventId }: SendResult): number {
+  return Number(eventId.split("-")[1]);
 }
 
 function idsOf(events: readonly { readonly eventId: string }[]): readonly string[] {

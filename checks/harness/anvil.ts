@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { type Hex, toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+
+export interface AnvilOptions {
+  /** Seconds between blocks; without it, each transaction has a block of its own at once. */
+  readonly blockTimeS?: number;
+  /** Where the chain's state is kept when it stops, and read when it starts. */
+  readonly stateFile?: string;
+  /** The port to listen on; without it, a free one. */
+  readonly port?: number;
+  readonly args?: readonly string[];
+}
+
+/** A running anvil: a real EVM node, from the npm package. */
+export interface Anvil extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  /** Asks the node. @throws Error with what it answered when that is an error. */
+  request(method: string, params?: readonly unknown[]): Promise<unknown>;
+  /** Ends it in order, so that its state is kept. What waits in its pool is lost, as it is with any node. */
+  stop(): Promise<void>;
+}
+
+const stopTimeoutMs = 20_000;
+const mnemonic = "test test test test test test test test test test test junk";
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
+/** The private key of one of the accounts that anvil funds; public knowledge, for tests only. */
+export function devKey(index: number): Hex {
+  const { privateKey } = mnemonicToAccount(mnemonic, { addressIndex: index }).getHdKey();
+  if (privateKey === null) throw new Error("an account of a mnemonic has a private key");
+  return toHex(privateKey);
+}
+
+export async function startAnvil({ blockTimeS, stateFile, port = 0, args = [] }: AnvilOptions = {}): Promise<Anvil> {
+  const flags = ["--host", "127.0.0.1", "--port", String(port), ...args];
+  if (blockTimeS !== undefined) flags.push("--block-time", String(blockTimeS));
+  if (stateFile !== undefined) flags.push("--state", stateFile);
+  const child = spawn(anvilFile(), flags, { stdio: ["ignore", "pipe", "inherit"] });
+  running.add(child);
+  const exited = once(child, "exit").finally(() => running.delete(child));
+  const url = await readUrl(child);
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
+    await exited;
+    clearTimeout(timer);
+  };
+  return {
+    url,
+    port: Number(new URL(url).port),
+    request: (method, params = []) => askNode(url, { method, params }),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+async function askNode(
+  url: string,
+  { method, params }: { readonly method: string; readonly params: readonly unknown[] },
+): Promise<unknown> {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
+  const answer = (await response.json()) as { result?: unknown; error?: unknown }; // JSON-RPC 2.0.
+  if (answer.error !== undefined) throw new Error(`${method}: ${JSON.stringify(answer.error)}`);
+  return answer.result;
+}
+
+// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
+function anvilFile(): string {
+  const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
+  const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");
+  const manifest = createRequire(wrapper).resolve(`@foundry-rs/anvil-${platform}/package.json`);
+  return join(dirname(manifest), "bin", process.platform === "win32" ? "anvil.exe" : "anvil");
+}
+
+async function readUrl(child: ChildProcess): Promise<string> {
+  if (child.stdout === null) throw new Error("anvil's output is not read");
+  for await (const line of createInterface(child.stdout)) {
+    const [, address] = /Listening on (\S+)/.exec(line) ?? [];
+    if (address === undefined) continue;
+    child.stdout.resume();
+    return `http://${address}`;
+  }
+  throw new Error("anvil ended before it listened");
+}

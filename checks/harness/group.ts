@@ -1,0 +1,35 @@
+import type { Hex } from "viem";
+
+/** An entry of the setting `groups`, as far as the checks set it (docs/groups.md). */
+export interface GroupSetting {
+  readonly id: string;
+  readonly endpoints: "embedded" | readonly string[];
+  readonly signer?: { readonly privateKeyEnv: string };
+  readonly registry?: string;
+  readonly chainId?: number;
+  readonly fees?: string;
+  readonly feeMaxGwei?: number;
+  readonly finality?: string | number;
+  readonly publishTimeoutMs?: number;
+  readonly feeBumpAfterMs?: number;
+  readonly pollMs?: number;
+  readonly transactionBytesMax?: number;
+  readonly transactionEventsMax?: number;
+  readonly transactionsInFlightMax?: number;
+}
+
+/** A group on an external chain, and the key that signs for it. */
+export interface ChainGroup extends Omit<GroupSetting, "signer"> {
+  readonly privateKey: Hex;
+}
+
+/** The environment of a broker with these groups. */
+export function groupsEnv(groups: readonly ChainGroup[]): Record<string, string> {
+  const env: Record<string, string> = {};
+  const entries = groups.map(({ privateKey, ...group }, index): GroupSetting => {
+    const name = `CHECKS_SIGNER_KEY_${index}`;
+    env[name] = privateKey;
+    return { ...group, signer: { privateKeyEnv: name } };
+  });
+  return { ...env, STELE_GROUPS: JSON.stringify(entries) };
+}
