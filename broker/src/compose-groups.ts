@@ -1,11 +1,12 @@
 import type { EmbeddedChain } from "@stele/chain";
 import { randomBytes } from "node:crypto";
-import { http } from "viem";
 import type { GroupConfig } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Address } from "./domain/topic.ts";
+import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
 import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
+import type { Closers } from "./lib/closers.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
@@ -17,6 +18,7 @@ export interface GroupParts {
   readonly secrets: Secrets;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly closers: Closers;
   /** The chain in this process, when a group is on it, with its signer's key. */
   readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
 }
@@ -55,9 +57,12 @@ function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "prov
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
 
 function externalOptions(group: ExternalGroup, parts: GroupParts) {
-  const [address] = group.endpoints;
+  const { id, endpoints: addresses, chainId, pollMs } = group;
+  const logger = parts.logger.child({ groupId: id });
+  const provider = new EndpointSet({ addresses, chainId, pollMs, clock: parts.clock, logger });
+  parts.closers.add(() => provider.close());
   return {
-    provider: http(address, { retryCount: 0, timeout: 10_000 })({ retryCount: 0 }),
+    provider,
     privateKey: loadKey(group, parts),
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,

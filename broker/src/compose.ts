@@ -76,7 +76,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
-  const ledgers = createLedgers(groups, { folder, secrets, clock, logger, embedded });
+  const ledgers = createLedgers(groups, { folder, secrets, clock, logger, closers, embedded });
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger });
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));

@@ -174,7 +174,7 @@ function optional<Value>(field: Setting<Value>, defaultText: string): Setting<Va
 
 function isEndpoint(value: string): boolean {
   if (value.startsWith("ipc:")) return value.length > "ipc:".length && !value.includes("\0");
-  return /^(https?|wss?):\/\/./.test(value) && URL.canParse(value);
+  return /^(https?|wss?):\/\/[^#]+$/.test(value) && URL.canParse(value);
 }
 
 function isDistinct(values: readonly string[]): boolean {

@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import { isBeforeConnection } from "../../lib/network-failure.ts";
 import { EndpointError, type Reach } from "./endpoint/endpoint-error.ts";
 
 /** What an endpoint's failure means for us. This file alone knows the words and codes of nodes and of viem. */
@@ -50,17 +51,6 @@ const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
 const rateLimitedCode = 429;
-/** System errors of a connection that was never made. */
-const unreachedCodes: ReadonlySet<unknown> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOENT",
-  "EACCES",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 const kindByReach = {
   unreached: "unreached",
   unknown: "connection",
@@ -79,7 +69,7 @@ export function toRpcFailure(error: unknown): RpcFailure {
   const chain = causes(error);
   const code = chain.map((cause) => cause.code).find((value) => typeof value === "number");
   const text = chain.map((cause) => cause.message).join("; ");
-  const isUnreached = code === undefined && chain.some((cause) => unreachedCodes.has(cause.code));
+  const isUnreached = code === undefined && chain.some(({ error }) => isBeforeConnection(error));
   return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
 }
 
@@ -110,13 +100,13 @@ function kindOf(code: number | undefined, text: string): RpcFailureKind {
 }
 
 /** The error and what caused it; viem nests the endpoint's own error. */
-function causes(error: unknown): { readonly code: unknown; readonly message: string }[] {
-  const chain: { code: unknown; message: string }[] = [];
+function causes(error: unknown): { readonly error: unknown; readonly code: unknown; readonly message: string }[] {
+  const chain: { error: unknown; code: unknown; message: string }[] = [];
   let current: unknown = error;
   while (typeof current === "object" && current !== null && chain.length < causesMax) {
     const { code, message, cause } = current as { code?: unknown; message?: unknown; cause?: unknown }; // Any error's fields, checked below.
-    chain.push({ code, message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "" });
+    chain.push({ error: current, code, message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "" });
     current = cause;
   }
-  return chain.length === 0 ? [{ code: undefined, message: String(error) }] : chain;
+  return chain.length === 0 ? [{ error, code: undefined, message: String(error) }] : chain;
 }

@@ -1,0 +1,41 @@
+import type { EndpointAddress } from "./address.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
+
+/** Longest answer that is read, in bytes; a longer one counts as a range that is too wide. */
+export const answerBytesMax = 67_108_864;
+/** Time for one request, from its sending to the end of its answer. */
+export const requestTimeoutMs = 15_000;
+/** Time in which a connection must stand. */
+export const connectTimeoutMs = 5_000;
+
+/** Anything that an endpoint sent, its fields unread. */
+export type RawAnswer = Readonly<Record<string, unknown>>;
+
+/** JSON text as an object; undefined when it is none. */
+export function parseObject(text: string): RawAnswer | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
+  } catch {
+    return undefined;
+  }
+}
+
+/** The failure inside an answer; undefined when there is none. */
+export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswerError | undefined {
+  const { error } = answer;
+  if (typeof error !== "object" || error === null) return undefined;
+  const { code, message, data } = error as { code?: unknown; message?: unknown; data?: unknown }; // Checked below.
+  return new RpcAnswerError(address.scrub(typeof message === "string" ? message : "an error without a message"), {
+    code: typeof code === "number" ? code : 0,
+    data: typeof data === "string" ? address.scrub(data) : data,
+  });
+}
+
+/** The result of an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError, and EndpointError for what is neither result nor error. */
+export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress): unknown {
+  const error = answer === undefined ? undefined : findError(answer, address);
+  if (error !== undefined) throw error;
+  if (answer !== undefined && "result" in answer) return answer["result"];
+  throw new EndpointError(`${address.name}: the answer is not JSON-RPC`, { reach: "unknown" });
+}

@@ -1,0 +1,29 @@
+import type { Hash } from "../../../domain/topic.ts";
+import type { ChainIdentity } from "../rpc.ts";
+import type { RpcCall } from "./connection.ts";
+
+/** What is wanted of an endpoint's chain; the genesis block is not known before the first one has been seen. */
+export interface ExpectedChain {
+  readonly chainId: number | undefined;
+  readonly genesisHash: Hash | undefined;
+}
+
+/** Asks which chain is served. */
+export async function readIdentity(request: (call: RpcCall) => Promise<unknown>): Promise<ChainIdentity> {
+  const chainId = Number(await request({ method: "eth_chainId" }));
+  const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });
+  const { hash } = (block ?? {}) as { hash?: unknown }; // A block, or anything else; checked below.
+  if (typeof hash !== "string") throw new TypeError("it does not show its first block");
+  return { chainId, genesisHash: hash as Hash }; // Compared, and never taken apart.
+}
+
+/** What is wrong with a chain; undefined when it is the one that is wanted. */
+export function findDifference(found: ChainIdentity, expected: ExpectedChain): string | undefined {
+  if (expected.chainId !== undefined && found.chainId !== expected.chainId) {
+    return `serves chain ${found.chainId}, and the group is on chain ${expected.chainId}`;
+  }
+  if (expected.genesisHash !== undefined && found.genesisHash !== expected.genesisHash) {
+    return `serves another chain of id ${found.chainId}: its first block is ${found.genesisHash}, and the group's is ${expected.genesisHash}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,228 @@
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import type { Connection, Notification } from "./connection.ts";
+import { EndpointError } from "./endpoint-error.ts";
+import { createConnection } from "./open-connection.ts";
+import { FakeNode } from "./testing/fake-node.ts";
+
+const timeoutMs = 300;
+const call = { method: "eth_any" };
+let connections: Connection[] = [];
+const notifications: Notification[] = [];
+const lost: string[] = [];
+
+function connect(address: string): Connection {
+  const connection = createConnection(address, {
+    clock: createSystemClock(),
+    timeoutMs,
+    events: { onNotification: (value) => notifications.push(value), onLost: (reason) => lost.push(reason) },
+  });
+  connections.push(connection);
+  return connection;
+}
+
+afterEach(async () => {
+  await Promise.all(connections.map((connection) => connection.close()));
+  connections = [];
+  notifications.length = 0;
+  lost.length = 0;
+});
+
+async function failureOf(request: Promise<unknown>): Promise<unknown> {
+  return request.then(
+    (value) => ({ answered: value }),
+    (error: unknown) =>
+      error instanceof EndpointError
+        ? { reach: error.reach, message: error.message, retryAfterMs: error.retryAfterMs }
+        : error,
+  );
+}
+
+const saying = (text: string): unknown => expect.stringContaining(text);
+
+describe.each(["http", "ws"] as const)("%s", (scheme) => {
+  it("gives results, and the endpoint's own errors with code and data", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url(scheme));
+    expect(await connection.request(call)).toBe("eth_any");
+    node.answer = ({ id }) => ({ jsonrpc: "2.0", id, error: { code: 3, message: "execution reverted", data: "0x08" } });
+    expect(await failureOf(connection.request(call))).toMatchObject({
+      code: 3,
+      message: "execution reverted",
+      data: "0x08",
+    });
+    node.answer = ({ id }) => ({ jsonrpc: "2.0", id, result: null });
+    expect(await connection.request(call)).toBeNull();
+  });
+
+  it("nobody is there: surely unreached", async () => {
+    const node = await FakeNode.start();
+    const address = node.url(scheme);
+    await node[Symbol.asyncDispose]();
+    const failure = await failureOf(connect(address).request(call));
+    expect(failure).toMatchObject({ reach: "unreached", message: saying("the connection was refused") });
+    expect(await failureOf(connect(`${scheme}://nobody.invalid`).request(call))).toMatchObject({ reach: "unreached" });
+  });
+
+  it("no answer in time: what became of it is unknown", async () => {
+    await using node = await FakeNode.start();
+    node.exchange = () => {};
+    node.answer = () => undefined;
+    const failure = await failureOf(connect(node.url(scheme)).request(call));
+    expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
+  });
+
+  it("the connection is dropped meanwhile: unknown; and the next request makes it anew", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url(scheme));
+    node.exchange = () => node.drop();
+    node.answer = () => node.drop();
+    expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
+    node.exchange = undefined;
+    node.answer = undefined;
+    expect(await connection.request(call)).toBe("eth_any");
+  });
+
+  it.each(["no JSON", "[]", "{}", '"text"', "null", '{"jsonrpc":"2.0","id":1}'])("garbage: %s", async (text) => {
+    await using node = await FakeNode.start();
+    node.exchange = (_, response) => response.end(text);
+    node.answer = () => text;
+    expect(await failureOf(connect(node.url(scheme)).request(call))).toMatchObject({ reach: "unknown" });
+  });
+
+  it("user and password go into a header, and into nothing that is said", async () => {
+    await using node = await FakeNode.start();
+    const address = node.url(scheme).replace("://", "://alice:hunt%2Fer2@");
+    const connection = connect(address);
+    await connection.request(call);
+    expect(node.requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from("alice:hunt/er2").toString("base64")}`);
+    node.answer = ({ id }) => ({ jsonrpc: "2.0", id, error: { code: 1, message: "no access for hunt/er2" } });
+    const failure = await failureOf(connection.request(call));
+    expect(failure).toMatchObject({ message: "no access for …" });
+    expect(connection.name).not.toContain("hunt");
+  });
+
+  it("many at once each get their own answer", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url(scheme));
+    const methods = Array.from({ length: 100 }, (_, index) => `m${index}`);
+    expect(await Promise.all(methods.map((method) => connection.request({ method })))).toEqual(methods);
+  });
+});
+
+describe("http", () => {
+  it.each([
+    [429, "unreached", "7"],
+    [503, "unknown", "2"],
+    [502, "unknown", undefined],
+    [500, "unknown", undefined],
+    [401, "unreached", undefined],
+    [301, "unreached", undefined],
+    [413, "too-large", undefined],
+  ] as const)("HTTP %i: %s", async (status, reach, wait) => {
+    await using node = await FakeNode.start();
+    const headers = wait === undefined ? {} : { "retry-after": wait };
+    node.exchange = (_, response) => response.writeHead(status, headers).end("no");
+    const failure = await failureOf(connect(node.url("http", "/v3/0123456789abcdef")).request(call));
+    expect(failure).toEqual({
+      reach,
+      retryAfterMs: wait === undefined ? undefined : Number(wait) * 1000,
+      message: `${node.url()}/…: answered HTTP ${status}`,
+    });
+  });
+
+  it("an error in JSON-RPC stands whatever its status is, but for that of a balancer", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url());
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });
+    for (const status of [400, 500]) {
+      node.exchange = (_, response) => response.writeHead(status).end(body);
+      expect(await failureOf(connection.request(call))).toMatchObject({ code: -32000, message: "nonce too low" });
+    }
+    node.exchange = (_, response) => response.writeHead(503).end(body);
+    expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
+  });
+
+  it("the socket is dropped in the middle of the answer: unknown", async () => {
+    await using node = await FakeNode.start();
+    node.exchange = (_, response) => {
+      response.writeHead(200, { "content-length": "100" });
+      response.write('{"jsonrpc":"2.0","id":1,', () => response.destroy());
+    };
+    expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
+  });
+
+  it("connections are kept", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url());
+    for (let index = 0; index < 20; index += 1) await connection.request(call);
+    // The next request may begin just before the connection of the last one is free.
+    expect(new Set(node.requests.map(({ socket }) => socket.remotePort)).size).toBeLessThanOrEqual(2);
+  });
+});
+
+describe("ws", () => {
+  it("notifications come through, and the loss of the connection is told once", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url("ws"));
+    await connection.request({ method: "eth_subscribe" });
+    node.notifyHead();
+    await connection.request(call);
+    expect(notifications).toEqual([{ subscription: "0xabc", result: node.chain.block() }]);
+    node.answer = () => node.drop();
+    await failureOf(connection.request(call));
+    expect(lost).toHaveLength(1);
+  });
+
+  it("a handshake that is turned away: unreached, with the wait that is asked for", async () => {
+    await using node = await FakeNode.start();
+    node.acceptsWebSockets = false;
+    const failure = await failureOf(connect(node.url("ws")).request(call));
+    expect(failure).toEqual({
+      reach: "unreached",
+      message: `${node.url("ws")}: answered HTTP 429`,
+      retryAfterMs: 7000,
+    });
+  });
+});
+
+describe("ipc", () => {
+  let servers: Server[] = [];
+  afterEach(() => {
+    for (const server of servers) server.close();
+    servers = [];
+  });
+
+  async function listen(answer: (text: string) => readonly string[]): Promise<string> {
+    const path = join(tmpdir(), `stele-ipc-${process.pid}-${servers.length}.sock`);
+    const server = createServer((socket) => {
+      socket.on("data", (chunk) => {
+        const parts = answer(chunk.toString());
+        for (const part of parts) socket.write(part);
+        if (parts.length === 0) socket.destroy();
+      });
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    return `ipc:${path}`;
+  }
+
+  it("answers in pieces, several at once, and with braces in strings", async () => {
+    const address = await listen((text) => {
+      const { id } = JSON.parse(text) as { id: number }; // Our own client's.
+      const note = { jsonrpc: "2.0", method: "eth_subscription", params: { subscription: "0x1", result: "}{" } };
+      return [`${JSON.stringify(note)}\n{"jsonrpc":"2.0",`, `"id":${id},"result":"a}\\"{b"}\n`];
+    });
+    expect(await connect(address).request(call)).toBe('a}"{b');
+    expect(notifications).toEqual([{ subscription: "0x1", result: "}{" }]);
+  });
+
+  it("a socket that is closed meanwhile: unknown; one that is not there: unreached", async () => {
+    expect(await failureOf(connect(await listen(() => [])).request(call))).toMatchObject({ reach: "unknown" });
+    const failure = await failureOf(connect("ipc:/nowhere/geth.ipc").request(call));
+    expect(failure).toMatchObject({ reach: "unreached", message: "ipc:/nowhere/geth.ipc: there is no such socket" });
+  });
+});

@@ -1,0 +1,283 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
+import type { Hash } from "../../../domain/topic.ts";
+import { EndpointError } from "./endpoint-error.ts";
+import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
+import { FakeNode } from "./testing/fake-node.ts";
+import { FastClock } from "./testing/fast-clock.ts";
+
+let sets: EndpointSet[] = [];
+let nodes: FakeNode[] = [];
+const lines: { message: string; fields: LogFields | undefined }[] = [];
+const note = (message: string, fields?: LogFields): void => void lines.push({ message, fields });
+const logger: Logger = { ...silentLogger, info: note, warn: note };
+
+afterEach(async () => {
+  await Promise.all(sets.map((set) => set.close()));
+  await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+  sets = [];
+  nodes = [];
+  lines.length = 0;
+});
+
+async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
+  const started = await Promise.all(Array.from({ length: count }, () => FakeNode.start()));
+  nodes.push(...started);
+  return started as unknown as Count extends 1 ? [FakeNode] : Count extends 2 ? [FakeNode, FakeNode] : FakeNode[]; // As many as asked for.
+}
+
+function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
+  const clock = new FastClock(50);
+  const set = new EndpointSet({ addresses, clock, logger, pollMs: 1000, timeoutMs: 20_000, ...options });
+  sets.push(set);
+  return set;
+}
+
+/** Which node answers. */
+async function ask(set: EndpointSet, method = "eth_any"): Promise<unknown> {
+  return set.request({ method });
+}
+
+const until = vi.waitFor;
+
+describe("fail-over", () => {
+  it.each([
+    ["drops the connection", (node: FakeNode) => void (node.exchange = () => node.drop())],
+    ["answers 429", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(429).end())],
+    ["answers 503", (node: FakeNode) => void (node.exchange = (_, response) => response.writeHead(503).end())],
+    ["answers garbage", (node: FakeNode) => void (node.exchange = (_, response) => response.end("<html>"))],
+    [
+      "answers that its rate is limited",
+      (node: FakeNode) =>
+        void (node.answer = ({ id }) => ({ id, error: { code: -32005, message: "request rate limited" } })),
+    ],
+  ])("an endpoint that %s: the next one answers; and the first is used again when it is well", async (_, breakNode) => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    expect(await ask(set)).toBe("eth_any");
+    expect(second.count("eth_any")).toBe(0);
+    breakNode(first);
+    for (let count = 1; count <= 3; count += 1) {
+      expect(await ask(set)).toBe("eth_any");
+      expect(second.count("eth_any")).toBe(count);
+    }
+    expect(set.failure()).toBeUndefined();
+    first.exchange = undefined;
+    first.answer = undefined;
+    await until(async () => {
+      await ask(set);
+      expect(first.methods.at(-1)).toBe("eth_any");
+    });
+  });
+
+  it("one that does not answer in time: the next one does", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()], { timeoutMs: 100 });
+    await ask(set);
+    first.exchange = () => {};
+    expect(await ask(set)).toBe("eth_any");
+    expect(second.count("eth_any")).toBe(1);
+  });
+
+  it("what an endpoint answers stands, also an error", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    await ask(set);
+    first.answer = ({ id }) => ({ id, error: { code: -32000, message: "nonce too low" } });
+    await expect(ask(set)).rejects.toMatchObject({ code: -32000 });
+    expect(second.count("eth_any")).toBe(0);
+  });
+
+  it("Retry-After is kept to", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    await ask(set);
+    first.exchange = (_, response) => response.writeHead(429, { "retry-after": "3600" }).end();
+    await ask(set);
+    first.exchange = undefined;
+    const asked = first.requests.length;
+    await until(() => expect(second.count("eth_blockNumber")).toBeGreaterThan(3));
+    expect(first.requests).toHaveLength(asked);
+  });
+
+  it("none answers: unreached when surely nobody took the request, else unknown; and the set says why", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    first.exchange = (_, response) => response.writeHead(429).end();
+    second.exchange = (_, response) => response.writeHead(401).end();
+    const refused = await ask(set).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(EndpointError);
+    expect(refused).toMatchObject({ reach: "unreached", message: expect.stringContaining("; ") });
+    expect(set.failure()).toContain("answered HTTP 401");
+
+    const open = createSet([first.url(), second.url()]);
+    first.exchange = () => first.drop();
+    await expect(ask(open)).rejects.toMatchObject({ reach: "unknown" });
+  });
+
+  it("down, then back: known without asking, told in the log once each", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()]);
+    await ask(set);
+    node.exchange = (_, response) => response.writeHead(429).end();
+    await expect(ask(set)).rejects.toThrow();
+    expect(set.failure()).toBe(`${node.url()}: answered HTTP 429`);
+    await until(() => expect(node.requests.length).toBeGreaterThan(6));
+    node.exchange = undefined;
+    await until(() => expect(set.failure()).toBeUndefined());
+    const about = lines.map(({ message }) => message);
+    expect(about.filter((message) => message === "chain endpoint lost")).toHaveLength(1);
+    expect(about.filter((message) => message === "chain endpoint back")).toHaveLength(1);
+  });
+
+  it("no key of an address is in a message or the log", async () => {
+    const [node] = await startNodes(1);
+    node.exchange = (request, response) => response.writeHead(401).end(request.url);
+    const set = createSet([node.url("http", "/v3/0123456789abcdef?key=abcdef0123").replace("//", "//bob:hunter2@")]);
+    const failure = await ask(set).catch((error: unknown) => error);
+    const said = JSON.stringify([String(failure), set.failure(), lines]);
+    expect(said).toContain("HTTP 401");
+    for (const secret of ["0123456789abcdef", "abcdef0123", "hunter2", "bob"]) expect(said).not.toContain(secret);
+  });
+});
+
+describe("another chain", () => {
+  it.each([
+    ["another id", { chainId: 2 }, /serves chain 2, and the group is on chain 1/],
+    ["another first block", { genesis: `0x${"11".repeat(32)}` }, /serves another chain of id 1: its first block is/],
+  ])("an endpoint with %s is not used", async (_, difference, reason) => {
+    const [first, second] = await startNodes(2);
+    Object.assign(second.chain, difference);
+    const set = createSet([first.url(), second.url()]);
+    await ask(set);
+    await first[Symbol.asyncDispose]();
+    await expect(ask(set)).rejects.toThrow(reason);
+    await until(() => expect(set.failure()).toMatch(reason));
+    expect(set.failure()).toContain("the connection was refused");
+    expect(second.count("eth_any")).toBe(0);
+  });
+
+  it("the chain that is remembered counts, and that of the configuration", async () => {
+    const [node] = await startNodes(1);
+    const genesisHash: Hash = `0x${"22".repeat(32)}`;
+    const set = createSet([node.url()]);
+    set.expectChain({ chainId: 1, genesisHash });
+    await expect(ask(set)).rejects.toThrow(/the group's is 0x2222/);
+    node.chain.genesis = genesisHash;
+    await until(async () => expect(await ask(set)).toBe("eth_any"));
+    await expect(ask(createSet([node.url()], { chainId: 5 }))).rejects.toThrow(/the group is on chain 5/);
+  });
+
+  it("a chain that was exchanged behind the address is seen when the endpoint comes back", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()]);
+    await ask(set);
+    const { port } = node;
+    await node[Symbol.asyncDispose]();
+    await until(async () => expect(ask(set)).rejects.toThrow(/refused/));
+    const other = await FakeNode.start(port);
+    nodes.push(other);
+    other.chain.chainId = 7;
+    await until(() => expect(set.failure()).toMatch(/serves chain 7/));
+    other.chain.chainId = 1;
+    await until(async () => expect(await ask(set)).toBe("eth_any"));
+  });
+});
+
+describe("behind", () => {
+  it("an endpoint that is behind the others is not used until it has caught up; when it is the last, it is", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    await ask(set);
+    second.chain.head = 110;
+    await until(async () => {
+      await ask(set);
+      expect(second.methods.at(-1)).toBe("eth_any");
+    });
+    first.chain.head = 109;
+    await until(async () => {
+      await ask(set);
+      expect(first.methods.at(-1)).toBe("eth_any");
+    });
+    second.chain.head = 200;
+    await until(async () => {
+      await ask(set);
+      expect(second.methods.at(-1)).toBe("eth_any");
+    });
+    await second[Symbol.asyncDispose]();
+    await until(async () => expect(await ask(set)).toBe("eth_any"));
+  });
+});
+
+function watch(set: EndpointSet): { subscription: unknown; number: unknown }[] {
+  const heads: { subscription: unknown; number: unknown }[] = [];
+  set.on("message", (message) => {
+    const { data } = message as { data: { subscription: unknown; result: { number: unknown } } }; // EIP-1193.
+    heads.push({ subscription: data.subscription, number: data.result.number });
+  });
+  return heads;
+}
+
+const subscribe = async (set: EndpointSet): Promise<unknown> =>
+  set.request({ method: "eth_subscribe", params: ["newHeads"] });
+
+describe("subscriptions", () => {
+  it("are refused where no endpoint can notify", async () => {
+    const [node] = await startNodes(1);
+    await expect(subscribe(createSet([node.url()]))).rejects.toMatchObject({ code: -32601 });
+  });
+
+  it("keep their identifier when the connection is lost and made again", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    node.chain.head = 101;
+    node.notifyHead();
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
+    node.chain.head = 102;
+    node.drop();
+    await until(() => expect(node.count("eth_subscribe")).toBe(2));
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x66" }));
+    node.chain.head = 103;
+    node.notifyHead();
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x67" }));
+  });
+
+  it("move with the endpoint in use, and are polled for at one that cannot notify", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url("ws"), second.url()]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    first.acceptsWebSockets = false;
+    first.drop();
+    for (const head of [101, 102]) {
+      second.chain.head = head;
+      await until(() => expect(heads.at(-1)).toEqual({ subscription, number: `0x${head.toString(16)}` }));
+    }
+    first.acceptsWebSockets = true;
+    await until(() => expect(first.count("eth_subscribe")).toBe(2));
+  });
+
+  it("that have fallen silent are noticed", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    await subscribe(set);
+    node.chain.head = 150;
+    await until(() => expect(heads.at(-1)).toMatchObject({ number: "0x96" }));
+  });
+
+  it("end when they are ended", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url("ws")]);
+    const heads = watch(set);
+    const subscription = await subscribe(set);
+    expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(true);
+    expect(node.count("eth_unsubscribe")).toBe(1);
+    node.notifyHead();
+    await ask(set);
+    expect(heads).toEqual([]);
+    expect(await set.request({ method: "eth_unsubscribe", params: [subscription] })).toBe(false);
+  });
+});

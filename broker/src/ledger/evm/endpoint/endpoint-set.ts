@@ -1,0 +1,274 @@
+import type { Logger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { ChainIdentity, EvmProvider } from "../rpc.ts";
+import { toRpcFailure } from "../rpc-failure.ts";
+import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
+import type { RpcCall } from "./connection.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
+import { HeadSubscriptions } from "./head-subscriptions.ts";
+import { Member } from "./member.ts";
+import { createConnection } from "./open-connection.ts";
+
+/** Between two looks at every endpoint. */
+const patrolMs = 5_000;
+/** Between two looks while one is down. */
+const urgentPatrolMs = 500;
+/** Blocks that an endpoint may be behind the best one and still be used. */
+const lagBlocksMax = 3;
+
+export interface EndpointSetOptions {
+  /** In the order of preference; at least one. */
+  readonly addresses: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly chainId?: number | undefined;
+  /** Between two looks for a new block while the endpoint in use cannot notify. */
+  readonly pollMs: number;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * The endpoints of one chain as one provider. Requests go to one of them as long as it answers, then to the next; back to an earlier one
+ * once that is well again. What is behind the others, or serves another chain, is not used. A request that an endpoint may have carried
+ * out is asked again of the next: every request may be repeated, a signed transaction as well.
+ */
+export class EndpointSet implements EvmProvider {
+  readonly #options: EndpointSetOptions;
+  readonly #members: readonly Member[];
+  readonly #subscriptions: HeadSubscriptions;
+  #expected: ExpectedChain;
+  #current: Member;
+  #cancelPatrol: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: EndpointSetOptions) {
+    this.#options = options;
+    this.#expected = { chainId: options.chainId, genesisHash: undefined };
+    this.#subscriptions = new HeadSubscriptions({
+      ...options,
+      ask: async (member, call) => this.#askMember(member, call),
+      askAny: async (call) => this.#ask(call),
+    });
+    this.#members = options.addresses.map((address) => this.#createMember(address));
+    const [first] = this.#members;
+    if (first === undefined) throw new TypeError("a group has at least one endpoint");
+    this.#current = first;
+    this.#schedulePatrol();
+  }
+
+  async request(call: RpcCall): Promise<unknown> {
+    if (call.method === "eth_subscribe") return this.#subscribe(call.params ?? []);
+    if (call.method === "eth_unsubscribe") return this.#subscriptions.unsubscribe(call.params?.[0]);
+    return this.#ask(call);
+  }
+
+  on(event: "message", listener: (message: unknown) => void): void {
+    if (event === "message") this.#subscriptions.listeners.add(listener);
+  }
+
+  removeListener(event: "message", listener: (message: unknown) => void): void {
+    if (event === "message") this.#subscriptions.listeners.delete(listener);
+  }
+
+  failure(): string | undefined {
+    return this.#members.some((member) => member.reason === undefined) ? undefined : this.#reasons();
+  }
+
+  expectChain(chain: ChainIdentity): void {
+    if (findDifference(chain, this.#expected) !== undefined || this.#expected.genesisHash === undefined) {
+      for (const member of this.#members) member.isChecked = false;
+    }
+    this.#expected = chain;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelPatrol?.();
+    this.#subscriptions.close();
+    await Promise.all(this.#members.map(({ connection }) => connection.close()));
+  }
+
+  async #subscribe(params: readonly unknown[]): Promise<unknown> {
+    if (!this.#members.some(({ connection }) => connection.canNotify)) {
+      throw new RpcAnswerError("no endpoint can notify", { code: -32601 });
+    }
+    return this.#subscriptions.subscribe(params, this.#current);
+  }
+
+  async #ask(call: RpcCall): Promise<unknown> {
+    const failures: EndpointError[] = [];
+    for (const member of this.#order()) {
+      try {
+        return await this.#askMember(member, call);
+      } catch (error) {
+        if (!isForNext(error)) throw error;
+        failures.push(error);
+      }
+    }
+    throw this.#summarise(failures);
+  }
+
+  async #askMember(member: Member, call: RpcCall): Promise<unknown> {
+    const { failures } = member;
+    try {
+      if (!member.isChecked) await this.#check(member);
+      const result = await member.connection.request(call);
+      this.#onAnswer(member);
+      return result;
+    } catch (error) {
+      const failure = toEndpointError(error, member);
+      if (failure !== undefined) this.#onFailure(member, { failure, failures });
+      throw failure ?? error;
+    }
+  }
+
+  /** @throws EndpointError when the endpoint serves another chain, or does not tell. */
+  async #check(member: Member): Promise<void> {
+    const found = await this.#identify(member);
+    const difference = findDifference(found, this.#expected);
+    if (difference === undefined) {
+      this.#expected = found;
+      member.isChecked = true;
+      return;
+    }
+    const reason = `${member.name}: ${difference}`;
+    if (member.reason !== reason)
+      this.#options.logger.warn("chain endpoint not used", { endpoint: member.name, reason });
+    member.onForeign(reason);
+    this.#choose();
+    throw new EndpointError(reason, { reach: "unreached" });
+  }
+
+  async #identify(member: Member): Promise<ChainIdentity> {
+    try {
+      return await readIdentity(async (call) => member.connection.request(call));
+    } catch (error) {
+      if (error instanceof EndpointError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new EndpointError(`${member.name}: ${reason}`, { reach: "unreached" });
+    }
+  }
+
+  #onAnswer(member: Member): void {
+    const wasDown = member.reason;
+    member.onAnswer();
+    if (wasDown === undefined) return;
+    this.#options.logger.info("chain endpoint back", { endpoint: member.name });
+    this.#choose();
+  }
+
+  #onFailure(member: Member, { failure, failures }: { failure: EndpointError; failures: number }): void {
+    const wasDown = member.reason;
+    member.onFailure(failure, failures);
+    if (wasDown === undefined && member.reason !== undefined) {
+      this.#options.logger.warn("chain endpoint lost", { endpoint: member.name, reason: failure.message });
+      this.#schedulePatrol();
+    }
+    this.#choose();
+  }
+
+  /** The endpoint in use stays while it does its work; else the first that is well takes over. */
+  #choose(): void {
+    const isWell = (member: Member): boolean => member.failures === 0 && !this.#isBehind(member);
+    if (isWell(this.#current)) return;
+    const next = this.#members.find(isWell) ?? this.#members.find((member) => member.reason === undefined);
+    if (next !== undefined) this.#use(next);
+  }
+
+  #use(member: Member): void {
+    if (member === this.#current) return;
+    const from = this.#current.name;
+    this.#current = member;
+    this.#options.logger.info("chain endpoint changed", { from, to: member.name });
+    this.#subscriptions.move(member);
+  }
+
+  /** Endpoints to ask, best first. One that is held back is not asked; one that is behind, only when it is the last. */
+  #order(): readonly Member[] {
+    const open = this.#members.filter((member) => !member.isHeld);
+    const rank = (member: Member): number =>
+      (member.reason === undefined ? 0 : 4) + (this.#isBehind(member) ? 2 : 0) + (member === this.#current ? 0 : 1);
+    const sorted = open.toSorted((a, b) => rank(a) - rank(b));
+    return sorted.filter((member, index) => index === 0 || !this.#isBehind(member));
+  }
+
+  #isBehind({ head }: Member): boolean {
+    const best = Math.max(...this.#members.map((member) => (member.reason === undefined ? (member.head ?? -1) : -1)));
+    return head !== undefined && head < best - lagBlocksMax;
+  }
+
+  #summarise(failures: readonly EndpointError[]): EndpointError {
+    const reach = failures.some((failure) => failure.reach === "unknown") ? "unknown" : "unreached";
+    const message = failures.map((failure) => failure.message).join("; ");
+    return new EndpointError(message === "" ? this.#reasons() : message, { reach });
+  }
+
+  #reasons(): string {
+    return this.#members.flatMap(({ reason }) => reason ?? []).join("; ");
+  }
+
+  #createMember(address: string): Member {
+    const { clock, timeoutMs } = this.#options;
+    const connection = createConnection(address, {
+      clock,
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      events: {
+        onNotification: (notification) => this.#subscriptions.onNotification(member, notification),
+        onLost: () => this.#onLost(member),
+      },
+    });
+    const member = new Member(connection, clock);
+    return member;
+  }
+
+  /** The chain behind an address may be another one when the connection is made again. */
+  #onLost(member: Member): void {
+    member.isChecked = false;
+    this.#subscriptions.onLost(member);
+    if (!this.#isClosed) this.#schedulePatrol();
+  }
+
+  #schedulePatrol(): void {
+    this.#cancelPatrol?.();
+    if (this.#isClosed) return;
+    const isUrgent = this.#members.some(({ reason }) => reason !== undefined) || this.#subscriptions.isDetached;
+    const delayMs = isUrgent ? urgentPatrolMs : patrolMs;
+    this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
+  }
+
+  /** Looks how far each endpoint is, brings back what was down, prefers what comes first. It never rejects. */
+  async #patrol(): Promise<void> {
+    const known = this.#expected.genesisHash !== undefined;
+    const open = this.#members.filter((member) => !member.isHeld);
+    await Promise.all((known ? open : open.slice(0, 1)).map(async (member) => this.#lookAt(member)));
+    if (this.#isClosed) return;
+    const first = this.#members.find((member) => member.failures === 0 && member.isChecked && !this.#isBehind(member));
+    if (first !== undefined) this.#use(first);
+    await this.#subscriptions.refresh(this.#current);
+    this.#schedulePatrol();
+  }
+
+  async #lookAt(member: Member): Promise<void> {
+    try {
+      const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
+      // A chain that has become shorter may be another one.
+      if (head < (member.head ?? 0)) await this.#check(member);
+      member.head = head;
+    } catch (error) {
+      this.#options.logger.debug("chain endpoint not seen", { endpoint: member.name, error });
+    }
+  }
+}
+
+function isForNext(error: unknown): error is EndpointError {
+  return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
+}
+
+/** What says that the endpoint is not to be asked for now; undefined for an answer, which stands. */
+function toEndpointError(error: unknown, member: Member): EndpointError | undefined {
+  if (error instanceof EndpointError) return isForNext(error) ? error : undefined;
+  if (error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached") {
+    return new EndpointError(`${member.name}: ${error.message}`, { reach: "unreached" });
+  }
+  return undefined;
+}

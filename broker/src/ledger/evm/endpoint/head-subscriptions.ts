@@ -1,0 +1,167 @@
+import type { Logger } from "../../../lib/logger.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { readHeader } from "../rpc.ts";
+import type { Notification, RpcCall } from "./connection.ts";
+import { EndpointError } from "./endpoint-error.ts";
+import type { Member } from "./member.ts";
+
+export interface HeadSubscriptionsOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly pollMs: number;
+  readonly ask: (member: Member, call: RpcCall) => Promise<unknown>;
+  readonly askAny: (call: RpcCall) => Promise<unknown>;
+}
+
+interface Subscription {
+  readonly id: string;
+  readonly params: readonly unknown[];
+  /** Where it is held at present; undefined while it is nowhere. */
+  place: { readonly member: Member; readonly id: unknown } | undefined;
+  /** The newest block that was told of. */
+  head: number;
+  isMoving: boolean;
+}
+
+/**
+ * Subscriptions that outlast their connections: each has an identifier of ours, and is made anew where the endpoint in use has changed or
+ * was lost. While it is nowhere, or at an endpoint that cannot notify, new heads are asked for. A head may be told twice.
+ */
+export class HeadSubscriptions {
+  readonly listeners = new Set<(message: unknown) => void>();
+  readonly #options: HeadSubscriptionsOptions;
+  readonly #subscriptions = new Map<string, Subscription>();
+  #count = 0;
+  #cancelPoll: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: HeadSubscriptionsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a subscription is nowhere. */
+  get isDetached(): boolean {
+    return [...this.#subscriptions.values()].some(({ place }) => place === undefined);
+  }
+
+  async subscribe(params: readonly unknown[], member: Member): Promise<string> {
+    this.#count += 1;
+    const id = `0x${this.#count.toString(16)}`;
+    const subscription: Subscription = { id, params, place: undefined, head: -1, isMoving: false };
+    await this.#attach(subscription, member);
+    this.#subscriptions.set(subscription.id, subscription);
+    this.#poll();
+    return subscription.id;
+  }
+
+  async unsubscribe(id: unknown): Promise<boolean> {
+    const subscription = typeof id === "string" ? this.#subscriptions.get(id) : undefined;
+    if (subscription === undefined) return false;
+    this.#subscriptions.delete(subscription.id);
+    await this.#release(subscription);
+    return true;
+  }
+
+  onNotification(member: Member, { subscription: id, result }: Notification): void {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.place?.member === member && subscription.place.id === id) this.#tell(subscription, result);
+    }
+  }
+
+  onLost(member: Member): void {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.place?.member === member) subscription.place = undefined;
+    }
+  }
+
+  /** Another endpoint is in use. */
+  move(member: Member): void {
+    void this.refresh(member);
+  }
+
+  /** Attaches what is not at this endpoint, and asks for the newest block where none was told of. It never rejects. */
+  async refresh(member: Member): Promise<void> {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.place?.member !== member) await this.#reattach(subscription, member);
+      else if ((member.head ?? -1) > subscription.head) await this.#tellNewest(subscription);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelPoll?.();
+    this.#subscriptions.clear();
+  }
+
+  async #attach(subscription: Subscription, member: Member): Promise<void> {
+    if (!member.connection.canNotify) return;
+    const id = await this.#options.ask(member, { method: "eth_subscribe", params: subscription.params });
+    subscription.place = { member, id };
+  }
+
+  async #reattach(subscription: Subscription, member: Member): Promise<void> {
+    if (subscription.isMoving) return;
+    subscription.isMoving = true;
+    await this.#release(subscription);
+    try {
+      await this.#attach(subscription, member);
+    } catch (error) {
+      this.#options.logger.debug("chain subscription not made anew", { endpoint: member.name, error });
+    } finally {
+      subscription.isMoving = false;
+    }
+    await this.#tellNewest(subscription);
+  }
+
+  async #release(subscription: Subscription): Promise<void> {
+    const { place } = subscription;
+    subscription.place = undefined;
+    if (place === undefined || place.member.reason !== undefined) return;
+    try {
+      await this.#options.ask(place.member, { method: "eth_unsubscribe", params: [place.id] });
+    } catch (error) {
+      this.#options.logger.debug("chain subscription not ended", { endpoint: place.member.name, error });
+    }
+  }
+
+  /** What happened while a subscription was nowhere. */
+  async #tellNewest(subscription: Subscription): Promise<void> {
+    if (subscription.params[0] !== "newHeads") return;
+    try {
+      this.#tell(
+        subscription,
+        await this.#options.askAny({ method: "eth_getBlockByNumber", params: ["latest", false] }),
+      );
+    } catch (error) {
+      if (!(error instanceof EndpointError)) this.#options.logger.debug("chain head not read", { error });
+    }
+  }
+
+  #tell(subscription: Subscription, result: unknown): void {
+    if (this.#isClosed) return;
+    if (subscription.params[0] === "newHeads") subscription.head = Math.max(subscription.head, numberOf(result));
+    const message = { type: "eth_subscription", data: { subscription: subscription.id, result } };
+    for (const listener of this.listeners) listener(message);
+  }
+
+  #poll(): void {
+    this.#cancelPoll?.();
+    if (this.#isClosed || this.#subscriptions.size === 0) return;
+    this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => void this.#pollOnce());
+  }
+
+  async #pollOnce(): Promise<void> {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.place === undefined) await this.#tellNewest(subscription);
+    }
+    this.#poll();
+  }
+}
+
+function numberOf(head: unknown): number {
+  try {
+    return readHeader(head).number;
+  } catch {
+    return -1;
+  }
+}

@@ -1,0 +1,118 @@
+import type { Readable } from "node:stream";
+import { type Dispatcher, Pool } from "undici";
+import { describeNetworkFailure, isBeforeConnection } from "../../../lib/network-failure.ts";
+import { parseRetryAfter } from "../../../lib/retry-after.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { EndpointAddress } from "./address.ts";
+import { answerBytesMax, connectTimeoutMs, findError, parseObject, readAnswer, requestTimeoutMs } from "./answer.ts";
+import type { Connection, RpcCall } from "./connection.ts";
+import { EndpointError } from "./endpoint-error.ts";
+
+/** Connections to one endpoint that are kept open; further requests wait for a free one, within their time. */
+const connectionsMax = 32;
+
+export interface HttpConnectionOptions {
+  readonly clock: Clock;
+  readonly timeoutMs?: number;
+}
+
+/** JSON-RPC over HTTP: one POST a request on connections that are kept, no redirects, no second attempt. */
+export class HttpConnection implements Connection {
+  readonly canNotify = false;
+  readonly #address: EndpointAddress;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  #id = 0;
+
+  constructor(address: EndpointAddress, options: HttpConnectionOptions) {
+    const { origin, pathname, search } = new URL(address.text);
+    this.#address = address;
+    this.#clock = options.clock;
+    this.#timeoutMs = options.timeoutMs ?? requestTimeoutMs;
+    this.#pool = new Pool(origin, { connections: connectionsMax, connect: { timeout: connectTimeoutMs } });
+    this.#path = `${pathname}${search}`;
+    this.#headers = { "content-type": "application/json", ...address.headers };
+  }
+
+  get name(): string {
+    return this.#address.name;
+  }
+
+  async request({ method, params = [] }: RpcCall): Promise<unknown> {
+    this.#id += 1;
+    const body = JSON.stringify({ jsonrpc: "2.0", id: this.#id, method, params });
+    const signal = AbortSignal.timeout(this.#timeoutMs);
+    try {
+      const response = await this.#pool.request({
+        path: this.#path,
+        method: "POST",
+        headers: this.#headers,
+        body,
+        signal,
+        headersTimeout: this.#timeoutMs,
+        bodyTimeout: this.#timeoutMs,
+      });
+      return this.#read(response, await this.#collect(response.body));
+    } catch (error) {
+      throw this.#toFailure(error, signal);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #collect(body: Readable): Promise<string> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > answerBytesMax) {
+        throw this.#failure(`the answer is longer than ${answerBytesMax} bytes`, { reach: "answer-too-long" });
+      }
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
+  #read({ statusCode, headers }: Dispatcher.ResponseData, text: string): unknown {
+    if (statusCode === 200) return readAnswer(parseObject(text), this.#address);
+    if (!isOverloaded(statusCode)) {
+      const answer = parseObject(text);
+      const error = answer === undefined ? undefined : findError(answer, this.#address);
+      if (error !== undefined) throw error;
+    }
+    const header = headers["retry-after"];
+    const retryAfterMs = parseRetryAfter(typeof header === "string" ? header : undefined, this.#clock.now());
+    throw this.#failure(`answered HTTP ${statusCode}`, { reach: reachOf(statusCode), retryAfterMs });
+  }
+
+  #toFailure(error: unknown, signal: AbortSignal): unknown {
+    if (!(error instanceof Error) || isOurs(error)) return error;
+    if (signal.aborted) return this.#failure(`no answer within ${this.#timeoutMs} ms`, { reach: "unknown" });
+    const reach = isBeforeConnection(error) ? "unreached" : "unknown";
+    return this.#failure(describeNetworkFailure(error), { reach });
+  }
+
+  #failure(reason: string, options: ConstructorParameters<typeof EndpointError>[1]): EndpointError {
+    return new EndpointError(`${this.name}: ${reason}`, options);
+  }
+}
+
+function isOurs(error: Error): boolean {
+  return error.name === "EndpointError" || error.name === "RpcAnswerError";
+}
+
+/** A balancer says so in the place of a node, sometimes in the shape of a node's answer. */
+function isOverloaded(status: number): boolean {
+  return status === 429 || (status >= 502 && status <= 504);
+}
+
+function reachOf(status: number): "unreached" | "unknown" | "too-large" {
+  if (status === 413) return "too-large";
+  // A redirect, a missing key, a rate limit: whoever answers so has not carried out what was asked (RFC 9110, section 15).
+  return status >= 300 && status < 500 && status !== 408 ? "unreached" : "unknown";
+}

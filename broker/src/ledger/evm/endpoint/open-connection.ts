@@ -1,0 +1,24 @@
+import type { Clock } from "../../../ports/clock.ts";
+import { EndpointAddress } from "./address.ts";
+import type { Connection, ConnectionEvents } from "./connection.ts";
+import { HttpConnection } from "./http-connection.ts";
+import { openIpc } from "./ipc-channel.ts";
+import { SocketConnection } from "./socket-connection.ts";
+import { openWebSocket } from "./ws-channel.ts";
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly events: ConnectionEvents;
+  readonly timeoutMs?: number;
+}
+
+/** The connection that an address asks for by its scheme: `http`, `https`, `ws`, `wss` or `ipc`. Nothing is opened before a request. */
+export function createConnection(text: string, options: ConnectionOptions): Connection {
+  const address = new EndpointAddress(text);
+  if (text.startsWith("ipc:")) {
+    return new SocketConnection(address, { ...options, open: (events) => openIpc(address, events) });
+  }
+  return text.startsWith("ws")
+    ? new SocketConnection(address, { ...options, open: (events) => openWebSocket(address, events) })
+    : new HttpConnection(address, options);
+}

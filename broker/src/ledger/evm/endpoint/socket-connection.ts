@@ -1,0 +1,153 @@
+import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { EndpointAddress } from "./address.ts";
+import { connectTimeoutMs, parseObject, type RawAnswer, readAnswer, requestTimeoutMs } from "./answer.ts";
+import type { Channel, OpenChannel } from "./channel.ts";
+import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
+import { EndpointError } from "./endpoint-error.ts";
+
+/** Requests under way on one connection; more are turned away. */
+const requestsMax = 1024;
+
+export interface SocketConnectionOptions {
+  readonly clock: Clock;
+  readonly open: OpenChannel;
+  readonly events: ConnectionEvents;
+  readonly timeoutMs?: number;
+}
+
+interface Pending {
+  readonly method: string;
+  readonly answer: Deferred<unknown>;
+  readonly cancelTimeout: () => void;
+}
+
+interface OpenSocket {
+  readonly channel: Channel;
+  readonly isOpen: Deferred<void>;
+}
+
+/** JSON-RPC on a channel that carries many requests at once and notifications. */
+export class SocketConnection implements Connection {
+  readonly canNotify = true;
+  readonly #address: EndpointAddress;
+  readonly #options: SocketConnectionOptions;
+  readonly #timeoutMs: number;
+  readonly #pending = new Map<number, Pending>();
+  #socket: OpenSocket | undefined;
+  #id = 0;
+  #isEnded = false;
+
+  constructor(address: EndpointAddress, options: SocketConnectionOptions) {
+    this.#address = address;
+    this.#options = options;
+    this.#timeoutMs = options.timeoutMs ?? requestTimeoutMs;
+  }
+
+  get name(): string {
+    return this.#address.name;
+  }
+
+  async request({ method, params = [] }: RpcCall): Promise<unknown> {
+    if (this.#pending.size >= requestsMax) throw this.#failure(`${requestsMax} requests are under way`, "unreached");
+    const channel = await this.#connect();
+    this.#id += 1;
+    const id = this.#id;
+    const answer = createDeferred<unknown>();
+    const cancelTimeout = this.#options.clock.after(this.#timeoutMs, () =>
+      this.#settle(id)?.reject(this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown")),
+    );
+    this.#pending.set(id, { method, answer, cancelTimeout });
+    channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+    return answer.promise;
+  }
+
+  async close(): Promise<void> {
+    this.#isEnded = true;
+    const socket = this.#socket;
+    this.#end(this.#failure("the broker lets go of it", "unknown"));
+    socket?.channel.close();
+  }
+
+  async #connect(): Promise<Channel> {
+    if (this.#isEnded) throw this.#failure("the broker has let go of it", "unreached");
+    const socket = this.#socket ?? this.#open();
+    await socket.isOpen.promise;
+    return socket.channel;
+  }
+
+  #open(): OpenSocket {
+    const isOpen = createDeferred<void>();
+    const cancelTimeout = this.#options.clock.after(connectTimeoutMs, () => {
+      this.#onClose(socket, this.#failure(`no connection within ${connectTimeoutMs} ms`, "unreached"));
+      socket.channel.close();
+    });
+    const channel = this.#options.open({
+      onOpen: () => {
+        cancelTimeout();
+        isOpen.resolve();
+      },
+      onMessage: (text) => this.#onMessage(socket, text),
+      onClose: (failure) => {
+        cancelTimeout();
+        this.#onClose(socket, failure);
+      },
+    });
+    const socket: OpenSocket = { channel, isOpen };
+    this.#socket = socket;
+    return socket;
+  }
+
+  #onClose(socket: OpenSocket, failure: EndpointError): void {
+    socket.isOpen.reject(failure);
+    if (this.#socket !== socket) return;
+    this.#end(failure);
+    if (!this.#isEnded) this.#options.events.onLost(failure.message);
+  }
+
+  #end(failure: EndpointError): void {
+    this.#socket = undefined;
+    for (const [id, { method }] of this.#pending) {
+      // Which of the answers was too long is not known. A transaction's never is.
+      const isLong = failure.reach === "answer-too-long" && method !== "eth_sendRawTransaction";
+      this.#settle(id)?.reject(isLong ? failure : new EndpointError(failure.message, { reach: "unknown" }));
+    }
+  }
+
+  #onMessage(socket: OpenSocket, text: string): void {
+    if (this.#socket !== socket) return;
+    const message = parseObject(text);
+    if (message === undefined) {
+      this.#onClose(socket, this.#failure("the answer is not JSON-RPC", "unknown"));
+      socket.channel.close();
+    } else if (message["method"] === "eth_subscription") this.#onNotification(message["params"]);
+    else if (typeof message["id"] === "number") this.#onAnswer(message["id"], message);
+  }
+
+  #onNotification(params: unknown): void {
+    if (typeof params !== "object" || params === null) return;
+    const { subscription, result } = params as { subscription?: unknown; result?: unknown }; // Read by whoever has subscribed.
+    this.#options.events.onNotification({ subscription, result });
+  }
+
+  #onAnswer(id: number, message: RawAnswer): void {
+    const answer = this.#settle(id);
+    if (answer === undefined) return;
+    try {
+      answer.resolve(readAnswer(message, this.#address));
+    } catch (error) {
+      answer.reject(error);
+    }
+  }
+
+  #settle(id: number): Deferred<unknown> | undefined {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.cancelTimeout();
+    return pending?.answer;
+  }
+
+  #failure(reason: string, reach: "unreached" | "unknown"): EndpointError {
+    return new EndpointError(`${this.name}: ${reason}`, { reach });
+  }
+}

@@ -1,0 +1,23 @@
+import type { Clock } from "../../../../ports/clock.ts";
+
+/** The machine's time, `factor` times as fast, for tests of what waits long beside real connections. */
+export class FastClock implements Clock {
+  readonly #factor: number;
+
+  constructor(factor: number) {
+    this.#factor = factor;
+  }
+
+  now(): number {
+    return performance.now() * this.#factor;
+  }
+
+  after(delayMs: number, action: () => void): () => void {
+    const timer = setTimeout(action, delayMs / this.#factor);
+    return () => clearTimeout(timer);
+  }
+
+  soon(action: () => void): void {
+    setImmediate(action);
+  }
+}

@@ -1,0 +1,50 @@
+const textByCode: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection was reset",
+  EPIPE: "the connection was closed while the request was sent",
+  EHOSTUNREACH: "there is no route to the host",
+  ENETUNREACH: "there is no route to the network",
+  ENOENT: "there is no such socket",
+  EACCES: "the socket may not be opened",
+  ETIMEDOUT: "the connection timed out",
+  UND_ERR_CONNECT_TIMEOUT: "the connection timed out",
+  ENOTFOUND: "the host name was not found",
+  EAI_AGAIN: "the host name could not be looked up",
+  UND_ERR_SOCKET: "the connection was closed before the answer was whole",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "the answer is not as long as its header says",
+  UND_ERR_HEADERS_OVERFLOW: "the answer's headers are too long",
+};
+
+const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "EACCES",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** A failed connection or exchange in words. Of a foreign error only its code is told, which holds nothing of the other side's. */
+export function describeNetworkFailure(error: Error): string {
+  const code = codeOf(error) ?? "no code";
+  const text = textByCode[code];
+  if (text !== undefined) return text;
+  return isTls(code) ? `TLS failed (${code})` : `the exchange failed (${code})`;
+}
+
+/** Whether a failure says that there never was a connection, so that nobody can have read what was to be sent. */
+export function isBeforeConnection(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  return codesBeforeConnection.has(code) || isTls(code ?? "") || ("syscall" in error && error.syscall === "connect");
+}
+
+function codeOf(error: Error): string | undefined {
+  return "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+function isTls(code: string): boolean {
+  return /SSL|TLS|CERT/.test(code);
+}
