@@ -3,6 +3,7 @@ export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-even
 export { type Keccak256, portableKeccak256 } from "./batch/keccak.ts";
 export { MalformedBatchError } from "./batch/malformed-batch-error.ts";
 export { leafHash, merklePath, merkleRoot, verifyPath } from "./batch/merkle.ts";
+export { MerkleTree } from "./batch/merkle-tree.ts";
 export { BrokerError, type BrokerErrorOptions, isBrokerError, toBrokerError } from "./errors/broker-error.ts";
 export { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } from "./errors/catalogue.ts";
 export { quote } from "./errors/quote.ts";
@@ -14,6 +15,17 @@ export {
   parseEventId,
   topicDigest,
 } from "./ids/event-id.ts";
+export {
+  type CompactProof,
+  findCompactProof,
+  formatCompactProof,
+  verifyCompactProof,
+} from "./proof/compact-proof.ts";
+export { findBytes, type HexText, toHexText } from "./proof/hex.ts";
+export { checkProof, type ParsedProof, type Proof, parseProof, proofSchema } from "./proof/proof-schema.ts";
+export type { ProofStep } from "./proof/refuted.ts";
+export { topicAddress } from "./proof/topic-address.ts";
+export { type ProofResult, type ProvenEvent, type VerifyOptions, verifyProof } from "./proof/verify-proof.ts";
 export {
   type Notification,
   notificationMethod,
@@ -28,6 +40,7 @@ export {
   type OperationResult,
   operationNames,
   operations,
+  restPathOf,
 } from "./schemas/operations.ts";
 export { type DocumentOptions, toOpenApi } from "./schemas/openapi.ts";
 export { rpcBrokerFailureCode, toOpenRpc } from "./schemas/openrpc.ts";

@@ -2,6 +2,7 @@ import type { EventId } from "@stele/wire";
 import type { Event, Extensions } from "../domain/event.ts";
 import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
+import type { ChainProof } from "../ports/chain-proof.ts";
 import type { TopicPage } from "../ports/store.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
@@ -63,6 +64,13 @@ export interface EventResult extends Event {
   readonly eventId: EventId;
 }
 
+/** An event, its place in its batch (from 0), and what ties it to the chain. */
+export interface ProofResult {
+  readonly event: EventResult;
+  readonly index: number;
+  readonly chain: ChainProof;
+}
+
 /** Whether a group can serve: its chain answers and its index follows. */
 export interface GroupHealth {
   readonly groupId: string;
@@ -87,6 +95,7 @@ export interface Broker {
   subscribe(call: SubscribeCall): Promise<SubscriptionId>;
   unSubscribe(call: UnsubscribeCall): Promise<void>;
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
+  getProof(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<ProofResult>;
   listSubscriptions(): Promise<readonly SubscriptionStatus[]>;
   health(): readonly GroupHealth[];
 }

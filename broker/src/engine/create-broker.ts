@@ -19,6 +19,7 @@ import { Group, Groups } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { EventQuery } from "./query/event-query.ts";
+import { ProofQuery } from "./query/proof-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
 import { Deadline } from "./time.ts";
@@ -64,6 +65,7 @@ class Engine implements RunningBroker {
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
   readonly #events: EventQuery;
+  readonly #proofs: ProofQuery;
   readonly #subscriptions: SubscriptionService;
   readonly #subscriptionQuery: SubscriptionQuery;
   readonly #stopping = new AbortController();
@@ -86,6 +88,7 @@ class Engine implements RunningBroker {
     this.#publisher = new Publisher(parts);
     this.#topics = new TopicService(parts);
     this.#events = new EventQuery(parts);
+    this.#proofs = new ProofQuery({ ...parts, events: this.#events });
     this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events });
     this.#subscriptionQuery = new SubscriptionQuery(parts);
   }
@@ -121,6 +124,7 @@ class Engine implements RunningBroker {
   subscribe: Broker["subscribe"] = (call) => this.#subscriptions.subscribe(call);
   unSubscribe: Broker["unSubscribe"] = (call) => this.#subscriptions.unSubscribe(call);
   getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
+  getProof: Broker["getProof"] = async (call) => this.#proofs.get(this.#groups.get(call.groupId), call.eventId);
   listSubscriptions: Broker["listSubscriptions"] = () => this.#subscriptionQuery.list();
 
   health(): readonly GroupHealth[] {

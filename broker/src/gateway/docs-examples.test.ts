@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { BrokerError, operationNames } from "@stele/wire";
+import { BrokerError, operationNames, restPathOf } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { parseCurl } from "./testing/curl.ts";
 import { sampleTopic } from "./testing/recording-broker.ts";
@@ -21,7 +21,7 @@ describe.each(pages)("docs/%s", (page) => {
 
   it("has an example of every operation", () => {
     const commands = examples.map(({ command }) => command).join("\n");
-    const missing = operationNames.filter((name) => !new RegExp(`/rest/${name}\\b|"${name}"`).test(commands));
+    const missing = operationNames.filter((name) => !new RegExp(`${restPathOf(name)}\\b|"${name}"`).test(commands));
     expect(missing).toEqual([]);
   });
 

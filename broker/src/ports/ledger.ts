@@ -2,6 +2,7 @@ import type { EventPayload } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { ChainProof, ProofPlace } from "./chain-proof.ts";
 
 /** How much one transaction may carry, and how many may be under way. Each is at least 1. */
 export interface LedgerLimits {
@@ -104,4 +105,6 @@ export interface Ledger {
   finalBlockNumber(signal: AbortSignal): Promise<number>;
   /** The hash of a final block; undefined when the chain is not that high. @throws 200205. */
   findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined>;
+  /** What ties an event of a final block to that block's hash. @throws 200205; 200206 where the chain gives no proof. */
+  findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof>;
 }

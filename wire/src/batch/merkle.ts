@@ -4,7 +4,7 @@ import { MalformedBatchError } from "./malformed-batch-error.ts";
 import { RlpReader } from "./rlp-reader.ts";
 import { integerBytes, listBytes, RlpWriter } from "./rlp-writer.ts";
 
-const hashBytes = 32;
+export const hashBytes = 32;
 const pairBytes = 64;
 
 /** keccak256(keccak256(RLP([index, content, [key, value, …]]))): what stands for one event under a batch's root. */
@@ -63,8 +63,8 @@ export function verifyPath(
   return compareHashes(node, proof.root) === 0;
 }
 
-/** All leaves, one after the other. */
-function leaves(encoded: Uint8Array, keccak: Keccak256): Uint8Array {
+/** All leaves, one after the other. @throws MalformedBatchError as merkleRoot. */
+export function leaves(encoded: Uint8Array, keccak: Keccak256): Uint8Array {
   const reader = new RlpReader(encoded);
   reader.list(0, encoded.length);
   const { start, end } = reader;
@@ -99,7 +99,7 @@ function leafOf(index: number, payload: Uint8Array, keccak: Keccak256): Uint8Arr
 }
 
 /** Replaces the first `count` hashes of `level` by their parents. */
-function hashLevel(level: Uint8Array, count: number, keccak: Keccak256): void {
+export function hashLevel(level: Uint8Array, count: number, keccak: Keccak256): void {
   const pair = new Uint8Array(pairBytes);
   for (let left = 0; left + 1 < count; left += 2) {
     const at = left * hashBytes;

@@ -64,6 +64,10 @@ export const errorCatalogue = {
   }),
   transactionFailed: define(200202, "internal", { message: "transaction was not correctly executed", retry: true }),
   chainUnreachable: define(200205, "unavailable", { message: "chain cannot be reached", retry: true }),
+  proofUnavailable: define(200206, "unavailable", {
+    message: "the chain gives no proof of the event",
+    retry: false,
+  }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
   busy: define(200300, "exhausted", { message: "busy: too much is waiting, try later", retry: true }),
 } as const satisfies Record<string, ErrorDefinition>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { toOpenApi } from "./openapi.ts";
 import { toOpenRpc } from "./openrpc.ts";
-import { operationNames, operations } from "./operations.ts";
+import { operationNames, operations, restPathOf } from "./operations.ts";
 
 const options = { version: "0.1.0", basePath: "/stele", extensionPrefix: "svc-" };
 const openApi = JSON.parse(JSON.stringify(toOpenApi(options)));
@@ -23,7 +23,7 @@ describe("the OpenAPI document", () => {
   });
 
   it.each(operationNames)("has %s by GET and POST, with an answer each", (name) => {
-    const { get, post } = openApi.paths[`/rest/${name}`];
+    const { get, post } = openApi.paths[restPathOf(name)];
     expect(get.responses[200].content["application/json"].schema.oneOf).toHaveLength(2);
     expect(post.responses).toEqual(get.responses);
     expect(Object.keys(post.requestBody.content)).toEqual(["application/x-www-form-urlencoded", "application/json"]);

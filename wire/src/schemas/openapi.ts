@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { type JsonSchema, listProperties, toJsonSchema, toPresentSchema } from "./json-schema.ts";
-import { type Operation, operationNames, operations } from "./operations.ts";
+import { proofSchema } from "../proof/proof-schema.ts";
+import { type Operation, operationNames, operations, restPathOf } from "./operations.ts";
 import {
   brokerExceptionSchema,
   eventSchema,
@@ -22,6 +23,7 @@ export interface DocumentOptions {
 const components = new Map<z.ZodType, string>([
   [sendResultSchema, "SendResult"],
   [eventSchema, "Event"],
+  [proofSchema, "Proof"],
   [topicInfoSchema, "TopicInfo"],
   [topicStateSchema, "TopicState"],
   [topicPageSchema, "TopicPage"],
@@ -41,7 +43,7 @@ export function toOpenApi(options: DocumentOptions) {
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {
-      ...Object.fromEntries(operationNames.map((name) => [`/rest/${name}`, toRestPath(name, options)])),
+      ...Object.fromEntries(operationNames.map((name) => [restPathOf(name), toRestPath(name, options)])),
       ...adminPaths,
     },
     components: {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ErrorName } from "../errors/catalogue.ts";
+import { proofSchema } from "../proof/proof-schema.ts";
 import { parameter } from "./parameters.ts";
 import { eventSchema, sendResultSchema, topicPageSchema, topicStateSchema } from "./results.ts";
 
@@ -126,6 +127,20 @@ export const operations = {
     result: eventSchema,
     errors: [...groupErrors, "eventIdBlank", "eventIdTooLong", "eventIdIllegal", "eventNotExist", "eventBeyondHead"],
   }),
+  getProof: define("Proves by the chain that an event was published: see the page about proofs.", {
+    params: { eventId: parameter.eventId, groupId },
+    result: proofSchema,
+    errors: [
+      ...groupErrors,
+      "eventIdBlank",
+      "eventIdTooLong",
+      "eventIdIllegal",
+      "eventNotExist",
+      "eventBeyondHead",
+      "chainUnreachable",
+      "proofUnavailable",
+    ],
+  }),
   list: define("Lists topics by page, in the order in which they were opened.", {
     params: { pageIndex: parameter.pageIndex, pageSize: parameter.pageSize, groupId },
     result: topicPageSchema,
@@ -138,7 +153,7 @@ export const operations = {
   }),
 } satisfies Record<string, Operation>;
 
-/** Name of an operation, as it stands in a REST path and as a JSON-RPC method. */
+/** Name of an operation: its JSON-RPC method. */
 export type OperationName = keyof typeof operations;
 
 /** What an operation answers with on REST; JSON-RPC writes booleans as strings. */
@@ -147,6 +162,14 @@ export type OperationResult<Name extends OperationName> = z.output<(typeof opera
 /** Every name, in the order of the interface. */
 // The keys of a literal are its names.
 export const operationNames = Object.keys(operations) as readonly OperationName[];
+
+/** Operations whose REST path is not their name. */
+const restNames: Partial<Record<OperationName, string>> = { getProof: "proof" };
+
+/** Path of an operation on REST, without the context segment: its name under `/rest`, but for `/rest/proof`. */
+export function restPathOf(name: OperationName): string {
+  return `/rest/${restNames[name] ?? name}`;
+}
 
 /** Parameter names that take an integer. */
 export function integerParameters(params: z.ZodObject): readonly string[] {

@@ -1,4 +1,4 @@
-import { operationNames, subscriptionListingSchema } from "@stele/wire";
+import { operationNames, restPathOf, subscriptionListingSchema } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
 import { sampleSubscriptionId } from "../testing/recording-broker.ts";
@@ -91,7 +91,7 @@ describe("the rest of admin", () => {
       expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
     }
     const document = await (await fetch(`${server.url}/openapi.json`)).json();
-    for (const name of operationNames) expect(document).toHaveProperty(["paths", `/rest/${name}`]);
+    for (const name of operationNames) expect(document).toHaveProperty(["paths", restPathOf(name)]);
   });
 
   it.each(["/nothing", "/admin", "/health", "/%zz", "/restful"])("%s is nowhere", async (path) => {

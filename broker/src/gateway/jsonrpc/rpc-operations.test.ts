@@ -1,6 +1,6 @@
 import { BrokerError, type OperationName, operations } from "@stele/wire";
 import { describe, expect, it } from "vitest";
-import { sampleEventId, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
+import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
 import { answer } from "../testing/rpc-client.ts";
 import { serve } from "../testing/serve.ts";
 
@@ -72,6 +72,12 @@ const rows: readonly Row[] = [
     params: { eventId: sampleEventId, groupId: "1" },
     call: { eventId: sampleEventId, groupId: "1" },
     result: { topic: "hello", content: "eyJuIjoxfQ==", extensions: { "svc-format": "json" }, eventId: sampleEventId },
+  },
+  {
+    method: "getProof",
+    params: { eventId: sampleEventId, groupId: "1" },
+    call: { eventId: sampleEventId, groupId: "1" },
+    result: sampleProofBody,
   },
   {
     method: "list",

@@ -1,6 +1,6 @@
-import { operations, type OperationName } from "@stele/wire";
+import { type OperationName, operations, restPathOf } from "@stele/wire";
 import { describe, expect, it } from "vitest";
-import { sampleEventId, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
+import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
 import { serve } from "../testing/serve.ts";
 
 const url = "http://127.0.0.1:9/cb?x=1&y=ä";
@@ -80,6 +80,12 @@ const rows: readonly Row[] = [
     result: { topic: "hello", content: "eyJuIjoxfQ==", extensions: { "svc-format": "json" }, eventId: sampleEventId },
   },
   {
+    operation: "getProof",
+    parameters: { eventId: sampleEventId, groupId: "1" },
+    call: { eventId: sampleEventId, groupId: "1" },
+    result: sampleProofBody,
+  },
+  {
     operation: "list",
     parameters: { pageIndex: "2", pageSize: "5", groupId: "1" },
     call: { pageIndex: 2, pageSize: 5, groupId: "1" },
@@ -110,12 +116,12 @@ type Send = (base: string, row: Row) => Promise<Response>;
 const query = ({ parameters }: Row) => String(new URLSearchParams(parameters));
 
 const carriers: Readonly<Record<string, Send>> = {
-  "GET with a query": (base, row) => fetch(`${base}/rest/${row.operation}?${query(row)}`),
-  "POST with a query": (base, row) => fetch(`${base}/rest/${row.operation}?${query(row)}`, { method: "POST" }),
+  "GET with a query": (base, row) => fetch(`${base}${restPathOf(row.operation)}?${query(row)}`),
+  "POST with a query": (base, row) => fetch(`${base}${restPathOf(row.operation)}?${query(row)}`, { method: "POST" }),
   "POST with a form": (base, row) =>
-    fetch(`${base}/rest/${row.operation}`, { method: "POST", body: new URLSearchParams(row.parameters) }),
+    fetch(`${base}${restPathOf(row.operation)}`, { method: "POST", body: new URLSearchParams(row.parameters) }),
   "POST with JSON": (base, row) =>
-    fetch(`${base}/rest/${row.operation}`, {
+    fetch(`${base}${restPathOf(row.operation)}`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: JSON.stringify(row.parameters),
@@ -141,7 +147,7 @@ describe("INTERFACE.md, Endpoints, REST operations", () => {
   it("answers exactly the documented fields", async () => {
     await using server = await serve();
     for (const row of rows) {
-      const result: unknown = await (await fetch(`${server.url}/rest/${row.operation}?${query(row)}`)).json();
+      const result: unknown = await (await fetch(`${server.url}${restPathOf(row.operation)}?${query(row)}`)).json();
       expect(operations[row.operation].result.safeParse(result).error).toBeUndefined();
     }
   });

@@ -1,4 +1,4 @@
-import { type OperationName, operationNames, operations } from "@stele/wire";
+import { type OperationName, operationNames, operations, restPathOf } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -15,12 +15,12 @@ export interface RestOptions {
   readonly extensionPrefix: string;
 }
 
-/** Every operation at `/rest/<operation>`, by GET and POST. */
+/** Every operation at its path under `/rest`, by GET and POST. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
   for (const name of operationNames) {
     app.route({
       method: ["GET", "POST"],
-      url: `/rest/${name}`,
+      url: restPathOf(name),
       // A HEAD would run the operation.
       exposeHeadRoute: false,
       handler: createHandler(name, options),

@@ -12,6 +12,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     subscribe: refuse("subscribe"),
     unSubscribe: refuse("unSubscribe"),
     getEvent: refuse("getEvent"),
+    getProof: refuse("getProof"),
     listSubscriptions: refuse("listSubscriptions"),
     health: () => [],
     ...operations,

@@ -1,4 +1,4 @@
-import { formatEventId } from "@stele/wire";
+import { formatEventId, type Proof } from "@stele/wire";
 import type { Event } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { toPosition } from "../../domain/position.ts";
@@ -6,7 +6,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { Broker, SubscriptionStatus } from "../../engine/broker.ts";
+import type { Broker, ProofResult, SubscriptionStatus } from "../../engine/broker.ts";
 import { createFakeBroker } from "./fake-broker.ts";
 
 export const sampleEventId = formatEventId({ topicDigest: "2cf24dba", sequence: 59, blockNumber: 1124 });
@@ -46,6 +46,34 @@ const sampleEvent: Event = {
   extensions: [["svc-format", "json"]],
 };
 
+const sampleProof: ProofResult = {
+  event: { ...sampleEvent, eventId: sampleEventId },
+  index: 1,
+  chain: {
+    registry: `0x${"c3".repeat(20)}`,
+    path: [new Uint8Array(32)],
+    transactionIndex: 0,
+    logPlace: 2,
+    nodes: [Uint8Array.of(0xc0)],
+    header: Uint8Array.of(0xc0),
+  },
+};
+
+/** What a transport answers for it. */
+export const sampleProofBody: Proof = {
+  version: 1,
+  registry: `0x${"c3".repeat(20)}`,
+  event: {
+    topic: "hello",
+    content: "0x7b226e223a317d",
+    extensions: [["svc-format", "json"]],
+    eventId: sampleEventId,
+  },
+  batch: { index: 1, path: [`0x${"00".repeat(32)}`] },
+  receipt: { transactionIndex: 0, logPlace: 2, nodes: ["0xc0"] },
+  header: "0xc0",
+};
+
 /** What the broker was asked, in order. */
 export interface RecordedCall {
   readonly operation: string;
@@ -71,6 +99,7 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     subscribe: record("subscribe", sampleSubscriptionId),
     unSubscribe: record("unSubscribe", undefined),
     getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),
+    getProof: record("getProof", sampleProof),
     listSubscriptions: () => Promise.resolve([sampleSubscription]),
     ...overrides,
   });

@@ -5,6 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
+import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type { BatchOutcome, BlockRef, Ledger, LedgerLimits, LedgerStep, OutgoingBatch } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
@@ -17,6 +18,7 @@ import { GasPolicy } from "./gas.ts";
 import { HeadWatcher } from "./head-watcher.ts";
 import { Signer } from "./native-crypto.ts";
 import type { ContractLog } from "./parse-log.ts";
+import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
 import { type EvmProvider, Rpc } from "./rpc.ts";
@@ -148,6 +150,11 @@ export class EvmLedger implements Ledger {
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     if (blockNumber > (await this.finalBlockNumber(signal))) return undefined;
     return (await this.#ask(this.#rpc.header(blockNumber))).hash;
+  }
+
+  async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
+    const { registry } = this.#started();
+    return new ProofMaker({ provider: this.#options.provider, registry: registry.address }).make(place, signal);
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {

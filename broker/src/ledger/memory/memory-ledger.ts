@@ -94,6 +94,11 @@ class MemoryLedger implements Ledger {
     return this.#chain.hashOf(blockNumber);
   }
 
+  /** A chain without headers has nothing to prove with. */
+  async findProof(): Promise<never> {
+    throw new BrokerError("proofUnavailable", { details: "this group's chain is in memory" });
+  }
+
   #check(signal: AbortSignal): void {
     if (!this.#started || this.#stopping.signal.aborted) {
       throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });

@@ -1,12 +1,14 @@
 import { errorCatalogue } from "../../errors/catalogue.ts";
 import { listProperties, toJsonSchema } from "../json-schema.ts";
-import { type Operation, operationNames, operations } from "../operations.ts";
+import { type Operation, type OperationName, operationNames, operations, restPathOf } from "../operations.ts";
 
 /** Tables of the reference pages, by the name that marks their place in a page. */
 export const tables: Readonly<Record<string, () => string>> = {
   errors: renderErrors,
-  "rest operations": () => renderOperations((operation) => operation.restParams, toRestResult),
-  "json-rpc operations": () => renderOperations((operation) => operation.params, toRpcResult),
+  "rest operations": () =>
+    renderOperations({ titleOf: toRestTitle, paramsOf: (operation) => operation.restParams, resultOf: toRestResult }),
+  "json-rpc operations": () =>
+    renderOperations({ titleOf: (name) => name, paramsOf: (operation) => operation.params, resultOf: toRpcResult }),
 };
 
 /** A page with each marked table as it is rendered now. @throws when a mark names no table. */
@@ -29,26 +31,31 @@ function renderErrors(): string {
   return renderTable(["Code", "Name", "Message", "Kind", "Retry can help"], rows);
 }
 
-type ParamsOf = (operation: Operation) => Operation["params"];
-
-function renderOperations(paramsOf: ParamsOf, resultOf: (operation: Operation) => string): string {
-  return operationNames.map((name) => renderOperation(name, paramsOf(operations[name]), resultOf)).join("\n\n");
+interface Rendering {
+  readonly titleOf: (name: OperationName) => string;
+  readonly paramsOf: (operation: Operation) => Operation["params"];
+  readonly resultOf: (operation: Operation) => string;
 }
 
-function renderOperation(
-  name: (typeof operationNames)[number],
-  params: Operation["params"],
-  resultOf: (operation: Operation) => string,
-): string {
+function renderOperations(rendering: Rendering): string {
+  return operationNames.map((name) => renderOperation(name, rendering)).join("\n\n");
+}
+
+function renderOperation(name: OperationName, { titleOf, paramsOf, resultOf }: Rendering): string {
   const operation: Operation = operations[name];
-  const rows = listProperties(params).map((property) => [
+  const rows = listProperties(paramsOf(operation)).map((property) => [
     `\`${property.name}\``,
     property.isRequired ? "yes" : "no",
     property.description,
   ]);
   const codes = operation.errors.map((error) => errorCatalogue[error].code).toSorted((left, right) => left - right);
   const table = renderTable(["Parameter", "Required", ""], rows);
-  return `### ${name}\n\n${operation.summary}\n\n${table}\n\nResult: ${resultOf(operation)}. Errors: ${codes.join(", ")}.`;
+  return `### ${titleOf(name)}\n\n${operation.summary}\n\n${table}\n\nResult: ${resultOf(operation)}. Errors: ${codes.join(", ")}.`;
+}
+
+/** The last segment of the path. */
+function toRestTitle(name: OperationName): string {
+  return restPathOf(name).replace(/^.*\//, "");
 }
 
 function toRestResult(operation: Operation): string {

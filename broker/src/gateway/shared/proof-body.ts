@@ -1,0 +1,23 @@
+import { type Proof, toHexText } from "@stele/wire";
+import type { ProofResult } from "../../engine/broker.ts";
+
+/** A proof as the interface has it: one form for one proof. */
+export function toProofBody({ event, index, chain }: ProofResult): Proof {
+  return {
+    version: 1,
+    registry: chain.registry,
+    event: {
+      topic: event.topic,
+      content: toHexText(event.content),
+      extensions: event.extensions.map(([key, value]) => [key, value]),
+      eventId: event.eventId,
+    },
+    batch: { index, path: chain.path.map(toHexText) },
+    receipt: {
+      transactionIndex: chain.transactionIndex,
+      logPlace: chain.logPlace,
+      nodes: chain.nodes.map(toHexText),
+    },
+    header: toHexText(chain.header),
+  };
+}

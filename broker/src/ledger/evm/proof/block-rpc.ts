@@ -1,0 +1,85 @@
+import type { Hash } from "../../../domain/topic.ts";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { toQuantity } from "../hex.ts";
+import type { EvmProvider, RpcLog } from "../rpc.ts";
+import { RpcFailure, toRpcFailure } from "../rpc-failure.ts";
+import type { RpcObject } from "./header-rlp.ts";
+
+/** A receipt, of which only its logs are named here. */
+export type RpcReceipt = RpcObject & { readonly logs: readonly RpcLog[] };
+
+/** A block with the hashes of its transactions. */
+export type RpcBlock = RpcObject & { readonly transactions: readonly Hash[] };
+
+/** Receipts that are asked for at once where the endpoint gives them one by one only. */
+const receiptsUnderWayMax = 16;
+
+/** Whole blocks as an endpoint gives them. @throws RpcFailure, and nothing else. */
+export class BlockRpc {
+  readonly #provider: EvmProvider;
+  readonly #signal: AbortSignal;
+
+  /** Every request is given up when `signal` aborts. */
+  constructor(provider: EvmProvider, signal: AbortSignal) {
+    this.#provider = provider;
+    this.#signal = signal;
+  }
+
+  async findBlock(number: number): Promise<RpcBlock | undefined> {
+    const block = await this.#ask("eth_getBlockByNumber", toQuantity(number), false);
+    return isObject(block) && Array.isArray(block["transactions"]) ? (block as RpcBlock) : undefined; // Checked right here.
+  }
+
+  /** The receipts of a block in the order of its transactions; undefined when the endpoint does not have them all. */
+  async findReceipts(block: RpcBlock): Promise<readonly RpcReceipt[] | undefined> {
+    const receipts = (await this.#receiptsAtOnce(block)) ?? (await this.#receiptsOneByOne(block.transactions));
+    return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
+  }
+
+  /** Undefined where the endpoint lacks the method or does not have the block. */
+  async #receiptsAtOnce(block: RpcBlock): Promise<readonly unknown[] | undefined> {
+    try {
+      const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);
+      return Array.isArray(receipts) && receipts.length === block.transactions.length ? receipts : undefined;
+    } catch (error) {
+      if (error instanceof RpcFailure && isUnreached(error)) throw error;
+      return undefined;
+    }
+  }
+
+  async #receiptsOneByOne(hashes: readonly Hash[]): Promise<readonly unknown[]> {
+    const receipts: unknown[] = [];
+    for (let at = 0; at < hashes.length; at += receiptsUnderWayMax) {
+      const some = hashes.slice(at, at + receiptsUnderWayMax);
+      receipts.push(...(await Promise.all(some.map((hash) => this.#ask("eth_getTransactionReceipt", hash)))));
+    }
+    return receipts;
+  }
+
+  async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+    const given = createDeferred<never>();
+    const giveUp = (): void => given.reject(new RpcFailure("connection", "no answer in time", { cause: undefined }));
+    if (this.#signal.aborted) giveUp();
+    this.#signal.addEventListener("abort", giveUp, { once: true });
+    try {
+      return await Promise.race([this.#provider.request({ method, params }), given.promise]);
+    } catch (error) {
+      throw toRpcFailure(error);
+    } finally {
+      this.#signal.removeEventListener("abort", giveUp);
+    }
+  }
+}
+
+/** Whether the endpoint did not answer at all. */
+export function isUnreached({ kind }: RpcFailure): boolean {
+  return kind === "connection" || kind === "unreached";
+}
+
+function isReceipt(value: unknown): value is RpcReceipt {
+  return isObject(value) && Array.isArray(value["logs"]);
+}
+
+function isObject(value: unknown): value is RpcObject {
+  return typeof value === "object" && value !== null;
+}

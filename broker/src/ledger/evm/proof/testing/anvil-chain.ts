@@ -1,0 +1,122 @@
+import { topicRegistryBytecode } from "@stele/contracts";
+import { encodeEvents, merkleRoot } from "@stele/wire";
+import type { EventPayload } from "../../../../domain/event.ts";
+import type { Address } from "../../../../domain/topic.ts";
+import { type Hex, toHex } from "../../hex.ts";
+import { keccak256 } from "../../native-crypto.ts";
+import { encodePublish } from "../../publish-calldata.ts";
+import { openCalldata } from "../../registry.ts";
+import type { EvmProvider } from "../../rpc.ts";
+import { type Anvil, startAnvil } from "../../testing/anvil.ts";
+import { addressOf, type Published } from "./prove.ts";
+
+/** An account that anvil holds the key of. */
+export const account: Address = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+const publishGas: Hex = "0x3b9aca0";
+const gasPrice: Hex = "0x4a817c800";
+
+export type Fields = Readonly<Record<string, string | readonly string[]>>;
+
+/** Anvil with a registry, and a say in which transactions share a block. */
+export class AnvilChain {
+  readonly provider: EvmProvider;
+  readonly registry: Address;
+  readonly url: string;
+  readonly #anvil: Anvil;
+  readonly #sequences = new Map<string, number>();
+  #isGathering = false;
+
+  private constructor(anvil: Anvil, registry: Address) {
+    this.#anvil = anvil;
+    this.provider = anvil.provider;
+    this.url = anvil.url;
+    this.registry = registry;
+  }
+
+  static async start(options: readonly string[] = []): Promise<AnvilChain> {
+    const anvil = await startAnvil(options);
+    const deploy = { from: account, data: topicRegistryBytecode, gas: publishGas, gasPrice };
+    try {
+      const hash = await anvil.provider.request({ method: "eth_sendTransaction", params: [deploy] });
+      const { contractAddress } = await receiptOf(anvil.provider, hash);
+      return new AnvilChain(anvil, contractAddress);
+    } catch (error) {
+      await anvil.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#anvil.stop();
+  }
+
+  async ask<Answer>(method: string, ...params: readonly unknown[]): Promise<Answer> {
+    return (await this.provider.request({ method, params })) as Answer; // What the method answers by its specification.
+  }
+
+  async open(topic: string): Promise<void> {
+    await this.send({ to: this.registry, data: toHex(openCalldata(topic)), gas: publishGas });
+  }
+
+  /** Answers once it is included, but for {@link inOneBlock}. */
+  async send(fields: Fields): Promise<void> {
+    const fees = "maxFeePerGas" in fields ? {} : { gasPrice };
+    const hash = await this.ask<Hex>("eth_sendTransaction", { from: account, ...fees, ...fields });
+    if (!this.#isGathering) await receiptOf(this.provider, hash);
+  }
+
+  /** Sends one transaction with these batches of a topic; they are on the chain with the next block. */
+  async sendBatches(topic: string, batches: readonly (readonly EventPayload[])[], fields: Fields = {}): Promise<void> {
+    const address = addressOf(this.registry, topic);
+    const encoded = batches.map((events) => {
+      const bytes = encodeEvents(events);
+      return { address, count: events.length, events: bytes, eventsRoot: merkleRoot(bytes, keccak256) };
+    });
+    await this.send({ to: this.registry, data: toHex(encodePublish(encoded)), gas: publishGas, ...fields });
+  }
+
+  /** Batches that were sent, now that they are in the newest block. */
+  async placed(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
+    const blockNumber = Number(await this.ask<Hex>("eth_blockNumber"));
+    return batches.map((events) => {
+      const firstSequence = (this.#sequences.get(topic) ?? 0) + 1;
+      this.#sequences.set(topic, firstSequence + events.length - 1);
+      return { topic, firstSequence, blockNumber, events };
+    });
+  }
+
+  async publish(
+    topic: string,
+    batches: readonly (readonly EventPayload[])[],
+    fields: Fields = {},
+  ): Promise<Published[]> {
+    await this.sendBatches(topic, batches, fields);
+    return this.placed(topic, batches);
+  }
+
+  /** All that is sent in `work` goes into one block. */
+  async inOneBlock(work: () => Promise<void>): Promise<void> {
+    this.#isGathering = true;
+    await this.ask("evm_setAutomine", false);
+    await work();
+    await this.ask("evm_mine");
+    await this.ask("evm_setAutomine", true);
+    this.#isGathering = false;
+  }
+}
+
+/** A transaction's receipt, once there is one. */
+async function receiptOf(provider: EvmProvider, hash: unknown): Promise<{ readonly contractAddress: Address }> {
+  for (;;) {
+    const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    if (receipt !== null) return receipt as { contractAddress: Address }; // A receipt, of a contract's creation where it is used.
+  }
+}
+
+/** Events that differ, every second one with extensions. */
+export function someEvents(count: number, mark = "event"): EventPayload[] {
+  return Array.from({ length: count }, (_, index) => ({
+    content: Buffer.from(`${mark} ${index}`),
+    extensions: index % 2 === 0 ? [] : [["svc-n", String(index)] as const],
+  }));
+}

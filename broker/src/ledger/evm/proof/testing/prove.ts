@@ -1,0 +1,54 @@
+import { findBytes, formatEventId, type HexText, type Proof, toHexText, topicAddress, topicDigest } from "@stele/wire";
+import type { EventPayload } from "../../../../domain/event.ts";
+import { parseTopicName } from "../../../../domain/topic-name.ts";
+import type { Address } from "../../../../domain/topic.ts";
+import { toProofBody } from "../../../../gateway/shared/proof-body.ts";
+import { toPosition } from "../../../../domain/position.ts";
+import type { EvmProvider } from "../../rpc.ts";
+import { ProofMaker } from "../proof-maker.ts";
+
+/** A batch that is on the chain. */
+export interface Published {
+  readonly topic: string;
+  readonly firstSequence: number;
+  readonly blockNumber: number;
+  readonly events: readonly EventPayload[];
+}
+
+/** Where the registry puts that topic. */
+export function addressOf(registry: Address, name: string): Address {
+  return toHexText(topicAddress({ registry: findBytes(registry) ?? new Uint8Array(), name }));
+}
+
+/** The proof of one event of a batch, as the interface gives it. */
+export async function prove(
+  chain: { readonly provider: EvmProvider; readonly registry: Address },
+  batch: Published,
+  index: number,
+): Promise<Proof> {
+  const { topic, firstSequence, blockNumber, events } = batch;
+  const payload = events[index];
+  if (payload === undefined) throw new Error(`no event ${index}`);
+  const address = addressOf(chain.registry, topic);
+  const made = await new ProofMaker(chain).make(
+    { address, blockNumber, firstSequence, index },
+    AbortSignal.timeout(20_000),
+  );
+  const sequence = firstSequence + index;
+  const event = {
+    ...payload,
+    topic: parseTopicName(topic),
+    sequence,
+    blockNumber,
+    position: toPosition(blockNumber, 0),
+    eventId: formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber }),
+  };
+  return toProofBody({ event, index, chain: made });
+}
+
+/** What a trustworthy node says the hash of a block is. */
+export async function blockHash(provider: EvmProvider, blockNumber: number): Promise<HexText> {
+  const params = [`0x${blockNumber.toString(16)}`, false];
+  const block = (await provider.request({ method: "eth_getBlockByNumber", params })) as { hash: HexText }; // A block.
+  return block.hash;
+}

@@ -1,0 +1,36 @@
+import { type Keccak256, portableKeccak256 } from "./keccak.ts";
+import { hashBytes, hashLevel, leaves } from "./merkle.ts";
+
+/** The whole Merkle tree of a batch, for who needs the paths of many of its events. It takes 64 bytes an event. */
+export class MerkleTree {
+  /** From the leaves to the root, the hashes of a level one after the other. */
+  readonly #levels: readonly Uint8Array[];
+
+  /** @throws MalformedBatchError as merkleRoot. */
+  constructor(encoded: Uint8Array, keccak: Keccak256 = portableKeccak256) {
+    const levels = [leaves(encoded, keccak)];
+    for (let level = levels[0]; level !== undefined && level.length > hashBytes; level = levels.at(-1)) {
+      const count = level.length / hashBytes;
+      const next = level.slice();
+      hashLevel(next, count, keccak);
+      levels.push(next.slice(0, ((count + 1) >> 1) * hashBytes));
+    }
+    this.#levels = levels;
+  }
+
+  /** Number of events. */
+  get count(): number {
+    return (this.#levels[0]?.length ?? 0) / hashBytes;
+  }
+
+  /** As `merklePath` has it. */
+  path(index: number): Uint8Array[] {
+    if (!Number.isInteger(index) || index < 0 || index >= this.count) {
+      throw new RangeError(`no event ${index} of ${this.count}`);
+    }
+    return this.#levels.flatMap((level, height) => {
+      const at = ((index >> height) ^ 1) * hashBytes;
+      return at < level.length ? [level.slice(at, at + hashBytes)] : [];
+    });
+  }
+}

@@ -1,0 +1,110 @@
+import * as z from "zod";
+import { findBytes } from "./hex.ts";
+
+const hashBytes = 32;
+const addressBytes = 20;
+/** Siblings on the way from a leaf to the root of a batch, at most: the batch may have 65,536 events. */
+const batchPathMax = 16;
+/** Nodes on the way to a receipt, at most: its key has at most 10 half-bytes. */
+const receiptNodesMax = 10;
+
+/** Whole characters only: a lone surrogate has no UTF-8 form of its own, so two texts would stand for the same bytes. */
+const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half a character");
+
+const hex = (bytes?: number) =>
+  z
+    .string()
+    .refine((text) => isHex(text, bytes), "not 0x and lower-case hex digits of the right number")
+    .meta({ pattern: bytes === undefined ? "^0x([0-9a-f]{2})*$" : `^0x[0-9a-f]{${2 * bytes}}$` });
+
+/** Largest place in a batch, a receipt or a block. */
+const placeMax = 0xffff_ffff;
+const place = z.int().min(0).max(placeMax);
+
+/**
+ * Proof that an event was published. Everything in it is bound to the hash of the block: a changed byte makes another block, or no proof.
+ * Bytes are `0x` and lower-case hex digits.
+ */
+export const proofSchema = z
+  .strictObject({
+    version: z.literal(1).describe("Version of this form."),
+    registry: hex(addressBytes).describe("Address of the registry that the topic belongs to."),
+    event: z
+      .strictObject({
+        topic: wellFormed.describe("Topic of the event."),
+        content: hex().describe("The content."),
+        extensions: z
+          .array(z.tuple([wellFormed, wellFormed]))
+          .describe("Extension data: key and value pairs in the producer's order."),
+        eventId: z.string().describe("Identifier of the event."),
+      })
+      .describe("The event."),
+    batch: z
+      .strictObject({
+        index: place.describe("Place of the event in its batch, from 0."),
+        path: z
+          .array(hex(hashBytes))
+          .max(batchPathMax)
+          .describe("Sibling hashes from the event's leaf up to the batch's eventsRoot."),
+      })
+      .describe("Where the event stands in its batch."),
+    receipt: z
+      .strictObject({
+        transactionIndex: place.describe("Place of the transaction in its block."),
+        logPlace: place.describe("Place of the batch's log in the receipt, from 0."),
+        nodes: z
+          .array(hex())
+          .min(1)
+          .max(receiptNodesMax)
+          .describe(
+            "Nodes of the Merkle-Patricia trie from the receiptsRoot down to the leaf, which holds the receipt.",
+          ),
+      })
+      .describe("The receipt of the transaction."),
+    header: hex().describe("RLP of the block's header."),
+  })
+  .meta({ title: "Proof" });
+export type Proof = z.output<typeof proofSchema>;
+
+/** What a text was found to be. */
+export type ParsedProof =
+  | { readonly status: "proof"; readonly proof: Proof }
+  | { readonly status: "malformed"; readonly reason: string };
+
+/**
+ * Reads the JSON text of a proof. White space between tokens is free; all else has one form only, the one that JSON.stringify gives, so
+ * that no two texts of a proof say the same.
+ */
+export function parseProof(text: string): ParsedProof {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { status: "malformed", reason: "not JSON" };
+  }
+  const checked = checkProof(value);
+  if (checked.status === "malformed") return checked;
+  if (JSON.stringify(checked.proof) !== withoutSpace(text)) {
+    return { status: "malformed", reason: "not written as JSON.stringify writes it" };
+  }
+  return checked;
+}
+
+/** Checks the form of a proof that is no text any more. */
+export function checkProof(value: unknown): ParsedProof {
+  const result = proofSchema.safeParse(value);
+  if (result.success) return { status: "proof", proof: result.data };
+  const [issue] = result.error.issues;
+  const path = issue?.path.join(".") ?? "";
+  return { status: "malformed", reason: path === "" ? "not a proof of this form" : `${path}: ${issue?.message}` };
+}
+
+function isHex(text: string, bytes: number | undefined): boolean {
+  const found = findBytes(text);
+  return found !== undefined && (bytes === undefined || found.length === bytes);
+}
+
+/** JSON text without the white space between its tokens. */
+function withoutSpace(text: string): string {
+  return text.replaceAll(/("(?:[^"\\]|\\.)*")|[ \t\n\r]+/g, "$1");
+}

@@ -1,0 +1,60 @@
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
+import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
+import type { ReceiptLog } from "./receipt.ts";
+import { isSame, toSafeInteger } from "./rlp-items.ts";
+
+/** What a topic contract logs of a batch. */
+export interface PublishedBatch {
+  readonly firstSequence: number;
+  /** Who called the registry. */
+  readonly sender: Uint8Array;
+  readonly eventsRoot: Uint8Array;
+  readonly count: number;
+  readonly events: Uint8Array;
+}
+
+const word = 32;
+const addressBytes = 20;
+/** Words before the events: count, offset of the events, length of the events. */
+const headWords = 3;
+const topicCount = 4;
+/** Where the events begin, after count and offset. */
+const eventsOffset = 2 * word;
+
+let signature: Uint8Array | undefined;
+
+/** First topic of the log of a batch. */
+function publishedSignature(keccak: Keccak256): Uint8Array {
+  signature ??= keccak(utf8ToBytes("EventsPublished(uint64,address,bytes32,uint32,bytes)"));
+  return signature;
+}
+
+/** Reads the log `EventsPublished` of a topic, in the one form that the contract writes. @throws MalformedBatchError for any other log. */
+export function readPublished({ topics, data }: ReceiptLog, keccak: Keccak256 = portableKeccak256): PublishedBatch {
+  const [kind, firstSequence, sender, eventsRoot] = topics;
+  const isPublished = kind !== undefined && isSame(kind, publishedSignature(keccak)) && topics.length === topicCount;
+  if (!isPublished || firstSequence === undefined || sender === undefined || eventsRoot === undefined) {
+    throw new MalformedBatchError("a log of another kind");
+  }
+  const length = wordAt(data, 2);
+  const padded = Math.ceil(length / word) * word;
+  const start = headWords * word;
+  const isWhole = wordAt(data, 1) === eventsOffset && data.length === start + padded;
+  if (!isWhole || data.subarray(start + length).some((byte) => byte !== 0)) {
+    throw new MalformedBatchError("data of another form");
+  }
+  return {
+    firstSequence: toSafeInteger(firstSequence),
+    sender: sender.subarray(word - addressBytes),
+    eventsRoot,
+    count: wordAt(data, 0),
+    events: data.subarray(start, start + length),
+  };
+}
+
+function wordAt(data: Uint8Array, index: number): number {
+  const bytes = data.subarray(index * word, (index + 1) * word);
+  if (bytes.length !== word) throw new MalformedBatchError("data that is too short");
+  return toSafeInteger(bytes);
+}

@@ -1,0 +1,76 @@
+import type { Keccak256 } from "../batch/keccak.ts";
+import { integerBytes, RlpWriter } from "../batch/rlp-writer.ts";
+import { Refuted } from "./refuted.ts";
+import { isSame, RlpList } from "./rlp-items.ts";
+
+const branchItems = 17;
+const pairItems = 2;
+const hashBytes = 32;
+
+/** Where a walk through a trie is: the half-bytes of the key that are left, and the hash of the node that comes next. */
+interface Place {
+  readonly key: Uint8Array;
+  readonly expected: Uint8Array;
+}
+
+/**
+ * The value that the trie under `root` has for a transaction: the leaf at the end of `nodes`, each of which is the one that the node
+ * before it, or the root, refers to. Nodes shorter than a hash, which stand inside their parent, do not occur: a receipt is longer.
+ * @throws Refuted, and MalformedBatchError for nodes that are none.
+ */
+export function findReceipt(
+  proof: { readonly root: Uint8Array; readonly transactionIndex: number; readonly nodes: readonly Uint8Array[] },
+  keccak: Keccak256,
+): Uint8Array {
+  let place: Place = { key: keyOf(proof.transactionIndex), expected: proof.root };
+  for (const [index, node] of proof.nodes.entries()) {
+    if (!isSame(keccak(node), place.expected))
+      throw new Refuted("receipt", `node ${index} of the trie has another hash`);
+    const items = new RlpList(node).strings();
+    const isLast = index === proof.nodes.length - 1;
+    const next = step(items, place.key);
+    if (next instanceof Uint8Array && isLast) return next;
+    if (next === undefined || next instanceof Uint8Array) break;
+    place = next;
+  }
+  throw new Refuted("receipt", `the trie's nodes do not lead to transaction ${proof.transactionIndex}`);
+}
+
+/** The value when the node is the key's leaf, the next place when it leads on, else undefined. */
+function step(items: readonly Uint8Array[], key: Uint8Array): Uint8Array | Place | undefined {
+  if (items.length === branchItems) return toPlace(items[key[0] ?? branchItems - 1], key.subarray(1));
+  const [packed, content] = items;
+  if (items.length !== pairItems || packed === undefined || content === undefined) return undefined;
+  const path = unpack(packed);
+  if (path === undefined) return undefined;
+  if (path.isLeaf) return isSame(path.nibbles, key) ? content : undefined;
+  const { length } = path.nibbles;
+  return isSame(path.nibbles, key.subarray(0, length)) ? toPlace(content, key.subarray(length)) : undefined;
+}
+
+function toPlace(expected: Uint8Array | undefined, key: Uint8Array): Place | undefined {
+  return expected?.length === hashBytes ? { key, expected } : undefined;
+}
+
+/** The hex-prefix form of a path (Yellow Paper, appendix C), in its one canonical form. */
+function unpack(packed: Uint8Array): { readonly isLeaf: boolean; readonly nibbles: Uint8Array } | undefined {
+  const nibbles = toNibbles(packed);
+  const [flag, padding] = nibbles;
+  if (flag === undefined || flag > 3) return undefined;
+  const isOdd = flag % 2 === 1;
+  if (!isOdd && padding !== 0) return undefined;
+  return { isLeaf: flag >= 2, nibbles: nibbles.subarray(isOdd ? 1 : 2) };
+}
+
+/** RLP of the transaction's index, in half-bytes. */
+function keyOf(transactionIndex: number): Uint8Array {
+  const writer = new RlpWriter(new Uint8Array(integerBytes(transactionIndex)));
+  writer.integer(transactionIndex);
+  return toNibbles(writer.bytes);
+}
+
+function toNibbles(bytes: Uint8Array): Uint8Array {
+  const nibbles = new Uint8Array(bytes.length * 2);
+  for (const [index, byte] of bytes.entries()) nibbles.set([byte >> 4, byte & 0x0f], index * 2);
+  return nibbles;
+}

@@ -1,0 +1,37 @@
+import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
+import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
+import { findBytes } from "./hex.ts";
+
+const addressBytes = 20;
+const hashBytes = 32;
+/** Before and after the address of the code in the creation code of an EIP-1167 proxy. */
+const proxyHead = "0x3d602d80600a3d3981f3363d3d373d3d3d363d73";
+const proxyTail = "0x5af43d82803e903d91602b57fd5bf3";
+/** RLP of a list of an address and the nonce 1, without the address. */
+const createdHead = "0xd694";
+const createdTail = "0x01";
+const create2Head = "0xff";
+
+/**
+ * Where the registry puts the topic of that name: CREATE2 (EIP-1014) with the hash of the name as salt and, as code, a proxy of the first
+ * contract that the registry created. No other contract can be at that address.
+ */
+export function topicAddress(
+  topic: { readonly registry: Uint8Array; readonly name: string },
+  keccak: Keccak256 = portableKeccak256,
+): Uint8Array {
+  const { registry, name } = topic;
+  if (registry.length !== addressBytes) throw new TypeError("the registry's address does not have 20 bytes");
+  const implementation = around(createdHead, registry, createdTail);
+  const proxyCode = around(proxyHead, keccak(implementation).subarray(hashBytes - addressBytes), proxyTail);
+  const place = concatBytes(bytesOf(create2Head), registry, keccak(utf8ToBytes(name)), keccak(proxyCode));
+  return keccak(place).slice(hashBytes - addressBytes);
+}
+
+function around(head: string, address: Uint8Array, tail: string): Uint8Array {
+  return concatBytes(bytesOf(head), address, bytesOf(tail));
+}
+
+function bytesOf(text: string): Uint8Array {
+  return findBytes(text) ?? new Uint8Array(0);
+}

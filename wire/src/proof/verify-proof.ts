@@ -1,0 +1,189 @@
+import { decodeEvents } from "../batch/decode-events.ts";
+import type { BatchEvent } from "../batch/encode-events.ts";
+import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
+import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
+import { leafHash, merkleRoot, verifyPath } from "../batch/merkle.ts";
+import { type EventId, formatEventId, topicDigest } from "../ids/event-id.ts";
+import { findBytes, type HexText, toHexText } from "./hex.ts";
+import { type ProvenHeader, readProvenHeader } from "./header.ts";
+import { checkProof, type Proof } from "./proof-schema.ts";
+import { type PublishedBatch, readPublished } from "./published-log.ts";
+import { readReceiptLogs, type ReceiptLog } from "./receipt.ts";
+import { findReceipt } from "./receipts-trie.ts";
+import { type ProofStep, Refuted } from "./refuted.ts";
+import { isSame } from "./rlp-items.ts";
+import { topicAddress } from "./topic-address.ts";
+
+/** An event that is proven, and where it is. Addresses and hashes are lower-case hex. */
+export interface ProvenEvent extends BatchEvent {
+  readonly topic: string;
+  readonly eventId: EventId;
+  /** Number of the event in its topic, from 1. */
+  readonly sequence: number;
+  readonly blockNumber: number;
+  /** Seconds since the epoch, on most chains. */
+  readonly blockTimestamp: number;
+  /** Place of the transaction in its block. */
+  readonly transactionIndex: number;
+  readonly topicAddress: HexText;
+  /** The registry that makes the address that of the topic: whoever trusts the proof trusts this registry. */
+  readonly registry: HexText;
+  /** Who published: the account that called the registry. */
+  readonly publisher: HexText;
+}
+
+/** What a proof was found to be. Reasons are for people. */
+export type ProofResult =
+  | { readonly status: "verified"; readonly event: ProvenEvent }
+  | { readonly status: "refuted"; readonly step: ProofStep; readonly reason: string };
+
+export interface VerifyOptions {
+  /** The registry that the proof has to be about. Without it, any registry will do, and the result names it. */
+  readonly expectedRegistry?: string;
+  /** A faster keccak-256 than the one in JavaScript. */
+  readonly keccak?: Keccak256;
+}
+
+const hashBytes = 32;
+const addressBytes = 20;
+
+/**
+ * Whether `proof` shows that its event is in the block with the hash `trustedBlockHash`. It asks nobody: what it takes for granted is that
+ * block, and the registry. `proof` may be anything, and so may be its parts; every part is bound to the hash.
+ * @throws TypeError when `trustedBlockHash` or `expectedRegistry` is not what its name says.
+ */
+export function verifyProof(proof: unknown, trustedBlockHash: string, options: VerifyOptions = {}): ProofResult {
+  const blockHash = parseGiven(trustedBlockHash, { bytes: hashBytes, what: "a block's hash" });
+  const { expectedRegistry, keccak = portableKeccak256 } = options;
+  const registry =
+    expectedRegistry === undefined
+      ? undefined
+      : parseGiven(expectedRegistry, { bytes: addressBytes, what: "a registry's address" });
+  const checked = checkProof(proof);
+  if (checked.status === "malformed") return { status: "refuted", step: "form", reason: checked.reason };
+  try {
+    const event = new ProofVerifier(checked.proof, keccak).verify(blockHash, registry);
+    return { status: "verified", event };
+  } catch (error) {
+    if (!(error instanceof Refuted)) throw error;
+    return { status: "refuted", step: error.step, reason: error.message };
+  }
+}
+
+class ProofVerifier {
+  readonly #proof: Proof;
+  readonly #keccak: Keccak256;
+
+  constructor(proof: Proof, keccak: Keccak256) {
+    this.#proof = proof;
+    this.#keccak = keccak;
+  }
+
+  verify(blockHash: Uint8Array, expectedRegistry: Uint8Array | undefined): ProvenEvent {
+    const header = this.#header(blockHash);
+    const log = this.#log(this.#receipt(header));
+    const batch = this.#batch(log);
+    this.#checkEvent(batch, header);
+    this.#checkTopic(log, expectedRegistry);
+    return this.#toProven(header, { log, batch });
+  }
+
+  #header(blockHash: Uint8Array): ProvenHeader {
+    const bytes = bytesOf(this.#proof.header);
+    const hash = this.#keccak(bytes);
+    if (!isSame(hash, blockHash)) throw new Refuted("header", `the header is that of block ${toHexText(hash)}`);
+    return reading("header", () => readProvenHeader(bytes));
+  }
+
+  #receipt({ receiptsRoot }: ProvenHeader): Uint8Array {
+    const { transactionIndex, nodes } = this.#proof.receipt;
+    const place = { root: receiptsRoot, transactionIndex, nodes: nodes.map(bytesOf) };
+    return reading("receipt", () => findReceipt(place, this.#keccak));
+  }
+
+  #log(receipt: Uint8Array): ReceiptLog {
+    const { logPlace } = this.#proof.receipt;
+    const logs = reading("receipt", () => readReceiptLogs(receipt));
+    const log = logs[logPlace];
+    if (log === undefined) throw new Refuted("log", `there is no log ${logPlace} in the receipt`);
+    return log;
+  }
+
+  /** A batch that is not what it claims to be holds no events: readers skip it, and so a proof of one of its events proves nothing. */
+  #batch(log: ReceiptLog): PublishedBatch {
+    const batch = reading("log", () => readPublished(log, this.#keccak));
+    const { count, events, eventsRoot, firstSequence } = batch;
+    const found = reading("batch", () => decodeEvents(events).length);
+    if (found !== count) throw new Refuted("batch", `${found} events where ${count} were claimed`);
+    const root = reading("batch", () => merkleRoot(events, this.#keccak));
+    if (!isSame(root, eventsRoot)) throw new Refuted("batch", "the events have another root than was claimed");
+    if (!Number.isSafeInteger(firstSequence + count - 1)) throw new Refuted("batch", "sequences beyond 2^53 - 1");
+    return batch;
+  }
+
+  #checkEvent({ count, eventsRoot, firstSequence }: PublishedBatch, { number }: ProvenHeader): void {
+    const { event, batch } = this.#proof;
+    if (batch.index >= count) throw new Refuted("batch", `there is no event ${batch.index} in a batch of ${count}`);
+    const payload = { content: bytesOf(event.content), extensions: event.extensions };
+    const leaf = leafHash(batch.index, payload, this.#keccak);
+    if (!verifyPath({ leaf, path: batch.path.map(bytesOf), root: eventsRoot }, this.#keccak)) {
+      throw new Refuted("batch", "the event's path does not lead to the batch's root");
+    }
+    const sequence = firstSequence + batch.index;
+    const eventId = formatEventId({ topicDigest: topicDigest(event.topic), sequence, blockNumber: number });
+    if (eventId !== event.eventId) throw new Refuted("event", `the event's identifier is ${eventId}`);
+  }
+
+  #checkTopic({ address }: ReceiptLog, expectedRegistry: Uint8Array | undefined): void {
+    const registry = bytesOf(this.#proof.registry);
+    if (expectedRegistry !== undefined && !isSame(registry, expectedRegistry)) {
+      throw new Refuted("topic", `the registry is ${toHexText(registry)}`);
+    }
+    const expected = topicAddress({ registry, name: this.#proof.event.topic }, this.#keccak);
+    if (isSame(address, expected)) return;
+    throw new Refuted("topic", `the log is of ${toHexText(address)}, the topic's contract is ${toHexText(expected)}`);
+  }
+
+  #toProven(
+    header: ProvenHeader,
+    { log, batch }: { readonly log: ReceiptLog; readonly batch: PublishedBatch },
+  ): ProvenEvent {
+    const { event, registry, receipt, batch: place } = this.#proof;
+    return {
+      topic: event.topic,
+      content: bytesOf(event.content),
+      extensions: event.extensions,
+      eventId: event.eventId as EventId, // What formatEventId gave.
+      sequence: batch.firstSequence + place.index,
+      blockNumber: header.number,
+      blockTimestamp: header.timestamp,
+      transactionIndex: receipt.transactionIndex,
+      topicAddress: toHexText(log.address),
+      registry: toHexText(bytesOf(registry)),
+      publisher: toHexText(batch.sender),
+    };
+  }
+}
+
+/** Runs a step that reads bytes; bytes that are not what they should be refute the proof at this step. */
+function reading<Result>(step: ProofStep, read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof MalformedBatchError) throw new Refuted(step, error.message);
+    throw error;
+  }
+}
+
+/** Bytes of a text whose form was checked. */
+function bytesOf(text: string): Uint8Array {
+  const bytes = findBytes(text);
+  if (bytes === undefined) throw new TypeError("the form of the proof was not checked");
+  return bytes;
+}
+
+function parseGiven(text: string, { bytes, what }: { readonly bytes: number; readonly what: string }): Uint8Array {
+  const found = findBytes(text.toLowerCase());
+  if (found?.length !== bytes) throw new TypeError(`not ${what}: ${text.slice(0, 80)}`);
+  return found;
+}
