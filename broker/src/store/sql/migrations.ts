@@ -1,18 +1,19 @@
 import type { Kysely } from "kysely";
-import type { Schema, SqlBackend } from "./schema.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createFirstTables, createJournal, createRollBackTables];
+const migrations: readonly Migration[] = [createFirstTables, createJournal, createRollBackTables, createGroupChains];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
 
 /** Brings the tables to the newest version in one transaction; answers the version they had. Refuses tables of a newer program. */
-export async function migrate(database: Kysely<Schema>, backend: SqlBackend): Promise<number> {
-  return database.transaction().execute(async (transaction) => {
+export async function migrate(database: SqlDatabase, backend: SqlBackend): Promise<number> {
+  return database.migrating.transaction().execute(async (transaction) => {
+    await database.lock(transaction, "migration");
     await transaction.schema.createTable("schema_version").ifNotExists().addColumn("version", "integer").execute();
     const row = await transaction.selectFrom("schema_version").select("version").executeTakeFirst();
     const version = row?.version ?? 0;
@@ -29,7 +30,7 @@ function newerThanKnown(version: number, backend: SqlBackend): StoreError {
   return new StoreError(
     "newer",
     `${backend.description} was written by a newer version (its schema is ${version}, this program knows up to ${schemaVersion}): ` +
-      "run that version again, or use another data folder",
+      "run that version again, or begin with an empty store",
   );
 }
 
@@ -174,5 +175,15 @@ async function createVanished({ schema }: Kysely<Schema>, backend: SqlBackend): 
     .createIndex("vanished_by_place")
     .on("vanished")
     .columns(["group_id", "digest", "last_position"])
+    .execute();
+}
+
+async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("group_chains")
+    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("chain_id", "bigint", (column) => column.notNull())
+    .addColumn("genesis_hash", "text", (column) => column.notNull())
+    .addColumn("registry_address", "text", (column) => column.notNull())
     .execute();
 }

@@ -12,7 +12,7 @@ describe("query plans", () => {
   beforeEach(async () => {
     const backend = createSqliteBackend(temporaryFile());
     database = await backend.open();
-    await migrate(database.durable, backend);
+    await migrate(database, backend);
   });
   afterEach(async () => database.close());
 

@@ -1,4 +1,4 @@
-import type { Generated, Kysely, Selectable } from "kysely";
+import type { Generated, Kysely, Selectable, Transaction } from "kysely";
 
 /** How far each group's index is. */
 export interface GroupTable {
@@ -84,6 +84,14 @@ export interface SubscriptionTable {
   readonly created_at: number;
 }
 
+/** Which chain each group is on; see the GroupRecords port. */
+export interface GroupChainTable {
+  readonly group_id: string;
+  readonly chain_id: number;
+  readonly genesis_hash: string;
+  readonly registry_address: string;
+}
+
 /** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */
 export interface JournalTable {
   readonly group_id: string;
@@ -103,6 +111,7 @@ export interface Schema {
   readonly vanished: VanishedTable;
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
+  readonly group_chains: GroupChainTable;
 }
 
 /** An open database, seen with two promises about the disk. */
@@ -111,6 +120,12 @@ export interface SqlDatabase {
   readonly durable: Kysely<Schema>;
   /** What it commits is whole or absent after a power cut, and there after a kill. */
   readonly relaxed: Kysely<Schema>;
+  /** Durable, and with time for changes of whole tables. */
+  readonly migrating: Kysely<Schema>;
+  /** Whether other processes change it too, so that nothing that was read may be kept. */
+  readonly isShared: boolean;
+  /** From here to the end of the transaction nobody else holds the lock of this name, in any process. */
+  readonly lock: (transaction: Transaction<Schema>, name: string) => Promise<void>;
   close(): Promise<void>;
 }
 

@@ -27,13 +27,16 @@ interface Planned {
 /** The index's half of the store: heads, topics and batches. */
 export class SqlIndex {
   readonly #database: Kysely<Schema>;
+  readonly #lock: SqlDatabase["lock"];
   readonly #queries: IndexQueries;
   readonly #rollBack: SqlRollBack;
-  readonly #cache = new TopicCache(topicsCachedMax);
+  readonly #cache: TopicCache;
   readonly #applying = new Mutex(); // From the first read of a plan until the cache holds what was committed.
 
-  constructor({ relaxed }: SqlDatabase) {
+  constructor({ relaxed, lock, isShared }: SqlDatabase) {
     this.#database = relaxed;
+    this.#lock = lock;
+    this.#cache = new TopicCache(isShared ? 0 : topicsCachedMax);
     this.#queries = createIndexQueries(relaxed);
     this.#rollBack = new SqlRollBack(relaxed);
   }
@@ -47,6 +50,7 @@ export class SqlIndex {
     await this.#applying.acquire();
     try {
       const written = await this.#database.transaction().execute(async (transaction) => {
+        await this.#lock(transaction, `index ${groupId}`);
         const planned = await this.#plan(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
         return this.#write(transaction, groupId, planned);
@@ -69,9 +73,10 @@ export class SqlIndex {
     try {
       // Before, so that nobody reads from it what is gone as soon as the transaction is committed.
       this.#cache.clear();
-      return await this.#database
-        .transaction()
-        .execute(async (transaction) => this.#rollBack.rollBack(transaction, groupId, to));
+      return await this.#database.transaction().execute(async (transaction) => {
+        await this.#lock(transaction, `index ${groupId}`);
+        return this.#rollBack.rollBack(transaction, groupId, to);
+      });
     } finally {
       this.#applying.release();
     }
@@ -127,7 +132,8 @@ export class SqlIndex {
     const { after } = place;
     const [next] = await this.#read(this.#queries.findNextBatch.bind({ topicId: topic.topicId, after }));
     if (next === undefined) return 0;
-    return topic.eventCount - next.events_before - Math.max(0, after - next.first_position + 1);
+    const inBatch = Math.max(0, after - next.first_position + 1);
+    return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
   }
 
   async #plan(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<Planned> {

@@ -6,6 +6,7 @@ import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
@@ -21,6 +22,7 @@ import type {
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
+import { SqlGroupRecords } from "./sql-group-records.ts";
 import { SqlIndex } from "./sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
@@ -35,7 +37,7 @@ export interface SqlStoreOptions {
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
-export function createSqlStore(options: SqlStoreOptions): Store & Journal {
+export function createSqlStore(options: SqlStoreOptions): Store & Journal & GroupRecords {
   return new SqlStore(createSqliteBackend(options.file, options.onFault), options.logger ?? silentLogger);
 }
 
@@ -44,9 +46,10 @@ interface OpenParts {
   readonly index: SqlIndex;
   readonly subscriptions: SqlSubscriptions;
   readonly journal: SqlJournal;
+  readonly groupRecords: SqlGroupRecords;
 }
 
-export class SqlStore implements Store, Journal {
+export class SqlStore implements Store, Journal, GroupRecords {
   readonly #backend: SqlBackend;
   readonly #logger: Logger;
   #open: OpenParts | undefined;
@@ -60,12 +63,13 @@ export class SqlStore implements Store, Journal {
     if (this.#open !== undefined) throw new Error("the store is started already");
     const database = await this.#backend.open();
     try {
-      const from = await migrate(database.durable, this.#backend);
+      const from = await migrate(database, this.#backend);
       this.#open = {
         database,
         index: new SqlIndex(database),
         subscriptions: new SqlSubscriptions(database),
         journal: new SqlJournal(database),
+        groupRecords: new SqlGroupRecords(database),
       };
       this.#logger.info("store opened", {
         database: this.#backend.description,
@@ -169,6 +173,14 @@ export class SqlStore implements Store, Journal {
 
   async saveProgress(rows: readonly Progress[]): Promise<void> {
     return this.#parts().subscriptions.saveProgress(rows);
+  }
+
+  async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
+    return this.#parts().groupRecords.findGroupRecord(groupId);
+  }
+
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
+    return this.#parts().groupRecords.saveGroupRecord(groupId, record);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

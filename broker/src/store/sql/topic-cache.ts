@@ -4,8 +4,8 @@ import type { KeyedTopic } from "./rows.ts";
 
 /**
  * The topics that were last written, at most `topicsMax`. Only a committed change of the index puts one here, never a read, so that
- * nothing stale can be put back. This is right as long as this process alone writes the index; with several nodes, those that
- * do not write must `clear` it when they are woken for a new head, before they answer.
+ * nothing stale can be put back. This is right as long as this process alone writes the index; of a database that others write too
+ * nothing is kept (`topicsMax` 0).
  */
 export class TopicCache {
   readonly #records = new Map<string, KeyedTopic>();

@@ -29,9 +29,13 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   createPrivately(file, description);
   const native = await openConfigured(file, description);
   const session = new SqliteSession(native, options);
+  const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") });
   return {
-    durable: new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") }),
+    durable,
     relaxed: new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") }),
+    migrating: durable,
+    isShared: false,
+    lock: async () => {}, // A transaction has the one connection, and this process the file.
     close: async () => session.close(),
   };
 }
