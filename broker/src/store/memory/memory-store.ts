@@ -5,6 +5,7 @@ import type { Subscription, SubscriptionId, SubscriptionState } from "../../doma
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
+import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
@@ -18,14 +19,14 @@ import type {
   TopicPage,
 } from "../../ports/store.ts";
 import { GroupIndex } from "./group-index.ts";
-import { MemoryJournal } from "./memory-journal.ts";
+import { MemoryGroups } from "./memory-groups.ts";
 
 /** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
-export function createMemoryStore(): Store & Journal {
+export function createMemoryStore(): Store & Journal & GroupRecords {
   return new MemoryStore();
 }
 
-class MemoryStore extends MemoryJournal implements Store {
+class MemoryStore extends MemoryGroups implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions = new Map<SubscriptionId, Subscription>();
 

@@ -15,6 +15,7 @@ import {
   subscriptionOf,
   topicOf,
 } from "../../ports/store-examples.contract.ts";
+import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
@@ -23,6 +24,7 @@ import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
+testGroupRecords("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 

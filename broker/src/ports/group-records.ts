@@ -1,0 +1,18 @@
+import type { GroupId } from "../domain/group-id.ts";
+import type { Address, Hash } from "../domain/topic.ts";
+
+/** Which chain a group is on, as it was found at its first start. */
+export interface GroupRecord {
+  readonly chainId: number;
+  /** Hash of the chain's first block. */
+  readonly genesisHash: Hash;
+  /** Where the group's topic registry is. */
+  readonly registryAddress: Address;
+}
+
+/** Remembers each group's chain, so that another chain behind the same address is not taken for it. */
+export interface GroupRecords {
+  findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined>;
+  /** Takes the place of an earlier record. On disk when it answers. */
+  saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void>;
+}

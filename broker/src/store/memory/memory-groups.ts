@@ -1,0 +1,16 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { GroupRecord } from "../../ports/group-records.ts";
+import { MemoryJournal } from "./memory-journal.ts";
+
+/** What the store in memory keeps of groups: their transactions, and which chain each is on. */
+export class MemoryGroups extends MemoryJournal {
+  readonly #records = new Map<GroupId, GroupRecord>();
+
+  async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
+    return this.#records.get(groupId);
+  }
+
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
+    this.#records.set(groupId, record);
+  }
+}

@@ -1,0 +1,40 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
+import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
+import type { SqlDatabase } from "./schema.ts";
+
+/** Which chain each group is on. */
+export class SqlGroupRecords implements GroupRecords {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
+    const row = await this.#database.relaxed
+      .selectFrom("group_chains")
+      .select(["chain_id", "genesis_hash", "registry_address"])
+      .where("group_id", "=", groupId)
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    return {
+      chainId: Number(row.chain_id),
+      genesisHash: row.genesis_hash as Hash, // Written below.
+      registryAddress: row.registry_address as Address, // Written below.
+    };
+  }
+
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
+    const row = {
+      chain_id: record.chainId,
+      genesis_hash: record.genesisHash,
+      registry_address: record.registryAddress,
+    };
+    await this.#database.durable
+      .insertInto("group_chains")
+      .values({ group_id: groupId, ...row })
+      .onConflict((conflict) => conflict.column("group_id").doUpdateSet(row))
+      .execute();
+  }
+}
