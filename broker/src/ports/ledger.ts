@@ -4,7 +4,7 @@ import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
 
-/** How much one transaction may carry, and how many may be under way. Each is at least 1. */
+/** How much one transaction may carry, and how many may be under way. Each is at least 1. May change from one call to the next. */
 export interface LedgerLimits {
   readonly eventsPerTransactionMax: number;
   /** Bytes of encoded events in one transaction. */
@@ -22,7 +22,9 @@ export interface OutgoingBatch {
 /** What became of one outgoing batch, in the order of the call. */
 export type BatchOutcome =
   | { readonly status: "committed"; readonly firstSequence: number; readonly blockNumber: number }
-  | { readonly status: "rejected"; readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" };
+  | { readonly status: "rejected"; readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" }
+  /** The chain takes no transaction that large: then it is so of all batches, none was committed, and `limits` may have shrunk. */
+  | { readonly status: "too-large" };
 
 interface EntryPlace {
   readonly address: Address;

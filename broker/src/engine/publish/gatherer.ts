@@ -159,18 +159,37 @@ export class Gatherer {
     const { clock, metrics, ledger } = this.#parts;
     const startedAt = clock.now();
     this.#pacing.started(startedAt);
-    const groups = groupByTopic(taken);
     try {
-      const outcomes = await this.#append(groups);
-      groups.forEach((group, index) => {
-        this.#settle(group, outcomes[index]);
-      });
+      await this.#deliver(taken);
       metrics.transactionCommitted(ledger.groupId, { events: taken.length, durationMs: clock.now() - startedAt });
     } catch (error) {
       for (const event of taken) event.deferred.reject(error);
     } finally {
       this.#pacing.ended({ events: taken.length, startedAt, waiting: this.#waiting.length }, clock.now());
       this.#schedule();
+    }
+  }
+
+  /** Commits in one transaction, or in halves where the chain takes no transaction that large. */
+  async #deliver(taken: readonly Waiting[]): Promise<void> {
+    const groups = groupByTopic(taken);
+    const outcomes = await this.#append(groups);
+    if (taken.length > 1 && outcomes.some(({ status }) => status === "too-large")) {
+      const middle = taken.length >> 1;
+      await Promise.all([this.#deliverPart(taken.slice(0, middle)), this.#deliverPart(taken.slice(middle))]);
+      return;
+    }
+    groups.forEach((group, index) => {
+      this.#settle(group, outcomes[index]);
+    });
+  }
+
+  /** One part may be committed where another fails, so each answers its own callers. */
+  async #deliverPart(taken: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#deliver(taken);
+    } catch (error) {
+      for (const event of taken) event.deferred.reject(error);
     }
   }
 
@@ -218,9 +237,11 @@ function toOutgoing(group: readonly Waiting[]): OutgoingBatch {
   return { topic: first.topic, address: first.address, events: group.map((event) => event.payload) };
 }
 
-function toRefusal(outcome: (BatchOutcome & { status: "rejected" }) | undefined): BrokerError {
+function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | undefined): BrokerError {
   if (outcome === undefined)
     return new BrokerError("unknown", { details: "the ledger answered fewer batches than it was given" });
+  if (outcome.status === "too-large")
+    return new BrokerError("transactionFailed", { details: "the event is too large for a transaction of this chain" });
   if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
   if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
   return new BrokerError("transactionFailed", { details: "the batch was empty" });

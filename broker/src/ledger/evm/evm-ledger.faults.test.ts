@@ -11,7 +11,13 @@ import { Signer } from "./native-crypto.ts";
 import { logSignatures } from "./parse-log.ts";
 import { openCalldata } from "./registry.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
-import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
+import {
+  connectionLost,
+  connectionRefused,
+  InterceptedProvider,
+  type Interceptor,
+  passAll,
+} from "./testing/intercepted-provider.ts";
 import { Stranger } from "./testing/stranger.ts";
 
 const keysMax = 60;
@@ -118,7 +124,7 @@ describe("a transaction's fate", () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
-          throw connectionLost();
+          throw connectionRefused();
         });
         const answers = await Promise.allSettled([append("a"), append("b")]);
         for (const answer of answers) expect(answer).toMatchObject({ status: "rejected", reason: { code: 200205 } });
@@ -130,16 +136,31 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is 200201 when it was taken and is not included in time, and the ledger goes on", async () => {
+  test("is 200201 when no send was answered, and it is committed later, before those behind it", async () => {
+    await withLedger(
+      async (ledger, append) => {
+        provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
+          throw connectionLost();
+        });
+        await expect(append("a")).rejects.toMatchObject({ code: 200201 });
+        provider.current = passAll;
+        expect(await append("b")).toMatchObject({ status: "committed", firstSequence: 2 });
+        expect(await sequences(ledger)).toEqual([1, 2]);
+      },
+      { deadlineMs: 3000 },
+    );
+  });
+
+  test("is 200201 when it was taken and is not included in time, and it is sent again", async () => {
     await withLedger(
       async (_, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
         await expect(append("a")).rejects.toMatchObject({ code: 200201 });
         provider.current = passAll;
         const outcomes = await Promise.all([append("b"), append("c")]);
-        expect(outcomes.map((outcome) => outcome?.status === "committed" && outcome.firstSequence)).toEqual([1, 2]);
+        expect(outcomes.map((outcome) => outcome?.status === "committed" && outcome.firstSequence)).toEqual([2, 3]);
       },
-      { deadlineMs: 600 },
+      { deadlineMs: 3000 },
     );
   });
 
@@ -157,7 +178,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200202 when somebody else used its nonce, and the ledger goes on", async () => {
+  test("is another nonce's when somebody else used its own", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -165,8 +186,10 @@ describe("a transaction's fate", () => {
       });
       await append("a");
       await twin.open("twin");
-      await expect(append("b")).rejects.toMatchObject({ code: 200202 });
-      expect(await append("c")).toMatchObject({ status: "committed", firstSequence: 2 });
+      const outcomes = await Promise.all(["b", "c", "d"].map(append));
+      const places = outcomes.map((outcome) => (outcome?.status === "committed" ? outcome.firstSequence : 0));
+      expect(places.toSorted((left, right) => left - right)).toEqual([2, 3, 4]);
+      expect(await sequences(ledger)).toEqual([1, 2, 3, 4]);
     });
   });
 
@@ -189,7 +212,7 @@ describe("a transaction's fate", () => {
     await ledger.start();
     provider.isSilent = true;
     provider.current = async () => {
-      throw connectionLost();
+      throw connectionRefused();
     };
     const batches = [{ topic: name, address: ledger.registryAddress, events: [event("a")] }];
     const answers = Promise.allSettled([ledger.append(batches, never), ledger.openTopic(name, never)]);
@@ -197,26 +220,20 @@ describe("a transaction's fate", () => {
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });
 
-  test("a refused transaction does not hold up those behind it", async () => {
+  test("a transaction that is too large does not hold up those around it, and the next are smaller", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
-      const answers = await Promise.allSettled([
-        append("a"),
-        append(big),
-        append("b"),
-        append(big),
-        append("c"),
-        append(big),
+      const { bytesPerTransactionMax } = ledger.limits;
+      const answers = await Promise.all(["a", big, "b", big, "c", big].map(append));
+      expect(answers.map((answer) => answer?.status)).toEqual([
+        "committed",
+        "too-large",
+        "committed",
+        "too-large",
+        "committed",
+        "too-large",
       ]);
-      expect(answers.map(({ status }) => status)).toEqual([
-        "fulfilled",
-        "rejected",
-        "fulfilled",
-        "rejected",
-        "fulfilled",
-        "rejected",
-      ]);
-      expect(answers[1]).toMatchObject({ reason: { code: 200202 } });
+      expect(ledger.limits.bytesPerTransactionMax).toBeLessThan(bytesPerTransactionMax);
       expect(await append("d")).toMatchObject({ firstSequence: 4 });
       expect(await sequences(ledger)).toEqual([1, 2, 3, 4]);
     });

@@ -15,15 +15,19 @@ import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { finalNumber } from "./finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
 import { GasPolicy } from "./gas.ts";
+import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
+import { JournalWriter } from "./journal-writer.ts";
 import { Signer } from "./native-crypto.ts";
 import type { ContractLog } from "./parse-log.ts";
+import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
 import { type EvmProvider, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import { TopicSet } from "./topic-set.ts";
+import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
 
 const defaultLimits: LedgerLimits = {
@@ -32,6 +36,7 @@ const defaultLimits: LedgerLimits = {
   transactionsInFlightMax: 4,
 };
 const defaultDeadlineMs = 30_000;
+const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
 const topicGas = 1_500_000;
 const noRoot = new Uint8Array(32);
@@ -75,8 +80,8 @@ interface Parts {
 /** The Ledger on any EVM chain that can be asked through EIP-1193. */
 export class EvmLedger implements Ledger {
   readonly groupId: GroupId;
-  readonly limits: LedgerLimits;
   readonly isFinal: boolean;
+  readonly #room: TransactionRoom;
   readonly #options: EvmLedgerOptions;
   readonly #rpc: Rpc;
   readonly #signer: Signer;
@@ -87,10 +92,14 @@ export class EvmLedger implements Ledger {
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
     this.isFinal = options.isFinal ?? false;
-    this.limits = options.limits ?? defaultLimits;
+    this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
     this.#rpc = new Rpc(options.provider);
     this.#signer = new Signer(options.privateKey);
+  }
+
+  get limits(): LedgerLimits {
+    return this.#room.limits;
   }
 
   /** Where the registry is. To be read after `start`. */
@@ -131,16 +140,19 @@ export class EvmLedger implements Ledger {
 
   async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
-    const { sender, registry } = this.#started();
-    const data = encodePublish(batches.map((batch) => this.#encode(batch)));
+    const { registry } = this.#started();
+    const encoded = batches.map((batch) => this.#encode(batch));
+    const data = encodePublish(encoded);
     const gas = this.#gas.forPublish(data.length, batches.length);
-    const request = { to: registry.address, data, gas, logsExpected: batches.length };
-    const { logs, blockNumber } = await sender.send(request, signal);
-    return logs.flatMap((log) => toOutcome(log, blockNumber) ?? []);
+    const included = await this.#publish({ to: registry.address, data, gas, logsExpected: batches.length }, signal);
+    if (included !== undefined) return included.logs.flatMap((log) => toOutcome(log, included.blockNumber) ?? []);
+    if (gas <= this.#room.blockGas) this.#room.onTooLarge(encoded);
+    return batches.map(() => ({ status: "too-large" }));
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
-    for await (const blocks of this.#started().feed.follow(after?.number ?? -1, signal)) yield { kind: "blocks", blocks };
+    for await (const blocks of this.#started().feed.follow(after?.number ?? -1, signal))
+      yield { kind: "blocks", blocks };
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
@@ -168,9 +180,29 @@ export class EvmLedger implements Ledger {
     };
   }
 
+  /** Undefined when the endpoint takes no transaction that large. */
+  async #publish(request: TransactionRequest, signal: AbortSignal): Promise<Inclusion | undefined> {
+    if (request.gas > this.#room.blockGas) return undefined;
+    try {
+      return await this.#started().sender.send(request, signal);
+    } catch (error) {
+      if (error instanceof TransactionTooLarge) return undefined;
+      throw error;
+    }
+  }
+
+  /** What a transaction is given that had too little gas. @throws RpcFailure. */
+  async #estimateGas({ to, data, gas }: TransactionRequest): Promise<number> {
+    const estimate = await this.#rpc.estimateGas({ from: this.#signer.address, to, data: toHex(data) });
+    return Math.min(this.#gas.onShort(gas, estimate), this.#room.blockGas);
+  }
+
   async #change(data: Buffer, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    const { sender, registry } = this.#started();
-    return sender.send({ to: registry.address, data, gas: topicGas, logsExpected: undefined }, signal);
+    const { registry } = this.#started();
+    const gas = Math.min(topicGas, this.#room.blockGas);
+    const included = await this.#publish({ to: registry.address, data, gas, logsExpected: undefined }, signal);
+    if (included !== undefined) return included;
+    throw new BrokerError("transactionFailed", { details: "the chain takes no transaction that large" });
   }
 
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -209,20 +241,30 @@ export class EvmLedger implements Ledger {
       pollMs: this.#options.pollMs ?? defaultPollMs,
       onHead: (head) => {
         fees.onHead(head);
+        this.#room.onHead(head.gasLimit);
         feed.onHead(head);
       },
     });
     const sender: TransactionSender = new TransactionSender({
       ...common,
       registry: address,
+      journal: this.#journalWriter(),
+      feeBumpAfterMs: this.#options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
+      head: () => heads.latest.number,
       readUpTo: () => feed.tail,
       onSent: () => (heads.isPolling ? heads.poke() : undefined),
       onOverdue: () => heads.poke(),
-      onReverted: (request, receipt) => this.#gas.onReverted(request.gas, receipt.gasUsed),
+      estimateGas: (request) => this.#estimateGas(request),
     });
     await heads.start();
     feed.start(heads.latest);
+    await sender.start();
     return { heads, sender, registry, feed };
+  }
+
+  #journalWriter(): JournalWriter | undefined {
+    const { journal, groupId } = this.#options;
+    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender: this.#signer.address });
   }
 
   async #checkChain(): Promise<number> {

@@ -16,24 +16,26 @@ export function publishGas(calldataBytes: number, batches: number): number {
   return Math.ceil(Math.max(floor, work) * margin);
 }
 
-const raiseFactor = 1.5;
-/** Times that the formula is raised by half on a chain that charges more. */
-const raisesMax = 5;
-/** A call passes on 63 of 64 parts of its gas, so a transaction that ran out of it has used about all. */
-const usedUp = 0.95;
+/** Head room over what the endpoint estimates. */
+const estimateMargin = 1.2;
+/** How much dearer than the formula a chain may be. */
+const factorMax = 16;
 
 /**
- * Gas by formula: asking the endpoint would cost a round trip for each transaction, and what is not used is given back. On a chain that
- * charges more, a transaction runs out of gas, and those after it get more.
+ * Gas by formula: asking the endpoint would cost a round trip for each transaction, and what is not used is given back. Where a chain
+ * charges more, it is asked once, and the formula is stretched for those after it.
  */
 export class GasPolicy {
-  #raises = 0;
+  #factor = 1;
 
   forPublish(calldataBytes: number, batches: number): number {
-    return Math.ceil(publishGas(calldataBytes, batches) * raiseFactor ** this.#raises);
+    return Math.ceil(publishGas(calldataBytes, batches) * this.#factor);
   }
 
-  onReverted(gas: number, gasUsed: number): void {
-    if (gasUsed >= gas * usedUp) this.#raises = Math.min(this.#raises + 1, raisesMax);
+  /** After `gas` was too little for a transaction; answers what to offer where the endpoint estimates `estimate`. */
+  onShort(gas: number, estimate: number): number {
+    const needed = Math.ceil(estimate * estimateMargin);
+    this.#factor = Math.min(factorMax, Math.max(this.#factor, (this.#factor * needed) / gas));
+    return needed;
   }
 }

@@ -1,7 +1,10 @@
+import type { BrokerError } from "@stele/wire";
+import type { Hash } from "../../domain/topic.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Hex } from "./hex.ts";
 import type { ContractLog } from "./parse-log.ts";
-import type { SignedTransaction } from "./transaction.ts";
+import type { RpcFailure } from "./rpc-failure.ts";
+import type { Fees, SignedTransaction } from "./transaction.ts";
 
 /** What a transaction is to do. */
 export interface TransactionRequest {
@@ -19,29 +22,105 @@ export interface Inclusion {
   readonly logs: readonly ContractLog[];
 }
 
-/** A transaction on its way, from the call until its fate is known or no longer waited for. */
+/** One signed form of a transaction. */
+export interface Variant extends SignedTransaction {
+  readonly fees: Fees;
+  readonly signedAt: number;
+  /** The newest block known then. */
+  readonly signedAtBlock: number;
+}
+
+/**
+ * How far any form of a transaction may have got. `nowhere`: no endpoint has it, so it is included never, unless it is sent again;
+ * `unknown`: a send ended without an answer; `taken`: an endpoint said that it has it.
+ */
+export type Reach = "nowhere" | "unknown" | "taken";
+
+/**
+ * A transaction on its way. It has two lives: its caller's, which ends with an answer, at the latest when the caller's time is over; and
+ * its own, which ends when its fate can no longer change.
+ */
 export class PendingTransaction {
-  readonly request: TransactionRequest;
+  /** Changes only when it turns out to need more gas. */
+  request: TransactionRequest;
   /** When it was asked for, in milliseconds since the epoch. */
   readonly at: number;
+  /** Its place among those that wait to be signed. */
+  readonly order: number;
+  /** Known once it is signed. */
+  nonce: number | undefined;
+  /** Newest first. */
+  variants: readonly Variant[] = [];
+  reach: Reach = "nowhere";
+  /** A send is under way. */
+  isSending = false;
   /** When its receipt is to be asked for, if nothing was heard of it until then. */
   lookUpAt: number;
-  readonly outcome: Deferred<Inclusion> = createDeferred<Inclusion>();
-  /** Known once it is signed. From then on it can be included at any time. */
-  signed: (SignedTransaction & { readonly nonce: number }) | undefined;
+  /** A block that holds it and is not final yet. */
+  seenIn: number | undefined;
   /** Logs read from its block, as far as they are read. */
   logs: ContractLog[] = [];
-  /** The endpoint said that it has it. */
-  isAccepted = false;
-  /** A send ended without an answer, so that the endpoint may have it all the same. */
-  isUncertain = false;
-  isSettled = false;
+  /** Why the endpoint did not take it, the last time. */
+  refusal: RpcFailure | undefined;
+  /** Transfers nothing, so that a nonce does not stay open. */
+  isFiller = false;
+  /** Its gas was asked of the endpoint. */
+  isEstimated = false;
+  isAnswered = false;
+  isDone = false;
   /** Ends deadline and abort listener. */
   release: () => void = () => {};
+  readonly #outcome: Deferred<Inclusion> = createDeferred<Inclusion>();
 
-  constructor(request: TransactionRequest, times: { readonly at: number; readonly lookUpAt: number }) {
+  constructor(
+    request: TransactionRequest,
+    place: { readonly at: number; readonly order: number; readonly lookUpAt: number },
+  ) {
     this.request = request;
-    this.at = times.at;
-    this.lookUpAt = times.lookUpAt;
+    this.at = place.at;
+    this.order = place.order;
+    this.lookUpAt = place.lookUpAt;
   }
+
+  get outcome(): Promise<Inclusion> {
+    return this.#outcome.promise;
+  }
+
+  get hashes(): readonly Hash[] {
+    return this.variants.map(({ hash }) => hash);
+  }
+
+  /** Whether it can be taken back: nobody has it, and nobody is being given it. */
+  get isRetractable(): boolean {
+    return this.reach === "nowhere" && !this.isSending;
+  }
+
+  resolve(inclusion: Inclusion): void {
+    if (this.#answer()) this.#outcome.resolve(inclusion);
+  }
+
+  reject(error: BrokerError | TransactionTooLarge): void {
+    if (this.#answer()) this.#outcome.reject(error);
+  }
+
+  /** Makes as if it had never been signed. To be called only when no form of it can come in any more. */
+  forgetNonce(): void {
+    this.nonce = undefined;
+    this.variants = [];
+    this.reach = "nowhere";
+    this.seenIn = undefined;
+    this.logs = [];
+  }
+
+  #answer(): boolean {
+    if (this.isAnswered) return false;
+    this.isAnswered = true;
+    this.release();
+    return true;
+  }
+}
+
+/** The endpoint takes no transaction that large; it was not sent, or surely not taken. */
+export class TransactionTooLarge extends Error {
+  override readonly name = "TransactionTooLarge";
 }

@@ -13,6 +13,12 @@ export type RpcFailureKind =
   /** Another transaction with the same nonce waits there. */
   | "replacement-underpriced"
   | "underpriced"
+  /** Nonces before its own are missing there. */
+  | "nonce-too-high"
+  /** It asks for less gas than any transaction of its kind takes. */
+  | "gas-too-low"
+  /** It is larger, or asks for more gas, than is taken. */
+  | "too-large"
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
   | "range-refused"
@@ -31,6 +37,12 @@ export class RpcFailure extends Error {
 }
 
 const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
+  [
+    "too-large",
+    /oversized data|exceeds.*(block|transaction|tx)[- ]?gas ?(limit|cap)|gas limit too high|intrinsic gas too high|(transaction|tx) (is )?too (large|big)|payload too large|entity too large|max(imum)? (tx|transaction) size/i,
+  ],
+  ["gas-too-low", /intrinsic gas (is )?(too low|exceeds)|floor data gas/i],
+  ["nonce-too-high", /nonce (is )?too high|nonce gap|futurenonce/i],
   ["already-known", /already known|already imported|known transaction|already in mempool|alreadyknown/i],
   ["nonce-too-low", /nonce too low|nonce is too low|oldnonce|invalid nonce; got|nonce.*already been used/i],
   [
@@ -45,8 +57,9 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ],
 ];
 
-/** What hosted endpoints say to whoever asks too often; nothing was done then. */
-const rateLimited = /rate.?limit|too many requests|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
+/** What hosted endpoints say to whoever asks too often, and nodes whose pool is full; nothing was done then. */
+const rateLimited =
+  /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
@@ -54,7 +67,7 @@ const rateLimitedCode = 429;
 const kindByReach = {
   unreached: "unreached",
   unknown: "connection",
-  "too-large": "refused",
+  "too-large": "too-large",
   "answer-too-long": "range-refused",
 } as const satisfies Record<Reach, RpcFailureKind>;
 /** Causes of an error that are looked at. */

@@ -1,26 +1,34 @@
 import { BrokerError } from "@stele/wire";
-import type { Address, Hash } from "../../domain/topic.ts";
+import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AbortListeners } from "./abort-listeners.ts";
 import type { Round } from "./block-reader.ts";
 import type { FeePolicy } from "./fee-policy.ts";
+import { InFlight } from "./in-flight.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import { KeptTransactions } from "./kept-transactions.ts";
 import type { Signer } from "./native-crypto.ts";
-import { type ContractLog, parseLog } from "./parse-log.ts";
-import { type Inclusion, PendingTransaction, type TransactionRequest } from "./pending-transaction.ts";
-import type { Receipt, Rpc } from "./rpc.ts";
-import { isUnanswered, type RpcFailure, toBrokerError, toRpcFailure } from "./rpc-failure.ts";
-import { signTransaction } from "./transaction.ts";
+import { Nonces } from "./nonces.ts";
+import { Overseer } from "./overseer.ts";
+import {
+  type Inclusion,
+  PendingTransaction,
+  TransactionTooLarge,
+  type TransactionRequest,
+} from "./pending-transaction.ts";
+import { recoverTransaction } from "./recovered-transaction.ts";
+import type { Rpc } from "./rpc.ts";
+import { type RpcFailure, toBrokerError } from "./rpc-failure.ts";
+import { TransactionQueue } from "./transaction-queue.ts";
+import { Transmitter } from "./transmitter.ts";
 
-/** A transaction older than this without a sign of it is asked for by its receipt, and sent again when there is none. */
-const lookUpAfterMs = 1000;
-/** Each further look waits as long again as the transaction is old, up to this. */
-const lookUpPauseMsMax = 8000;
-const tickMs = 250;
-/** How long an endpoint that cannot be reached is tried. */
+/** How long an endpoint that cannot be reached is tried before what nobody has is taken back. */
 const reachWithinMs = 5000;
 const retryMs = 200;
 const plainTransferGas = 21_000;
+/** Signed transactions that no block is known to hold; further ones wait. */
+const inFlightMax = 256;
 
 export interface TransactionSenderOptions {
   readonly rpc: Rpc;
@@ -31,291 +39,370 @@ export interface TransactionSenderOptions {
   /** Whose logs count. */
   readonly registry: Address;
   readonly fees: FeePolicy;
-  /** How long a fate is waited for. */
+  /** Left out where waiting transactions end with this process. */
+  readonly journal: JournalWriter | undefined;
+  /** How long a caller waits for the fate. */
   readonly deadlineMs: number;
+  /** How long a transaction waits in the endpoint's pool before it offers more. */
+  readonly feeBumpAfterMs: number;
+  /** The newest block heard of. */
+  readonly head: () => number;
   /** The newest block whose logs were given to `onRound`. */
   readonly readUpTo: () => number;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
   /** Called when a new block should have been heard of by now. */
   readonly onOverdue: () => void;
-  /** Called when a transaction was included and reverted. */
-  readonly onReverted: (request: TransactionRequest, receipt: Receipt) => void;
+  /** Asks how much gas a transaction takes that had too little. */
+  readonly estimateGas: (request: TransactionRequest) => Promise<number>;
 }
 
-/** Sends transactions in the order of the calls, several at once, and learns the fate of each. Holds the one count of nonces for its key. */
+/**
+ * Sends transactions in the order of the calls, several at once, and learns the fate of each. A caller waits no longer than its deadline;
+ * the transaction stays under care until its fate can no longer change, over restarts where there is a journal.
+ */
 export class TransactionSender {
   readonly #options: TransactionSenderOptions;
-  readonly #queue: PendingTransaction[] = [];
-  /** Signed and sent, in the order of their nonces. */
-  readonly #pending = new Map<Hash, PendingTransaction>();
-  /** Undefined when the endpoint has to be asked, which waits until nothing is under way. */
-  #nonce: number | undefined;
-  #isAsking = false;
-  #isAskingAgain = false;
-  #isStopped = false;
-  #cancelTick: (() => void) | undefined;
+  readonly #queue = new TransactionQueue();
+  readonly #inFlight = new InFlight();
+  readonly #nonces = new Nonces();
+  readonly #kept = new KeptTransactions();
+  readonly #transmitter: Transmitter;
+  readonly #overseer: Overseer;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#giveUp(pending));
+  #calls = 0;
+  #isAsking = false;
+  #isStopped = false;
+  #isEnded = false;
 
   constructor(options: TransactionSenderOptions) {
     this.#options = options;
+    const inFlight = this.#inFlight;
+    this.#transmitter = new Transmitter({
+      ...options,
+      inFlight,
+      onTaken: () => options.onSent(),
+      onUnanswered: (pending) => this.#onUnanswered(pending),
+      onRefused: (pending, failure) => this.#onRefused(pending, failure),
+    });
+    this.#overseer = new Overseer({
+      ...options,
+      inFlight,
+      transmitter: this.#transmitter,
+      onIncluded: (pending, inclusion) => this.#onIncluded(pending, inclusion),
+      onReverted: (pending, revert) => this.#onReverted(pending, revert),
+      onReplaced: (pending) => this.#onReplaced(pending),
+      onGap: (nonces) => this.#fillGap(nonces),
+    });
   }
 
-  /** Waits until the fate of everything under way is known, its deadline passed or `signal` aborts: then the fate stays unknown. */
+  /** Takes up what an earlier run has left in the journal. */
+  async start(): Promise<void> {
+    const entries = (await this.#options.journal?.list()) ?? [];
+    const now = this.#options.clock.now();
+    for (const entry of entries) this.#adopt(recoverTransaction(entry, now));
+    this.#nonces.atLeast((entries.at(-1)?.nonce ?? -1) + 1);
+    if (entries.length > 0)
+      this.#options.logger.info("transactions of an earlier run taken up", { count: entries.length });
+  }
+
+  /** Waits until every caller has an answer or `signal` aborts: then fates stay unknown. What the journal has, a later run takes up. */
   async stop(signal?: AbortSignal): Promise<void> {
     this.#isStopped = true;
-    const underWay = [...this.#queue, ...this.#pending.values()];
+    const waited = [...this.#queue.all(), ...this.#inFlight.all()].filter(({ isAnswered }) => !isAnswered);
     const giveUpAll = (): void => {
-      for (const pending of underWay) if (!pending.isSettled) this.#giveUp(pending);
+      for (const pending of waited) this.#giveUp(pending);
     };
     if (signal?.aborted === true) giveUpAll();
     else signal?.addEventListener("abort", giveUpAll, { once: true });
-    await Promise.allSettled(underWay.map(({ outcome }) => outcome.promise));
-    this.#cancelTick?.();
+    await Promise.allSettled(waited.map(({ outcome }) => outcome));
+    this.#isEnded = true;
+    this.#overseer.stop();
+    await this.#options.journal?.idle();
   }
 
-  /** @throws BrokerError 200202, 200201, 200205 as the Ledger port has them. */
+  /** @throws TransactionTooLarge, or BrokerError 200202, 200201, 200205 as the Ledger port has them. */
   async send(request: TransactionRequest, signal: AbortSignal): Promise<Inclusion> {
     if (this.#isStopped) throw new BrokerError("chainUnreachable", { details: "the ledger is stopped" });
     if (signal.aborted) throw new BrokerError("transactionFailed", { details: "given up before it was sent" });
-    const now = this.#options.clock.now();
-    const pending = new PendingTransaction(request, { at: now, lookUpAt: now + lookUpAfterMs });
+    const pending = this.#create(request);
     const cancelDeadline = this.#options.clock.after(this.#options.deadlineMs, () => this.#giveUp(pending));
     this.#abortListeners.add(signal, pending);
     pending.release = () => {
       cancelDeadline();
       this.#abortListeners.remove(signal, pending);
     };
-    this.#queue.push(pending);
+    this.#queue.add(pending);
     this.#pump();
-    return pending.outcome.promise;
+    return pending.outcome;
   }
 
   /** Takes what new blocks say about our transactions. */
   onRound(round: Pick<Round, "logs">): void {
-    let newestNonce = -1;
-    const seen = new Set<PendingTransaction>();
-    for (const log of round.logs) {
-      const pending = this.#pending.get(log.transactionHash);
-      if (pending?.signed === undefined) continue;
-      pending.logs.push(log);
-      seen.add(pending);
-      newestNonce = Math.max(newestNonce, pending.signed.nonce);
-    }
-    for (const pending of seen) {
-      const [first] = pending.logs;
-      const { logsExpected } = pending.request;
-      if (first === undefined || (logsExpected !== undefined && logsExpected !== pending.logs.length)) continue;
-      this.#resolve(pending, { blockNumber: first.blockNumber, logs: pending.logs });
-    }
-    for (const pending of this.#pending.values()) {
-      const isPassed = (pending.signed?.nonce ?? newestNonce) < newestNonce;
-      if (isPassed || seen.has(pending) || pending.request.logsExpected === undefined) void this.#lookUp(pending);
-    }
+    this.#overseer.onRound(round);
+    this.#letGo();
+  }
+
+  /** Blocks after `blockNumber` are no longer on the chain: what they held is sent again where it does not come back by itself. */
+  onReorganised(blockNumber: number): void {
+    this.#overseer.onReorganised(blockNumber);
+    void this.#adoptKept(this.#kept.takeAfter(blockNumber));
+  }
+
+  #create(request: TransactionRequest): PendingTransaction {
+    this.#calls += 1;
+    const now = this.#options.clock.now();
+    return new PendingTransaction(request, {
+      at: now,
+      order: this.#calls,
+      lookUpAt: this.#overseer.firstLookUpAt(now),
+    });
   }
 
   /** Signs and sends what waits, in order. Nothing here waits, so that calls keep their order. */
   #pump(): void {
-    while (this.#queue.length > 0) {
-      if (this.#nonce === undefined) {
+    while (!this.#queue.isEmpty && this.#inFlight.unseen < inFlightMax) {
+      if (!this.#nonces.isKnown) {
         void this.#askNonce();
         return;
       }
       const pending = this.#queue.shift();
       if (pending === undefined) return;
-      this.#sign(pending, this.#nonce);
-      this.#nonce += 1;
-      void this.#transmit(pending);
+      pending.nonce = this.#nonces.take();
+      this.#sign(pending);
     }
   }
 
-  #sign(pending: PendingTransaction, nonce: number): void {
-    const { chainId, fees, signer, clock } = this.#options;
-    const { to, data, gas } = pending.request;
-    const signed = signTransaction({ chainId, nonce, fees: fees.current(), gas, to, data }, signer);
-    pending.signed = { ...signed, nonce };
-    this.#pending.set(signed.hash, pending);
-    this.#cancelTick ??= clock.after(tickMs, () => this.#tick());
+  #sign(pending: PendingTransaction): Promise<void> {
+    const recorded = this.#transmitter.sign(pending, this.#options.fees.current());
+    this.#overseer.watch();
+    return this.#survive(recorded);
   }
 
-  async #transmit(pending: PendingTransaction): Promise<void> {
-    const { signed } = pending;
-    if (signed === undefined || pending.isSettled) return;
+  /** A journal that cannot be written ends the process (decision 4); until then callers are told that nothing is known. */
+  async #survive(written: Promise<void> | undefined): Promise<void> {
     try {
-      await this.#options.rpc.sendRaw(signed.raw);
-      pending.isAccepted = true;
-      this.#options.onSent();
+      await written;
     } catch (error) {
-      await this.#onRefusal(pending, toRpcFailure(error));
+      this.#options.logger.error("journal of transactions not written", { error });
     }
   }
 
-  async #onRefusal(pending: PendingTransaction, failure: RpcFailure): Promise<void> {
-    if (pending.isSettled) return;
-    if (failure.kind === "already-known") {
-      pending.isAccepted = true;
-      return;
-    }
-    if (isUnanswered(failure)) {
-      pending.isUncertain = true;
-      if (this.#isUnreachable(pending)) this.#giveUp(pending);
-      else this.#options.clock.after(retryMs, () => void this.#transmit(pending));
-      return;
-    }
-    this.#options.logger.warn("transaction refused", { error: failure });
-    if (failure.kind === "underpriced") await this.#refreshFees();
-    if (failure.kind === "nonce-too-low") await this.#onNonceTaken(pending, failure);
-    else if (!pending.isAccepted && !pending.isUncertain) this.#refuse(pending, failure);
-  }
-
-  /** Some transaction with this nonce is included: ours, sent before, or one that somebody else signed with our key. */
-  async #onNonceTaken(pending: PendingTransaction, failure: RpcFailure): Promise<void> {
-    const { signed } = pending;
-    if (signed === undefined || (await this.#isKnown(signed.hash))) {
-      pending.isAccepted = true;
-      return;
-    }
-    this.#nonce = undefined;
-    this.#reject(pending, toBrokerError(failure));
-  }
-
-  /** Undecided counts as known: then the receipt or the deadline decides. */
-  async #isKnown(hash: Hash): Promise<boolean> {
-    try {
-      return await this.#options.rpc.knows(hash);
-    } catch {
-      return true;
-    }
-  }
-
-  /** The endpoint never had it and will not take it. Its nonce must not stay open, or those behind it wait for ever. */
-  #refuse(pending: PendingTransaction, failure: RpcFailure): void {
-    if (pending.isSettled) return;
-    const nonce = pending.signed?.nonce;
-    if (nonce === undefined || failure.kind === "replacement-underpriced") this.#nonce = undefined;
-    else if (this.#nonce === nonce + 1) this.#nonce = nonce;
-    else if (this.#nonce !== undefined) void this.#fill(nonce);
-    this.#reject(pending, toBrokerError(failure));
-  }
-
-  /** Uses up a nonce with a transfer of nothing to ourselves. */
-  async #fill(nonce: number): Promise<void> {
-    const { chainId, fees, signer, rpc, logger } = this.#options;
-    const call = { gas: plainTransferGas, to: signer.address, data: new Uint8Array(0) };
-    try {
-      await rpc.sendRaw(signTransaction({ chainId, nonce, fees: fees.current(), ...call }, signer).raw);
-    } catch (error) {
-      this.#nonce = undefined;
-      logger.warn("nonce not filled", { nonce, error });
-    }
-  }
-
-  async #refreshFees(): Promise<void> {
-    try {
-      await this.#options.fees.refresh();
-    } catch (error) {
-      this.#options.logger.warn("gas price not read", { error });
-    }
-  }
-
-  async #askNonce(): Promise<void> {
-    if (this.#isAsking || this.#isAskingAgain || this.#pending.size > 0) return;
-    this.#isAsking = true;
-    const { rpc, signer, logger } = this.#options;
-    try {
-      this.#nonce = await rpc.transactionCount(signer.address, "pending");
-    } catch (error) {
-      logger.warn("nonce not read, trying again", { error });
-      this.#askAgain();
-    } finally {
-      this.#isAsking = false;
-    }
-    if (this.#nonce !== undefined) this.#pump();
-  }
-
-  #askAgain(): void {
-    this.#isAskingAgain = true;
+  /** Tried again as long as somebody may be told soon that nobody has it, and then by the overseer. */
+  #onUnanswered(pending: PendingTransaction): void {
+    this.#nonces.doubt();
+    const isLate = this.#options.clock.now() - pending.at >= reachWithinMs;
+    if (isLate && pending.isRetractable) this.#takeBackAll(pending);
+    if (this.#isEnded || pending.isDone || (isLate && pending.reach !== "nowhere")) return;
     this.#options.clock.after(retryMs, () => {
-      this.#isAskingAgain = false;
-      this.#pump();
+      if (!this.#isEnded) void this.#transmitter.send(pending);
     });
-    for (const pending of this.#queue.filter((one) => this.#isUnreachable(one))) this.#giveUp(pending);
   }
 
-  #tick(): void {
-    const { clock, onOverdue } = this.#options;
-    this.#cancelTick = this.#pending.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
-    const now = clock.now();
-    for (const pending of this.#pending.values()) {
-      if (now < pending.lookUpAt) continue;
-      pending.lookUpAt = now + Math.min(now - pending.at, lookUpPauseMsMax);
-      onOverdue();
-      void this.#lookUp(pending).then(async (isFound) => (isFound ? undefined : this.#transmit(pending)));
+  #onRefused(pending: PendingTransaction, failure: RpcFailure): void {
+    pending.refusal = failure;
+    if (failure.kind === "underpriced") void this.#overseer.offerMore(pending);
+    else if (!pending.isRetractable || failure.kind === "nonce-too-high") return;
+    else if (failure.kind === "nonce-too-low" || failure.kind === "replacement-underpriced") this.#onReplaced(pending);
+    else if (failure.kind === "gas-too-low" && !pending.isEstimated) void this.#signWithMoreGas(pending);
+    else if (!pending.isFiller) this.#takeBack(pending, toOutcomeError(failure));
+  }
+
+  /** Its nonce belongs to another transaction, one that somebody else signed with our key. It is signed anew with the next. */
+  #onReplaced(pending: PendingTransaction): void {
+    const { nonce } = pending;
+    if (nonce === undefined) return;
+    this.#leaveFlight(pending);
+    this.#nonces.atLeast(nonce + 1);
+    this.#nonces.doubt();
+    if (pending.isFiller || pending.order === 0) {
+      pending.isDone = true;
+      this.#options.logger.warn("nonce used by somebody else", { nonce });
+    } else {
+      this.#options.logger.warn("nonce used by somebody else, signing anew", { nonce });
+      this.#queue.add(pending);
     }
+    this.#pump();
   }
 
-  /** Learns the fate from the receipt. Answers whether there is one, true also while it is not known. */
-  async #lookUp(pending: PendingTransaction): Promise<boolean> {
-    const { signed } = pending;
-    if (signed === undefined || pending.isSettled) return true;
+  /** Takes it out of flight with its entry in the journal. No form of it can come in any more. */
+  #leaveFlight(pending: PendingTransaction): void {
+    const { nonce } = pending;
+    this.#inFlight.delete(pending);
+    pending.forgetNonce();
+    if (nonce !== undefined) void this.#survive(this.#options.journal?.remove([nonce]));
+  }
+
+  async #signWithMoreGas(pending: PendingTransaction): Promise<void> {
+    if ((await this.#raiseGas(pending)) && !pending.isDone) void this.#sign(pending);
+  }
+
+  async #raiseGas(pending: PendingTransaction): Promise<boolean> {
+    pending.isEstimated = true;
     try {
-      const receipt = await this.#options.rpc.receipt(signed.hash);
-      // A block that is not read yet is not final yet either; its logs come by themselves.
-      if (receipt !== undefined && receipt.blockNumber <= this.#options.readUpTo()) this.#settle(pending, receipt);
-      return receipt !== undefined;
-    } catch (error) {
-      this.#options.logger.warn("receipt not read", { error });
+      pending.request = { ...pending.request, gas: await this.#options.estimateGas(pending.request) };
       return true;
+    } catch (error) {
+      this.#options.logger.warn("gas not estimated", { error });
+      return false;
     }
   }
 
-  #settle(pending: PendingTransaction, receipt: Receipt): void {
-    if (!receipt.succeeded) {
-      this.#options.onReverted(pending.request, receipt);
-      this.#reject(
-        pending,
-        new BrokerError("transactionFailed", { details: `reverted in block ${receipt.blockNumber}` }),
-      );
+  /** It ran out of gas, or was reverted for what it asks. Nothing of it stands on the chain. */
+  #onReverted(
+    pending: PendingTransaction,
+    revert: { readonly blockNumber: number; readonly isOutOfGas: boolean },
+  ): void {
+    this.#leaveFlight(pending);
+    const error = new BrokerError("transactionFailed", { details: `reverted in block ${revert.blockNumber}` });
+    const isHopeless = !revert.isOutOfGas || pending.isEstimated || pending.isAnswered;
+    if (isHopeless) this.#end(pending, error);
+    else void this.#sendAgainWithMoreGas(pending, error);
+  }
+
+  async #sendAgainWithMoreGas(pending: PendingTransaction, error: BrokerError): Promise<void> {
+    if (!(await this.#raiseGas(pending)) || pending.isAnswered) {
+      this.#end(pending, error);
       return;
     }
-    this.#resolve(pending, { blockNumber: receipt.blockNumber, logs: this.#parse(receipt) });
+    this.#queue.add(pending);
+    this.#pump();
   }
 
-  #parse(receipt: Receipt): ContractLog[] {
-    return receipt.logs.flatMap((log) => parseLog(log, this.#options.registry) ?? []);
+  #end(pending: PendingTransaction, error: BrokerError): void {
+    pending.isDone = true;
+    pending.reject(error);
+    this.#pump();
+  }
+
+  #onIncluded(pending: PendingTransaction, inclusion: Inclusion): void {
+    const { nonce, variants, order } = pending;
+    pending.isDone = true;
+    this.#inFlight.delete(pending);
+    if (order === 0)
+      this.#options.logger.info("transaction of an earlier run included", { nonce, ...inclusion, logs: undefined });
+    if (nonce !== undefined && this.#options.journal !== undefined) {
+      const bytes = variants.reduce((sum, { raw }) => sum + raw.length / 2, 0);
+      this.#kept.keep({ nonce, blockNumber: inclusion.blockNumber, bytes });
+    }
+    pending.resolve(inclusion);
+    this.#pump();
+  }
+
+  #letGo(): void {
+    const nonces = this.#kept.letGo(this.#options.readUpTo());
+    if (nonces.length > 0) void this.#survive(this.#options.journal?.remove(nonces));
   }
 
   /** Its time is over, or its caller has gone. */
   #giveUp(pending: PendingTransaction): void {
-    if (pending.signed === undefined) {
-      this.#queue.splice(this.#queue.indexOf(pending), 1);
-      this.#reject(pending, new BrokerError("chainUnreachable", { details: "given up before it was sent" }));
-      return;
-    }
-    // Whether the endpoint still has it is not known: the next nonce has to be asked for.
-    this.#nonce = undefined;
-    this.#reject(pending, new BrokerError(pending.isAccepted ? "transactionTimeout" : "chainUnreachable"));
+    if (pending.isAnswered) return;
+    if (pending.nonce === undefined) {
+      this.#queue.remove(pending);
+      this.#end(pending, new BrokerError("chainUnreachable", { details: "given up before it was sent" }));
+    } else if (!pending.isRetractable) pending.reject(new BrokerError("transactionTimeout"));
+    else if (pending.refusal !== undefined) this.#takeBack(pending, toOutcomeError(pending.refusal));
+    else if (!this.#takeBackAll(pending)) this.#takeBack(pending, new BrokerError("chainUnreachable"));
   }
 
-  #isUnreachable(pending: PendingTransaction): boolean {
-    return this.#options.clock.now() - pending.at >= reachWithinMs;
+  /** Takes back a transaction with all behind it, provided that nobody was reached with any of them. */
+  #takeBackAll(first: PendingTransaction): boolean {
+    if (first.nonce === undefined) return false;
+    const all = this.#inFlight.from(first.nonce);
+    if (!all.every((pending) => pending.isRetractable && pending.refusal === undefined)) return false;
+    for (const pending of all) this.#takeBack(pending, new BrokerError("chainUnreachable"));
+    return true;
   }
 
-  #resolve(pending: PendingTransaction, inclusion: Inclusion): void {
-    if (this.#end(pending)) pending.outcome.resolve(inclusion);
-  }
-
-  #reject(pending: PendingTransaction, error: BrokerError): void {
-    if (this.#end(pending)) pending.outcome.reject(error);
+  /** Takes back what surely nobody has. Its nonce must not stay open where others come behind it. */
+  #takeBack(pending: PendingTransaction, error: BrokerError | TransactionTooLarge): void {
+    const { nonce } = pending;
+    if (nonce === undefined) return;
+    const { journal } = this.#options;
+    this.#inFlight.delete(pending);
+    pending.isDone = true;
+    const taken = this.#nonces.giveBack(nonce) ? journal?.remove([nonce]) : this.#fill(nonce);
+    if (journal === undefined) pending.reject(error);
+    else void this.#rejectAfter(taken, pending, error);
     this.#pump();
   }
 
-  #end(pending: PendingTransaction): boolean {
-    if (pending.isSettled) return false;
-    pending.isSettled = true;
-    pending.release();
-    if (pending.signed !== undefined) this.#pending.delete(pending.signed.hash);
-    if (this.#nonce === undefined) this.#pump();
-    return true;
+  /** The caller is told once a restart would not send it either. */
+  async #rejectAfter(
+    taken: Promise<void> | undefined,
+    pending: PendingTransaction,
+    error: BrokerError | TransactionTooLarge,
+  ): Promise<void> {
+    try {
+      await taken;
+      pending.reject(error);
+    } catch {
+      pending.reject(new BrokerError("transactionTimeout"));
+    }
   }
+
+  /** Uses up a nonce with a transfer of nothing to ourselves. */
+  #fill(nonce: number): Promise<void> {
+    const to = this.#options.signer.address;
+    const filler = this.#create({ to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined });
+    filler.isFiller = true;
+    filler.isAnswered = true;
+    filler.nonce = nonce;
+    this.#options.logger.info("nonce filled", { nonce });
+    return this.#sign(filler);
+  }
+
+  /** The chain lacks these nonces, and they are none of those in flight: it lost what it had, or what held them was never sent. */
+  #fillGap(nonces: readonly number[]): void {
+    const kept = this.#kept.takeNonces(new Set(nonces));
+    for (const nonce of nonces) if (!kept.includes(nonce)) void this.#fill(nonce);
+    void this.#adoptKept(kept);
+  }
+
+  async #adoptKept(nonces: readonly number[]): Promise<void> {
+    if (nonces.length === 0) return;
+    const wanted = new Set(nonces);
+    try {
+      const entries = (await this.#options.journal?.list()) ?? [];
+      const now = this.#options.clock.now();
+      for (const entry of entries) {
+        if (wanted.has(entry.nonce) && !this.#inFlight.has(entry.nonce)) this.#adopt(recoverTransaction(entry, now));
+      }
+    } catch (error) {
+      this.#options.logger.error("journal of transactions not read", { error });
+    }
+  }
+
+  #adopt(pending: PendingTransaction): void {
+    this.#inFlight.adopt(pending);
+    this.#overseer.watch();
+  }
+
+  async #askNonce(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const { rpc, signer, logger, clock } = this.#options;
+    try {
+      this.#nonces.onCount(await rpc.transactionCount(signer.address, "pending"));
+      this.#isAsking = false;
+      this.#pump();
+    } catch (error) {
+      logger.warn("nonce not read, trying again", { error });
+      clock.after(retryMs, () => {
+        this.#isAsking = false;
+        this.#pump();
+      });
+      this.#expireQueue();
+    }
+  }
+
+  /** Answers what has waited for the endpoint long enough; it was never signed. */
+  #expireQueue(): void {
+    const oldest = this.#options.clock.now() - reachWithinMs;
+    for (const pending of this.#queue.all()) if (pending.at <= oldest) this.#giveUp(pending);
+  }
+}
+
+function toOutcomeError(failure: RpcFailure): BrokerError | TransactionTooLarge {
+  return failure.kind === "too-large" ? new TransactionTooLarge(failure.message) : toBrokerError(failure);
 }

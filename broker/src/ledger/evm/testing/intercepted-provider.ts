@@ -33,6 +33,12 @@ export class InterceptedProvider implements EvmProvider {
   }
 }
 
+/** The endpoint was never reached. */
+export function connectionRefused(): Error {
+  return new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
+}
+
+/** The endpoint may have been reached: there was no answer. */
 export function connectionLost(): Error {
   return new TypeError("fetch failed");
 }

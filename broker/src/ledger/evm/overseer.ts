@@ -1,0 +1,206 @@
+import type { Address } from "../../domain/topic.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Round } from "./block-reader.ts";
+import type { FeePolicy } from "./fee-policy.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { Signer } from "./native-crypto.ts";
+import { type ContractLog, parseLog } from "./parse-log.ts";
+import type { Inclusion, PendingTransaction } from "./pending-transaction.ts";
+import type { Receipt, Rpc } from "./rpc.ts";
+import { type Fate, findFate } from "./transaction-fate.ts";
+import type { Transmitter } from "./transmitter.ts";
+
+/** A transaction older than this without a sign of it is asked for by its receipt, and sent again when there is none. */
+const lookUpAfterMs = 1000;
+/** Each further look waits as long again as the transaction is old, up to this. */
+const lookUpPauseMsMax = 8000;
+const tickMs = 250;
+/** Transactions that are asked for at once. */
+const lookUpsMax = 32;
+/** Signed forms of one transaction. */
+const variantsMax = 32;
+/** Nonces that are filled at once. */
+const gapMax = 64;
+/** A call passes on 63 of 64 parts of its gas, so a transaction that ran out of it has used about all. */
+const usedUp = 0.95;
+
+export interface OverseerOptions {
+  readonly rpc: Rpc;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signer: Signer;
+  readonly registry: Address;
+  readonly fees: FeePolicy;
+  readonly feeBumpAfterMs: number;
+  readonly inFlight: InFlight;
+  readonly transmitter: Transmitter;
+  readonly head: () => number;
+  readonly readUpTo: () => number;
+  readonly onOverdue: () => void;
+  readonly onIncluded: (pending: PendingTransaction, inclusion: Inclusion) => void;
+  readonly onReverted: (
+    pending: PendingTransaction,
+    revert: { readonly blockNumber: number; readonly isOutOfGas: boolean },
+  ) => void;
+  /** Another transaction has its nonce, in a final block. */
+  readonly onReplaced: (pending: PendingTransaction) => void;
+  /** These nonces are missing on the chain, and nothing in flight has them. */
+  readonly onGap: (nonces: readonly number[]) => void;
+}
+
+/** Watches over what is in flight: learns fates from new blocks and from receipts, sends again what is gone, offers more for what is stuck. */
+export class Overseer {
+  readonly #options: OverseerOptions;
+  #cancelTick: (() => void) | undefined;
+  #lookUps = 0;
+  #isStopped = false;
+
+  constructor(options: OverseerOptions) {
+    this.#options = options;
+  }
+
+  firstLookUpAt(now: number): number {
+    return now + lookUpAfterMs;
+  }
+
+  /** To be called when something is put in flight. */
+  watch(): void {
+    if (!this.#isStopped) this.#cancelTick ??= this.#options.clock.after(tickMs, () => this.#tick());
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelTick?.();
+  }
+
+  onRound(round: Pick<Round, "logs">): void {
+    const seen = this.#takeLogs(round.logs);
+    let newestNonce = -1;
+    for (const { nonce } of seen) newestNonce = Math.max(newestNonce, nonce ?? -1);
+    for (const pending of seen) this.#resolveByLogs(pending);
+    for (const pending of this.#options.inFlight.all()) {
+      const isPassed = (pending.nonce ?? newestNonce) < newestNonce;
+      const isFinalNow = pending.seenIn !== undefined && pending.seenIn <= this.#options.readUpTo();
+      const hasNoLogs = pending.request.logsExpected === undefined && !pending.isFiller;
+      if (isPassed || isFinalNow || seen.has(pending) || hasNoLogs) void this.#lookUp(pending);
+    }
+  }
+
+  onReorganised(blockNumber: number): void {
+    const now = this.#options.clock.now();
+    for (const pending of this.#options.inFlight.all()) {
+      pending.logs = pending.logs.filter((log) => log.blockNumber <= blockNumber);
+      if (pending.seenIn === undefined || pending.seenIn <= blockNumber) continue;
+      pending.seenIn = undefined;
+      pending.lookUpAt = now;
+    }
+  }
+
+  /** Signs it again for more, in the place of the form that waits; does nothing where the cap is reached. */
+  async offerMore(pending: PendingTransaction): Promise<void> {
+    const { fees, transmitter, logger } = this.#options;
+    try {
+      await fees.refresh();
+    } catch (error) {
+      logger.warn("gas price not read", { error });
+    }
+    const [newest] = pending.variants;
+    if (newest === undefined || pending.isDone || pending.isSending || this.#isStopped) return;
+    const raised = pending.variants.length >= variantsMax ? undefined : fees.raised(newest.fees);
+    if (raised === undefined) return;
+    logger.info("transaction offers more", { nonce: pending.nonce, form: pending.variants.length + 1 });
+    try {
+      await transmitter.sign(pending, raised);
+    } catch (error) {
+      logger.error("journal of transactions not written", { error });
+    }
+  }
+
+  #takeLogs(logs: readonly ContractLog[]): ReadonlySet<PendingTransaction> {
+    const seen = new Set<PendingTransaction>();
+    for (const log of logs) {
+      const pending = this.#options.inFlight.find(log.transactionHash);
+      if (pending === undefined) continue;
+      pending.logs.push(log);
+      seen.add(pending);
+    }
+    return seen;
+  }
+
+  #resolveByLogs(pending: PendingTransaction): void {
+    const [first] = pending.logs;
+    const { logsExpected } = pending.request;
+    if (first === undefined || (logsExpected !== undefined && logsExpected !== pending.logs.length)) return;
+    this.#options.onIncluded(pending, { blockNumber: first.blockNumber, logs: pending.logs });
+  }
+
+  #tick(): void {
+    const { clock, inFlight, onOverdue } = this.#options;
+    this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
+    const now = clock.now();
+    for (const pending of inFlight.all()) {
+      if (now < pending.lookUpAt || this.#lookUps >= lookUpsMax) continue;
+      pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, lookUpPauseMsMax));
+      onOverdue();
+      void this.#lookUp(pending).then((fate) =>
+        fate?.kind === "absent" ? this.#onAbsent(pending, fate.count) : undefined,
+      );
+    }
+  }
+
+  /** Learns the fate from the chain; undefined when that cannot be had, or nothing is to be learned any more. */
+  async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
+    if (pending.isDone || pending.nonce === undefined) return undefined;
+    const { rpc, signer, readUpTo, logger } = this.#options;
+    this.#lookUps += 1;
+    try {
+      const { nonce } = pending;
+      const fate = await findFate(pending, { rpc, sender: signer.address, readUpTo });
+      if (pending.isDone || pending.nonce !== nonce || this.#isStopped) return undefined;
+      this.#apply(pending, fate);
+      return fate;
+    } catch (error) {
+      logger.warn("fate of a transaction not read", { nonce: pending.nonce, error });
+      return undefined;
+    } finally {
+      this.#lookUps -= 1;
+    }
+  }
+
+  #apply(pending: PendingTransaction, fate: Fate): void {
+    pending.seenIn = fate.kind === "seen" ? fate.blockNumber : undefined;
+    if (fate.kind === "included") this.#settle(pending, fate.receipt);
+    if (fate.kind === "replaced" && !pending.isSending) this.#options.onReplaced(pending);
+  }
+
+  #settle(pending: PendingTransaction, receipt: Receipt): void {
+    const { blockNumber, succeeded, gasUsed } = receipt;
+    if (succeeded) this.#options.onIncluded(pending, { blockNumber, logs: this.#parse(receipt) });
+    else this.#options.onReverted(pending, { blockNumber, isOutOfGas: gasUsed >= pending.request.gas * usedUp });
+  }
+
+  #parse(receipt: Receipt): ContractLog[] {
+    return receipt.logs.flatMap((log) => parseLog(log, this.#options.registry) ?? []);
+  }
+
+  #onAbsent(pending: PendingTransaction, count: number): Promise<void> | void {
+    const { inFlight, transmitter } = this.#options;
+    if (pending.isDone || pending.nonce === undefined) return undefined;
+    const isNext = pending.nonce === inFlight.lowestNonce();
+    if (isNext && count < pending.nonce) this.#reportGap(count, pending.nonce);
+    return this.#isStuck(pending, isNext) ? this.offerMore(pending) : transmitter.send(pending);
+  }
+
+  #reportGap(from: number, to: number): void {
+    this.#options.onGap(Array.from({ length: Math.min(to - from, gapMax) }, (_, index) => from + index));
+  }
+
+  /** It waits for long while blocks come, and is the next in line or offers too little. */
+  #isStuck(pending: PendingTransaction, isNext: boolean): boolean {
+    const { clock, feeBumpAfterMs, head, fees } = this.#options;
+    const [newest] = pending.variants;
+    if (newest === undefined || clock.now() - newest.signedAt < feeBumpAfterMs) return false;
+    return head() > newest.signedAtBlock && (isNext || !fees.covers(newest.fees));
+  }
+}

@@ -1,0 +1,93 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import type { Signer } from "./native-crypto.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
+import type { Rpc } from "./rpc.ts";
+import { isUnanswered, type RpcFailure, toRpcFailure } from "./rpc-failure.ts";
+import { type Fees, signTransaction } from "./transaction.ts";
+
+export interface TransmitterOptions {
+  readonly rpc: Rpc;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly signer: Signer;
+  readonly chainId: number;
+  readonly inFlight: InFlight;
+  readonly journal: JournalWriter | undefined;
+  /** The newest block heard of. */
+  readonly head: () => number;
+  /** The endpoint has it. */
+  readonly onTaken: () => void;
+  /** The endpoint gave no answer, or was not reached. */
+  readonly onUnanswered: (pending: PendingTransaction) => void;
+  /** The endpoint did not take it this time. */
+  readonly onRefused: (pending: PendingTransaction, failure: RpcFailure) => void;
+}
+
+/** Signs transactions and hands them to the endpoint, each once it stands in the journal. */
+export class Transmitter {
+  readonly #options: TransmitterOptions;
+
+  constructor(options: TransmitterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Signs a form of the transaction, which has its nonce, and sends it. Answers when the journal has it; undefined without a journal,
+   * and then nothing here waits, so that calls keep their order.
+   */
+  sign(pending: PendingTransaction, fees: Fees): Promise<void> | undefined {
+    const { inFlight, journal } = this.#options;
+    const { to, data, gas } = pending.request;
+    const nonce = pending.nonce;
+    if (nonce === undefined) throw new Error("a transaction is signed with a nonce");
+    const { signer, chainId, clock, head } = this.#options;
+    const signed = signTransaction({ chainId, nonce, fees, gas, to, data }, signer);
+    inFlight.add(pending, { ...signed, fees, signedAt: clock.now(), signedAtBlock: head() });
+    if (journal !== undefined) return this.#record(pending, journal);
+    void this.send(pending);
+    return undefined;
+  }
+
+  /** Sends the newest form, once more where it was sent before. */
+  async send(pending: PendingTransaction): Promise<void> {
+    const [newest] = pending.variants;
+    if (newest === undefined || pending.isDone || pending.isSending) return;
+    pending.isSending = true;
+    const failure = await this.#try(newest.raw);
+    pending.isSending = false;
+    if (pending.isDone) return;
+    if (failure === undefined || failure.kind === "already-known") {
+      pending.reach = "taken";
+      pending.refusal = undefined;
+      this.#options.onTaken();
+    } else if (isUnanswered(failure)) {
+      if (failure.kind === "connection" && pending.reach === "nowhere") pending.reach = "unknown";
+      this.#options.onUnanswered(pending);
+    } else {
+      this.#options.logger.warn("transaction refused", { nonce: pending.nonce, error: failure });
+      this.#options.onRefused(pending, failure);
+    }
+  }
+
+  async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {
+    pending.isSending = true; // Nothing of it may be sent, nor taken back, until the disk has it.
+    try {
+      await journal.record(pending);
+    } finally {
+      pending.isSending = false;
+    }
+    void this.send(pending);
+  }
+
+  async #try(raw: `0x${string}`): Promise<RpcFailure | undefined> {
+    try {
+      await this.#options.rpc.sendRaw(raw);
+      return undefined;
+    } catch (error) {
+      return toRpcFailure(error);
+    }
+  }
+}
