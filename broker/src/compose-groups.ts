@@ -2,15 +2,18 @@ import type { EmbeddedChain } from "@stele/chain";
 import { randomBytes } from "node:crypto";
 import type { GroupConfig } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
-import type { Address } from "./domain/topic.ts";
+import type { GroupId } from "./domain/group-id.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
+import type { GroupMemory, RegistryChoice } from "./ledger/evm/settle-registry.ts";
 import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
 import type { Closers } from "./lib/closers.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 import type { Clock } from "./ports/clock.ts";
+import type { GroupRecords } from "./ports/group-records.ts";
+import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
 
 export interface GroupParts {
@@ -19,6 +22,9 @@ export interface GroupParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly closers: Closers;
+  readonly store: Journal & GroupRecords;
+  /** Whether what the store keeps outlasts this process. */
+  readonly isRemembered: boolean;
   /** The chain in this process, when a group is on it, with its signer's key. */
   readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
 }
@@ -54,6 +60,8 @@ function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "prov
   return { provider: embedded.chain, privateKey: embedded.privateKey, isFinal: true };
 }
 
+const weiPerGwei = 1_000_000_000;
+
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
 
 function externalOptions(group: ExternalGroup, parts: GroupParts) {
@@ -66,11 +74,18 @@ function externalOptions(group: ExternalGroup, parts: GroupParts) {
     privateKey: loadKey(group, parts),
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,
-    ...(group.chainId === undefined ? {} : { chainId: group.chainId }),
-    ...(group.registry === undefined || group.registry === "deploy"
-      ? {}
-      : { registryAddress: group.registry as Address }), // Checked with the settings.
+    journal: parts.store,
+    fees: group.fees,
+    feeBumpAfterMs: group.feeBumpAfterMs,
+    ...(group.feeMaxGwei === undefined ? {} : { feeMax: BigInt(Math.round(group.feeMaxGwei * weiPerGwei)) }),
+    ...(chainId === undefined ? {} : { chainId }),
+    ...(group.registry === undefined ? {} : { registry: group.registry as RegistryChoice }), // Checked with the settings.
+    ...(parts.isRemembered ? { memory: memoryOf(id, parts.store) } : {}),
   };
+}
+
+function memoryOf(id: GroupId, store: GroupRecords): GroupMemory {
+  return { find: () => store.findGroupRecord(id), save: (record) => store.saveGroupRecord(id, record) };
 }
 
 function loadKey({ id, signer }: GroupConfig, { folder, secrets }: GroupParts): Uint8Array {

@@ -14,6 +14,8 @@ import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
+import type { GroupRecords } from "./ports/group-records.ts";
+import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
@@ -76,7 +78,16 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
-  const ledgers = createLedgers(groups, { folder, secrets, clock, logger, closers, embedded });
+  const ledgers = createLedgers(groups, {
+    folder,
+    secrets,
+    clock,
+    logger,
+    closers,
+    embedded,
+    store,
+    isRemembered: config.coordination !== "none",
+  });
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger });
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
@@ -154,7 +165,7 @@ interface StoreParts {
   readonly onFailure: FailureListener;
 }
 
-function createStore(config: Config, { folder, logger, onFailure }: StoreParts): Store {
+function createStore(config: Config, { folder, logger, onFailure }: StoreParts): Store & Journal & GroupRecords {
   if (config.coordination === "none") return createMemoryStore();
   return createSqlStore({ file: folder.path("store.sqlite"), logger, onFault: onFailure });
 }

@@ -71,6 +71,22 @@ export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
   | { readonly kind: "reorganised" };
 
+/** Why a chain cannot be asked for now, and since when (milliseconds since the epoch). It shows no secret. */
+export interface Outage {
+  readonly reason: string;
+  readonly since: number;
+}
+
+/** What is known of a chain without asking it. */
+export interface LedgerView {
+  /** Undefined while the chain answers, as far as is known. */
+  readonly outage: Outage | undefined;
+  /** The newest block that was heard of, final or not; undefined before the start. */
+  readonly headBlock: number | undefined;
+  /** What an operator may want to see of it once it has started: chain id, addresses. */
+  readonly facts: Readonly<Record<string, string | number>>;
+}
+
 /**
  * One group's chain. Guarantees: what `openTopic`, `closeTopic` and `append` answer is final and durable; `follow` gives
  * every final block that holds entries exactly once, ascending, and never passes an unread one. Final is what the group's finality
@@ -84,7 +100,7 @@ export interface Ledger {
   readonly limits: LedgerLimits;
   /** Whether this chain never takes a block back. */
   readonly isFinal: boolean;
-  /** Connects, and deploys the registry where none is. To be called before anything else. */
+  /** Connects, and deploys the registry where none is. To be called before anything else; again after it has failed. */
   start(): Promise<void>;
   /** Waits for what is under way, no longer than until `signal` aborts, then lets go of the chain. `follow` ends. */
   stop(signal?: AbortSignal): Promise<void>;
@@ -103,6 +119,8 @@ export interface Ledger {
    * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
+  /** How the chain is seen at this moment. */
+  view(): LedgerView;
   /** The newest final block. @throws 200205. */
   finalBlockNumber(signal: AbortSignal): Promise<number>;
   /** The hash of a final block; undefined when the chain is not that high. @throws 200205. */

@@ -325,7 +325,7 @@ describe("starting", () => {
     const two = harness.createLedger();
     await two.start();
     expect(two.registryAddress).toBe(one.registryAddress);
-    const three = harness.createLedger({ registryAddress: one.registryAddress });
+    const three = harness.createLedger({ registry: one.registryAddress });
     await three.start();
     expect(three.registryAddress).toBe(one.registryAddress);
     for (const ledger of [one, two, three]) await ledger.stop();
@@ -334,7 +334,7 @@ describe("starting", () => {
   test.each([
     [
       "a registry's address without code",
-      { registryAddress: toHex(new Uint8Array(20).fill(1)) },
+      { registry: toHex(new Uint8Array(20).fill(1)) },
       /no topic registry at 0x0101/,
     ],
     ["another chain", { chainId: 1 }, /serves chain 1337, chain 1 is configured/],
@@ -344,8 +344,8 @@ describe("starting", () => {
 
   test("another contract at the registry's address is refused", async () => {
     const code = Buffer.from("600a600c600039600a6000f3602a60005260206000f3", "hex");
-    const registryAddress = (await harness.stranger.send(code)) ?? "0x";
-    await expect(harness.createLedger({ registryAddress }).start()).rejects.toThrow(/no topic registry/);
+    const registry = (await harness.stranger.send(code)) ?? "0x";
+    await expect(harness.createLedger({ registry }).start()).rejects.toThrow(/no topic registry/);
   });
 
   test("an endpoint that cannot be reached is 200205", async () => {

@@ -6,14 +6,21 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
-import type { BatchOutcome, BlockRef, Ledger, LedgerLimits, LedgerStep, OutgoingBatch } from "../../ports/ledger.ts";
+import type {
+  BatchOutcome,
+  BlockRef,
+  Ledger,
+  LedgerLimits,
+  LedgerStep,
+  LedgerView,
+  OutgoingBatch,
+} from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader } from "./block-reader.ts";
 import { deployRegistry } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { finalNumber } from "./finality.ts";
-import { findRegistry, isRegistry } from "./find-registry.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
@@ -24,8 +31,15 @@ import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
-import { type EvmProvider, Rpc } from "./rpc.ts";
+import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
+import {
+  type GroupMemory,
+  noMemory,
+  type RegistryChoice,
+  type SettleOptions,
+  settleRegistry,
+} from "./settle-registry.ts";
 import { TopicSet } from "./topic-set.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
@@ -50,8 +64,10 @@ export interface EvmLedgerOptions {
   readonly logger: Logger;
   /** Refuses an endpoint of another chain. */
   readonly chainId?: number;
-  /** Where the registry is; else it is looked for, and deployed where there is none. */
-  readonly registryAddress?: Address;
+  /** Where the registry is, unless it is remembered; left out, it is looked for, and deployed where there is none. */
+  readonly registry?: RegistryChoice;
+  /** What is remembered of this group's chain; nothing when left out. */
+  readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;
   /** Whether the chain never takes a block back, as the embedded one. */
   readonly isFinal?: boolean;
@@ -71,6 +87,7 @@ export interface EvmLedgerOptions {
 
 /** What exists between `start` and `stop`. */
 interface Parts {
+  readonly chainId: number;
   readonly heads: HeadWatcher;
   readonly sender: TransactionSender;
   readonly registry: Registry;
@@ -88,6 +105,7 @@ export class EvmLedger implements Ledger {
   readonly #verifier = new BatchVerifier();
   readonly #gas = new GasPolicy();
   #parts: Parts | undefined;
+  #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
@@ -109,7 +127,9 @@ export class EvmLedger implements Ledger {
 
   async start(): Promise<void> {
     try {
-      this.#parts = await this.#build();
+      const parts = await this.#build();
+      if (this.#isStopped) await stopParts(parts);
+      else this.#parts = parts;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
       if (error.kind === "insufficient-funds") throw toBrokerError(error);
@@ -118,11 +138,16 @@ export class EvmLedger implements Ledger {
   }
 
   async stop(signal?: AbortSignal): Promise<void> {
-    const parts = this.#parts;
-    if (parts === undefined) return;
-    await parts.sender.stop(signal);
-    await parts.feed.stop();
-    await parts.heads.stop();
+    this.#isStopped = true;
+    if (this.#parts !== undefined) await stopParts(this.#parts, signal);
+  }
+
+  view(): LedgerView {
+    const outage = this.#options.provider.failure?.();
+    const signer = this.#signer.address;
+    if (this.#parts === undefined) return { outage, headBlock: undefined, facts: { signer } };
+    const { chainId, heads, registry } = this.#parts;
+    return { outage, headBlock: heads.latest.number, facts: { chainId, registry: registry.address, signer } };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -225,13 +250,16 @@ export class EvmLedger implements Ledger {
 
   async #build(): Promise<Parts> {
     const { clock, logger } = this.#options;
-    const chainId = await this.#checkChain();
+    const chain = await this.#identifyChain();
+    const { chainId } = chain;
     const fees = new FeePolicy(this.#rpc, { mode: this.#options.fees ?? "auto", max: this.#options.feeMax });
     await fees.refresh();
     fees.onHead(await this.#rpc.header("latest"));
     const deadlineMs = this.#options.deadlineMs ?? defaultDeadlineMs;
     const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, clock, logger, deadlineMs };
-    const address = (await this.#findRegistry()) ?? (await deployRegistry(this.#rpc, common));
+    const address = await this.#settleRegistry(chain, async (options) =>
+      deployRegistry(this.#rpc, { ...common, ...options }),
+    );
     const registry = new Registry(this.#rpc, { address, from: this.#signer.address });
     const topics = new TopicSet(async (topic) => registry.isTopic(topic));
     const reader = new BlockReader({ rpc: this.#rpc, registry: address, topics, verifier: this.#verifier });
@@ -256,10 +284,9 @@ export class EvmLedger implements Ledger {
       onOverdue: () => heads.poke(),
       estimateGas: (request) => this.#estimateGas(request),
     });
-    await heads.start();
-    feed.start(heads.latest);
-    await sender.start();
-    return { heads, sender, registry, feed };
+    const parts = { chainId, heads, sender, registry, feed };
+    await startParts(parts);
+    return parts;
   }
 
   #journalWriter(): JournalWriter | undefined {
@@ -267,28 +294,41 @@ export class EvmLedger implements Ledger {
     return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender: this.#signer.address });
   }
 
-  async #checkChain(): Promise<number> {
+  async #identifyChain(): Promise<ChainIdentity> {
+    const { provider, memory = noMemory } = this.#options;
+    const remembered = await memory.find();
+    if (remembered !== undefined) provider.expectChain?.(remembered);
     const chainId = await this.#rpc.chainId();
     const wanted = this.#options.chainId ?? chainId;
-    if (chainId === wanted) return chainId;
+    if (chainId === wanted) return { chainId, genesisHash: (await this.#rpc.header(0)).hash };
     throw new BrokerError("chainUnreachable", {
       details: `the endpoint serves chain ${chainId}, chain ${wanted} is configured`,
     });
   }
 
-  async #findRegistry(): Promise<Address | undefined> {
-    const { registryAddress } = this.#options;
-    const from = this.#signer.address;
-    if (registryAddress === undefined) return findRegistry(this.#rpc, from);
-    const address = registryAddress.toLowerCase() as Address; // An address in lower case.
-    if (await isRegistry(this.#rpc, { address, from })) return address;
-    throw new BrokerError("chainUnreachable", {
-      details: `there is no topic registry at ${address} on this chain`,
-      hints: [
-        "Check the registry's address and the chain's endpoint, or leave the address out to deploy a new registry.",
-      ],
-    });
+  async #settleRegistry(chain: ChainIdentity, deploy: SettleOptions["deploy"]): Promise<Address> {
+    const { memory = noMemory, registry: choice, logger } = this.#options;
+    return settleRegistry(this.#rpc, { memory, choice, chain, signer: this.#signer.address, logger, deploy });
   }
+}
+
+/** What has started is stopped again when a part fails. */
+async function startParts(parts: Parts): Promise<void> {
+  const { heads, feed, sender } = parts;
+  try {
+    await heads.start();
+    feed.start(heads.latest);
+    await sender.start();
+  } catch (error) {
+    await stopParts(parts);
+    throw error;
+  }
+}
+
+async function stopParts({ sender, feed, heads }: Parts, signal?: AbortSignal): Promise<void> {
+  await sender.stop(signal);
+  await feed.stop();
+  await heads.stop();
 }
 
 function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {

@@ -1,4 +1,5 @@
 import type { Address, Hash } from "../../domain/topic.ts";
+import type { Outage } from "../../ports/ledger.ts";
 import { type Hex, toQuantity } from "./hex.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
@@ -9,7 +10,7 @@ export interface EvmProvider {
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
-  failure?(): string | undefined;
+  failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
   expectChain?(chain: ChainIdentity): void;
 }

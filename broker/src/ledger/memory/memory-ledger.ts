@@ -2,7 +2,15 @@ import { BrokerError, encodeEvents, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchOutcome, BlockRef, Ledger, LedgerLimits, LedgerStep, OutgoingBatch } from "../../ports/ledger.ts";
+import type {
+  BatchOutcome,
+  BlockRef,
+  Ledger,
+  LedgerLimits,
+  LedgerStep,
+  LedgerView,
+  OutgoingBatch,
+} from "../../ports/ledger.ts";
 import type { MemoryChain } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
@@ -49,6 +57,10 @@ class MemoryLedger implements Ledger {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
+  }
+
+  view(): LedgerView {
+    return { outage: undefined, headBlock: this.#started ? this.#chain.head : undefined, facts: {} };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

@@ -108,7 +108,7 @@ describe("fail-over", () => {
     const refused = await ask(set).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(EndpointError);
     expect(refused).toMatchObject({ reach: "unreached", message: expect.stringContaining("; ") });
-    expect(set.failure()).toContain("answered HTTP 401");
+    expect(set.failure()?.reason).toContain("answered HTTP 401");
 
     const open = createSet([first.url(), second.url()]);
     first.exchange = () => first.drop();
@@ -121,7 +121,7 @@ describe("fail-over", () => {
     await ask(set);
     node.exchange = (_, response) => response.writeHead(429).end();
     await expect(ask(set)).rejects.toThrow();
-    expect(set.failure()).toBe(`${node.url()}: answered HTTP 429`);
+    expect(set.failure()?.reason).toBe(`${node.url()}: answered HTTP 429`);
     await until(() => expect(node.requests.length).toBeGreaterThan(6));
     node.exchange = undefined;
     await until(() => expect(set.failure()).toBeUndefined());
@@ -152,8 +152,8 @@ describe("another chain", () => {
     await ask(set);
     await first[Symbol.asyncDispose]();
     await expect(ask(set)).rejects.toThrow(reason);
-    await until(() => expect(set.failure()).toMatch(reason));
-    expect(set.failure()).toContain("the connection was refused");
+    await until(() => expect(set.failure()?.reason).toMatch(reason));
+    expect(set.failure()?.reason).toContain("the connection was refused");
     expect(second.count("eth_any")).toBe(0);
   });
 
@@ -178,7 +178,7 @@ describe("another chain", () => {
     const other = await FakeNode.start(port);
     nodes.push(other);
     other.chain.chainId = 7;
-    await until(() => expect(set.failure()).toMatch(/serves chain 7/));
+    await until(() => expect(set.failure()?.reason).toMatch(/serves chain 7/));
     other.chain.chainId = 1;
     await until(async () => expect(await ask(set)).toBe("eth_any"));
   });

@@ -1,5 +1,6 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import type { Outage } from "../../../ports/ledger.ts";
 import type { ChainIdentity, EvmProvider } from "../rpc.ts";
 import { toRpcFailure } from "../rpc-failure.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
@@ -70,8 +71,9 @@ export class EndpointSet implements EvmProvider {
     if (event === "message") this.#subscriptions.listeners.delete(listener);
   }
 
-  failure(): string | undefined {
-    return this.#members.some((member) => member.reason === undefined) ? undefined : this.#reasons();
+  failure(): Outage | undefined {
+    if (this.#members.some((member) => member.reason === undefined)) return undefined;
+    return { reason: this.#reasons(), since: Math.max(...this.#members.map(({ downSince }) => downSince)) };
   }
 
   expectChain(chain: ChainIdentity): void {

@@ -21,6 +21,7 @@ export class Member {
   #failures = 0;
   #heldUntil = 0;
   #reason: string | undefined;
+  #downSince = 0;
 
   constructor(connection: Connection, clock: Clock) {
     this.connection = connection;
@@ -34,6 +35,11 @@ export class Member {
   /** Why it is down; undefined while it is not. */
   get reason(): string | undefined {
     return this.#reason;
+  }
+
+  /** Since when it is down. To be read while it is. */
+  get downSince(): number {
+    return this.#downSince;
   }
 
   /** Whether it is to be left alone for now. */
@@ -69,6 +75,7 @@ export class Member {
   #hold(reason: string, delayMs: number): void {
     this.isChecked = false;
     this.head = undefined;
+    if (this.#reason === undefined) this.#downSince = this.#clock.now();
     this.#reason = reason;
     this.#heldUntil = this.#clock.now() + delayMs;
   }

@@ -1,0 +1,85 @@
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../domain/topic.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { GroupRecord } from "../../ports/group-records.ts";
+import { findRegistry, isRegistry } from "./find-registry.ts";
+import type { ChainIdentity, Rpc } from "./rpc.ts";
+
+/** What is remembered of one group's chain. */
+export interface GroupMemory {
+  find(): Promise<GroupRecord | undefined>;
+  save(record: GroupRecord): Promise<void>;
+}
+
+/** Remembers nothing: for a chain that belongs to this process. */
+export const noMemory: GroupMemory = { find: async () => undefined, save: async () => {} };
+
+/** Which registry a group is on: an address, a new one, or (undefined) one that the signer has deployed, else a new one. */
+export type RegistryChoice = Address | "deploy" | undefined;
+
+export interface SettleOptions {
+  readonly memory: GroupMemory;
+  readonly choice: RegistryChoice;
+  readonly chain: ChainIdentity;
+  /** The signer's address. */
+  readonly signer: Address;
+  readonly logger: Logger;
+  readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
+}
+
+/**
+ * Finds the group's registry or has it deployed, and remembers it with its chain.
+ * @throws BrokerError 200205 for another chain than the remembered one, another registry, or none where one should be.
+ */
+export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
+  const remembered = await options.memory.find();
+  const address =
+    remembered === undefined ? await firstRegistry(rpc, options) : await sameRegistry(remembered, options);
+  if (!(await isRegistry(rpc, { address, from: options.signer }))) throw noRegistry(address);
+  if (remembered === undefined) await options.memory.save({ ...options.chain, registryAddress: address });
+  options.logger.info("chain connected", {
+    chainId: options.chain.chainId,
+    registry: address,
+    signer: options.signer,
+  });
+  return address;
+}
+
+async function firstRegistry(rpc: Rpc, { choice, signer, memory, logger, deploy }: SettleOptions): Promise<Address> {
+  if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
+  const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
+  if (found !== undefined) return found;
+  const address = await deploy({ isRemembered: memory !== noMemory });
+  logger.info("topic registry deployed", { registry: address, signer });
+  return address;
+}
+
+async function sameRegistry(remembered: GroupRecord, { choice, chain }: SettleOptions): Promise<Address> {
+  const { chainId, genesisHash, registryAddress } = remembered;
+  if (chain.chainId !== chainId || chain.genesisHash !== genesisHash) {
+    throw new BrokerError("chainUnreachable", {
+      details: `the group is on chain ${chainId} with the first block ${genesisHash}, and the endpoint serves chain ${chain.chainId} with ${chain.genesisHash}`,
+      hints: ["Give the group its own chain's endpoint, or serve the other chain as another group."],
+    });
+  }
+  if (choice !== undefined && choice !== "deploy" && lowerCase(choice) !== registryAddress) {
+    throw new BrokerError("chainUnreachable", {
+      details: `the group is on the registry ${registryAddress}, and ${lowerCase(choice)} is configured`,
+      hints: ["Another registry has other topics: serve it as another group."],
+    });
+  }
+  return registryAddress;
+}
+
+function noRegistry(address: Address): BrokerError {
+  return new BrokerError("chainUnreachable", {
+    details: `there is no topic registry at ${address} on this chain`,
+    hints: [
+      "Check the registry's address and the chain's endpoint, or leave the address out to deploy a new registry.",
+    ],
+  });
+}
+
+function lowerCase(address: Address): Address {
+  return address.toLowerCase() as Address; // An address in lower case.
+}
