@@ -1,4 +1,6 @@
 import { callbacks } from "./figures/callbacks.mjs";
+import { chainCatchUp } from "./figures/chain-catch-up.mjs";
+import { chainPublish } from "./figures/chain-publish.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { stored } from "./figures/stored.mjs";
 
@@ -12,9 +14,12 @@ import { stored } from "./figures/stored.mjs";
  * @property {number} callbackSeconds
  * @property {number} warmUpSeconds before the callbacks are counted
  * @property {number} fillEvents
+ * @property {number} chainRounds measured runs on a chain outside
+ * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one of them
+ * @property {number} chainEvents that are caught up with
  */
 
-const measurements = [publish256, publish64, publishOne, callbacks, stored];
+const measurements = [publish256, publish64, publishOne, callbacks, stored, chainPublish, chainCatchUp];
 
 export const measurementNames = measurements.map(({ name }) => name);
 
@@ -24,6 +29,9 @@ const thorough = {
   callbackSeconds: 60,
   warmUpSeconds: 10,
   fillEvents: 1_000_000,
+  chainRounds: 5,
+  chainDurations: { warmUpMs: 3000, measureMs: 20_000 },
+  chainEvents: 200_000,
 };
 const quick = {
   rounds: 3,
@@ -31,6 +39,9 @@ const quick = {
   callbackSeconds: 10,
   warmUpSeconds: 5,
   fillEvents: 50_000,
+  chainRounds: 2,
+  chainDurations: { warmUpMs: 2000, measureMs: 8000 },
+  chainEvents: 50_000,
 };
 
 /**

@@ -11,12 +11,12 @@ export class Child {
   #exited;
 
   /**
-   * @param {readonly string[]} args script and arguments for this same Node
-   * @param {{ readonly env?: Record<string, string>, readonly ipc?: boolean }} options
+   * @param {readonly string[]} args script and arguments for this same Node, or what `command` takes
+   * @param {{ readonly env?: Record<string, string>, readonly ipc?: boolean, readonly command?: string }} options
    */
-  constructor(args, { env = {}, ipc = false } = {}) {
+  constructor(args, { env = {}, ipc = false, command = process.execPath } = {}) {
     const stdio = ["ignore", "pipe", "pipe", ...(ipc ? ["ipc"] : [])];
-    this.#process = spawn(process.execPath, args, { stdio, env: { ...process.env, ...env } });
+    this.#process = spawn(command, args, { stdio, env: { ...process.env, ...env } });
     this.#exited = once(this.#process, "exit");
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream.setEncoding("utf8").on("data", (text) => {
@@ -35,8 +35,17 @@ export class Child {
       const match = pattern.exec(this.#output);
       if (match !== null) return match;
       if (this.#process.exitCode !== null) throw new Error(`A process ended while it started:\n${this.#output}`);
-      await Promise.race([once(this.#process.stderr, "data"), once(this.#process.stdout, "data"), this.#exited]);
+      await this.#waitForOutput();
     }
+  }
+
+  async #waitForOutput() {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const outputs = [this.#process.stderr, this.#process.stdout].map((stream) => once(stream, "data", { signal }));
+    await Promise.race([...outputs, this.#exited]);
+    for (const output of outputs) output.catch(() => {});
+    waiting.abort();
   }
 
   /** Sends a message and answers the next one that comes back. */

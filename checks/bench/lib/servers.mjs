@@ -17,6 +17,10 @@ export class Server {
     this.port = port;
   }
 
+  get pid() {
+    return this.#child.pid;
+  }
+
   get memory() {
     return readMemory(this.#child.pid);
   }

@@ -1,0 +1,70 @@
+import { setTimeout as wait } from "node:timers/promises";
+
+const pollMs = 20;
+
+/**
+ * What stood in the blocks that were made while something ran.
+ * @typedef {object} Watched
+ * @property {number} from first block, which is not counted: it was under way when the watch began
+ * @property {number} to last block
+ * @property {number} seconds between the two, as they were seen
+ * @property {number} gasShare of the gas that all counted blocks may use, the part that was used
+ */
+
+/** Watches the blocks of a node for a while. @returns {Promise<Watched>} */
+export async function watchBlocks(anvil, { warmUpMs, measureMs }) {
+  await wait(warmUpMs);
+  const first = await nextBlock(anvil);
+  const endAt = first.seenAt + measureMs;
+  let last = first;
+  let used = 0;
+  let limit = 0;
+  while (last.seenAt < endAt) {
+    const block = await nextBlock(anvil, last.number);
+    for (let number = last.number + 1; number <= block.number; number += 1) {
+      const header = await anvil.request("eth_getBlockByNumber", [toHex(number), false]);
+      used += Number(header.gasUsed);
+      limit += Number(header.gasLimit);
+    }
+    last = block;
+  }
+  return {
+    from: first.number,
+    to: last.number,
+    seconds: (last.seenAt - first.seenAt) / 1000,
+    gasShare: used / limit,
+  };
+}
+
+/** Answers the head once it is another than `after`, or than it is now. */
+async function nextBlock(anvil, after) {
+  const before = after ?? Number(await anvil.request("eth_blockNumber"));
+  for (;;) {
+    await wait(pollMs);
+    const number = Number(await anvil.request("eth_blockNumber"));
+    if (number > before) return { number, seenAt: performance.now() };
+  }
+}
+
+/** Waits until no transaction waits any more. */
+export async function waitUntilIdle(anvil) {
+  for (;;) {
+    const { pending, queued } = await anvil.request("txpool_status");
+    if (Number(pending) === 0 && Number(queued) === 0) return;
+    await wait(pollMs);
+  }
+}
+
+/** The logs of a contract or a topic in the counted blocks, one block after another. */
+export async function logsOf(anvil, { from, to }, filter) {
+  const logs = [];
+  for (let number = from + 1; number <= to; number += 1) {
+    const block = toHex(number);
+    logs.push(...(await anvil.request("eth_getLogs", [{ fromBlock: block, toBlock: block, ...filter }])));
+  }
+  return logs;
+}
+
+function toHex(number) {
+  return `0x${number.toString(16)}`;
+}

@@ -1,0 +1,116 @@
+// The baseline on a chain: sends one transaction per event, as fast as the node takes them. One key with pipelined nonces, signed natively,
+// sent raw in JSON-RPC batches over many connections, so many outstanding that every block finds more than it can hold.
+//   node one-by-one.mjs '<Plan as JSON>'; prints its findings as JSON.
+import { Agent, request } from "node:http";
+import { setTimeout as wait } from "node:timers/promises";
+import { contentOf } from "./request.mjs";
+import { TransactionSigner } from "./transaction-signer.mjs";
+
+/**
+ * @typedef {object} Plan
+ * @property {string} url of the node
+ * @property {string} privateKey
+ * @property {string} contract emits its calldata as a log
+ * @property {number} connections
+ * @property {number} outstandingMax transactions sent and not seen in a block
+ * @property {number} sendMs how long it goes on
+ */
+
+const transactionsPerRequest = 50;
+/** What the call takes: 21,000 and 40 for each byte of calldata (EIP-7623), or less on chains without that floor. */
+const gasOfEvent = 32_000;
+const maxFeeWei = 10n ** 12n;
+const priorityFeeWei = 10n ** 9n;
+const lookMs = 25;
+
+class OneByOne {
+  #plan;
+  #agent;
+  #signer;
+  #nonce = 0;
+  #included = 0;
+  #isOver = false;
+
+  /** @param {Plan} plan */
+  constructor(plan) {
+    this.#plan = plan;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: plan.connections + 1 });
+  }
+
+  async run() {
+    const { privateKey, contract, connections, sendMs } = this.#plan;
+    const chainId = Number(await this.#ask("eth_chainId", []));
+    const key = Buffer.from(privateKey.slice(2), "hex");
+    const to = Buffer.from(contract.slice(2), "hex");
+    const common = { privateKey: key, chainId, priorityFee: priorityFeeWei, maxFee: maxFeeWei };
+    this.#signer = new TransactionSigner({ ...common, gas: gasOfEvent, to });
+    await this.#look();
+    this.#nonce = this.#included;
+    const first = this.#nonce;
+    const cpuBefore = process.cpuUsage();
+    const workers = Array.from({ length: connections }, (_, index) => this.#send(Buffer.from(contentOf(index))));
+    const looking = this.#lookOften();
+    await wait(sendMs);
+    this.#isOver = true;
+    await Promise.all([...workers, looking]);
+    const { user, system } = process.cpuUsage(cpuBefore);
+    while (this.#included < this.#nonce) {
+      await wait(lookMs);
+      await this.#look();
+    }
+    this.#agent.destroy();
+    return { sent: this.#nonce - first, clientCpuShare: (user + system) / 1000 / sendMs };
+  }
+
+  /** One connection: a batch after the other, while there is room. */
+  async #send(content) {
+    while (!this.#isOver) {
+      if (this.#nonce - this.#included > this.#plan.outstandingMax) await wait(lookMs);
+      else await this.#sendBatch(content);
+    }
+  }
+
+  async #sendBatch(content) {
+    const calls = [];
+    for (let index = 0; index < transactionsPerRequest; index += 1) {
+      const raw = this.#signer.sign(this.#nonce, content).toString("hex");
+      calls.push(`{"jsonrpc":"2.0","id":${index},"method":"eth_sendRawTransaction","params":["0x${raw}"]}`);
+      this.#nonce += 1;
+    }
+    const answer = await this.#post(`[${calls.join(",")}]`);
+    if (answer.includes('"error"')) throw new Error(`The node refused a transaction: ${answer.slice(0, 1000)}`);
+  }
+
+  async #lookOften() {
+    while (!this.#isOver) {
+      await wait(lookMs);
+      await this.#look();
+    }
+  }
+
+  async #look() {
+    this.#included = Number(await this.#ask("eth_getTransactionCount", [this.#signer.address, "latest"]));
+  }
+
+  async #ask(method, params) {
+    const { error, result } = JSON.parse(await this.#post(JSON.stringify({ jsonrpc: "2.0", id: 1, method, params })));
+    if (error !== undefined) throw new Error(`${method} failed: ${JSON.stringify(error)}`);
+    return result;
+  }
+
+  #post(body) {
+    const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+    return new Promise((resolve, reject) => {
+      const sent = request(this.#plan.url, { method: "POST", agent: this.#agent, headers }, (response) => {
+        const chunks = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("end", () => resolve(Buffer.concat(chunks).toString()));
+        response.on("error", reject);
+      });
+      sent.on("error", reject);
+      sent.end(body);
+    });
+  }
+}
+
+process.stdout.write(JSON.stringify(await new OneByOne(JSON.parse(process.argv[2])).run()));
