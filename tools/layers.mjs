@@ -24,6 +24,7 @@ const brokerFolders = {
   sink: ["ports", "domain", "lib", "@wire"],
   telemetry: ["ports", "lib"],
   config: ["domain", "lib", "@wire"],
+  verify: ["ledger", "domain", "lib", "@contracts", "@wire"],
 };
 
 /** Folders whose children never import one another. */

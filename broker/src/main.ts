@@ -7,6 +7,7 @@ import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { createLogger } from "./telemetry/logger.ts";
+import { runVerify } from "./verify/run-verify.ts";
 import { version } from "./version.ts";
 
 /** Exit codes: what was asked for is done; a part failed to start or to stop; the settings were refused. */
@@ -17,6 +18,19 @@ const timerDelayMsMax = 2 ** 31 - 1;
 await main();
 
 async function main(): Promise<void> {
+  const [command, ...rest] = process.argv.slice(2);
+  if (command === "verify") await verify(rest);
+  else await run();
+}
+
+async function verify(argv: readonly string[]): Promise<void> {
+  const { exitCode, output, problem } = await runVerify(argv);
+  process.stdout.write(output);
+  process.stderr.write(problem);
+  process.exitCode = exitCode;
+}
+
+async function run(): Promise<void> {
   const outcome = loadConfig({
     env: process.env,
     argv: process.argv.slice(2),

@@ -8,6 +8,7 @@ const secretMask = "(secret)";
 export function renderHelp(table: SettingsTable): string {
   const lines = [
     "Usage: stele [flags]",
+    "       stele verify <eventId|file>    verify an event against the chain; see stele verify --help",
     "",
     "An event broker whose events are set in stone.",
     "",

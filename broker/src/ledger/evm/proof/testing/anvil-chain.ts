@@ -17,6 +17,12 @@ const gasPrice: Hex = "0x4a817c800";
 
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
+export interface RawBatch {
+  readonly count: number;
+  readonly events: Uint8Array;
+  readonly eventsRoot?: Uint8Array;
+}
+
 /** Anvil with a registry, and a say in which transactions share a block. */
 export class AnvilChain {
   readonly provider: EvmProvider;
@@ -67,17 +73,24 @@ export class AnvilChain {
 
   /** Sends one transaction with these batches of a topic; they are on the chain with the next block. */
   async sendBatches(topic: string, batches: readonly (readonly EventPayload[])[], fields: Fields = {}): Promise<void> {
+    const raw = batches.map((events) => ({ count: events.length, events: encodeEvents(events) }));
+    await this.publishRaw(topic, raw, fields);
+  }
+
+  /** Sends batches whose claims need not be true; without a root, theirs or none is claimed. */
+  async publishRaw(topic: string, batches: readonly RawBatch[], fields: Fields = {}): Promise<void> {
     const address = addressOf(this.registry, topic);
-    const encoded = batches.map((events) => {
-      const bytes = encodeEvents(events);
-      return { address, count: events.length, events: bytes, eventsRoot: merkleRoot(bytes, keccak256) };
-    });
+    const encoded = batches.map((batch) => ({ address, eventsRoot: rootOf(batch.events), ...batch }));
     await this.send({ to: this.registry, data: toHex(encodePublish(encoded)), gas: publishGas, ...fields });
+  }
+
+  async head(): Promise<number> {
+    return Number(await this.ask<Hex>("eth_blockNumber"));
   }
 
   /** Batches that were sent, now that they are in the newest block. */
   async placed(topic: string, batches: readonly (readonly EventPayload[])[]): Promise<Published[]> {
-    const blockNumber = Number(await this.ask<Hex>("eth_blockNumber"));
+    const blockNumber = await this.head();
     return batches.map((events) => {
       const firstSequence = (this.#sequences.get(topic) ?? 0) + 1;
       this.#sequences.set(topic, firstSequence + events.length - 1);
@@ -102,6 +115,14 @@ export class AnvilChain {
     await this.ask("evm_mine");
     await this.ask("evm_setAutomine", true);
     this.#isGathering = false;
+  }
+}
+
+function rootOf(events: Uint8Array): Uint8Array {
+  try {
+    return merkleRoot(events, keccak256);
+  } catch {
+    return new Uint8Array(32);
   }
 }
 

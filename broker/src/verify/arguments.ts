@@ -1,0 +1,146 @@
+import { findBytes, quote } from "@stele/wire";
+import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import { Unverifiable } from "./unverifiable.ts";
+
+/** Whom to ask, and how to answer. */
+export interface CommonArguments {
+  /** Base URL of the broker. */
+  readonly broker: string;
+  /** The node that is trusted; undefined for the broker's own view of the chain. */
+  readonly rpc: string | undefined;
+  readonly group: string | undefined;
+  /** The registry that is trusted. */
+  readonly registry: string | undefined;
+  readonly json: boolean;
+}
+
+export interface EventArguments extends CommonArguments {
+  readonly kind: "event";
+  /** An eventId, or the path of a file with a proof. */
+  readonly what: string;
+  /** The block's hash where it is known from elsewhere; then no node is asked. */
+  readonly blockHash: string | undefined;
+}
+
+export interface TopicArguments extends CommonArguments {
+  readonly kind: "topic";
+  readonly topic: TopicName;
+  readonly from: number;
+  /** Undefined for the newest event on the chain. */
+  readonly to: number | undefined;
+  /** Block at which reading begins; the topic's first event has to be in it or after it. */
+  readonly fromBlock: number;
+}
+
+export type VerifyArguments = EventArguments | TopicArguments | { readonly kind: "help" };
+
+const defaultBroker = "http://127.0.0.1:8080";
+const hashBytes = 32;
+const addressBytes = 20;
+const valueFlags = [
+  "--rpc",
+  "--broker",
+  "--group",
+  "--registry",
+  "--block-hash",
+  "--topic",
+  "--from",
+  "--to",
+  "--from-block",
+];
+
+/** Reads the arguments of `stele verify`. @throws Unverifiable for what is wrong with them. */
+export function parseArguments(argv: readonly string[]): VerifyArguments {
+  if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
+  const { values, words, json } = readFlags(argv);
+  const common = {
+    broker: parseUrl(values.get("--broker") ?? defaultBroker, "--broker").replace(/\/+$/, ""),
+    rpc: mapped(values.get("--rpc"), (text) => parseUrl(text, "--rpc")),
+    group: values.get("--group"),
+    registry: mapped(values.get("--registry"), (text) => parseHex(text, { bytes: addressBytes, flag: "--registry" })),
+    json,
+  };
+  return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
+}
+
+type Values = ReadonlyMap<string, string>;
+
+function toEventArguments(values: Values, words: readonly string[], common: CommonArguments): EventArguments {
+  const [what, ...more] = words;
+  if (what === undefined || more.length > 0) throw new Unverifiable("give one eventId or one file, or --topic");
+  refuse(values, ["--from", "--to", "--from-block"], "is for --topic");
+  const blockHash = mapped(values.get("--block-hash"), (text) =>
+    parseHex(text, { bytes: hashBytes, flag: "--block-hash" }),
+  );
+  return { kind: "event", ...common, what, blockHash };
+}
+
+function toTopicArguments(values: Values, words: readonly string[], common: CommonArguments): TopicArguments {
+  if (words.length > 0) throw new Unverifiable(`${quote(words[0])} is not expected with --topic`);
+  refuse(values, ["--block-hash"], "is for an event");
+  const from = parseNumber(values.get("--from") ?? "1", { flag: "--from", least: 1 });
+  const to = mapped(values.get("--to"), (text) => parseNumber(text, { flag: "--to", least: from }));
+  const fromBlock = parseNumber(values.get("--from-block") ?? "0", { flag: "--from-block", least: 0 });
+  return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
+}
+
+function readFlags(argv: readonly string[]): { values: Values; words: readonly string[]; json: boolean } {
+  const values = new Map<string, string>();
+  const words: string[] = [];
+  let json = false;
+  for (let at = 0; at < argv.length; at += 1) {
+    const [flag, inline] = splitAtEquals(argv[at] ?? "");
+    if (flag === "--json" && inline === undefined) json = true;
+    else if (!flag.startsWith("-")) words.push(argv[at] ?? "");
+    else {
+      if (!valueFlags.includes(flag))
+        throw new Unverifiable(`${quote(flag)} is not a known flag; see stele verify --help`);
+      if (values.has(flag)) throw new Unverifiable(`${flag} is given more than once`);
+      if (inline === undefined) at += 1;
+      const value = inline ?? argv[at];
+      if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} lacks a value`);
+      values.set(flag, value);
+    }
+  }
+  return { values, words, json };
+}
+
+function splitAtEquals(argument: string): readonly [flag: string, inline: string | undefined] {
+  const index = argument.startsWith("--") ? argument.indexOf("=") : -1;
+  return index < 0 ? [argument, undefined] : [argument.slice(0, index), argument.slice(index + 1)];
+}
+
+function mapped<Result>(text: string | undefined, parse: (text: string) => Result): Result | undefined {
+  return text === undefined ? undefined : parse(text);
+}
+
+function refuse(values: Values, flags: readonly string[], why: string): void {
+  const given = flags.find((flag) => values.has(flag));
+  if (given !== undefined) throw new Unverifiable(`${given} ${why}`);
+}
+
+function parseUrl(text: string, flag: string): string {
+  if (!URL.canParse(text) || !/^https?:/.test(text))
+    throw new Unverifiable(`${flag}: ${quote(text)} is not an http(s) URL`);
+  return text;
+}
+
+function parseHex(text: string, { bytes, flag }: { readonly bytes: number; readonly flag: string }): string {
+  const lower = text.toLowerCase();
+  if (findBytes(lower)?.length === bytes) return lower;
+  throw new Unverifiable(`${flag}: ${quote(text)} is not 0x and ${2 * bytes} hex digits`);
+}
+
+function parseNumber(text: string, { flag, least }: { readonly flag: string; readonly least: number }): number {
+  const value = Number(text);
+  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(value) && value >= least) return value;
+  throw new Unverifiable(`${flag}: ${quote(text)} is not an integer from ${least}`);
+}
+
+function parseTopic(text: string): TopicName {
+  try {
+    return parseTopicName(text);
+  } catch (error) {
+    throw new Unverifiable(`--topic: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}

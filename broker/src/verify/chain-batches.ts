@@ -1,0 +1,93 @@
+import { type BatchEvent, decodeEvents, MalformedBatchError, merkleRoot, toHexText } from "@stele/wire";
+import type { Address } from "../domain/topic.ts";
+import { keccak256 } from "../ledger/evm/native-crypto.ts";
+import { type ContractLog, parseLog } from "../ledger/evm/parse-log.ts";
+import { RangeSize } from "../ledger/evm/range-size.ts";
+import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
+import { type ChainClient, isRangeRefused } from "./chain-client.ts";
+import { Unverifiable } from "./unverifiable.ts";
+
+/** One batch of a topic as the chain has it. `events` is undefined when it is malformed, for the reason given. */
+export interface ChainBatch {
+  readonly firstSequence: number;
+  readonly count: number;
+  readonly blockNumber: number;
+  readonly events: readonly BatchEvent[] | undefined;
+  readonly fault: string | undefined;
+}
+
+export interface ReadRange {
+  readonly address: Address;
+  readonly registry: Address;
+  readonly fromBlock: number;
+  readonly head: number;
+}
+
+/**
+ * Every batch of a topic, from its first event on. The contract numbers events without a gap, so a node that leaves out a log is found out.
+ * @throws Unverifiable when the node does not give all.
+ */
+export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncGenerator<ChainBatch> {
+  let next = 1;
+  for await (const log of readLogs(chain, range)) {
+    if (log.kind !== "events-published") continue;
+    const { firstSequence, count, blockNumber } = log;
+    if (firstSequence !== next) {
+      const hint = next === 1 ? "; begin with an earlier --from-block" : "; ask another node";
+      throw new Unverifiable(`the node gives events from sequence ${firstSequence} on where ${next} was next${hint}`);
+    }
+    next += count;
+    yield { firstSequence, count, blockNumber, ...readEvents(log) };
+  }
+}
+
+async function* readLogs(
+  chain: ChainClient,
+  { address, registry, fromBlock, head }: ReadRange,
+): AsyncGenerator<ContractLog> {
+  const size = new RangeSize();
+  for (let from = fromBlock; from <= head; ) {
+    const to = Math.min(head, from + size.blocks - 1);
+    const logs = await askForLogs(chain, address, { from, to });
+    if (logs === undefined) {
+      if (size.onRefusal()) continue;
+      throw new Unverifiable(`the node refuses to give the logs of block ${from}`);
+    }
+    let bytes = 0;
+    for (const raw of logs) {
+      const log = parseLog(raw, registry);
+      if (log?.kind === "events-published") bytes += log.events.length;
+      if (log !== undefined) yield log;
+    }
+    size.onAnswer(bytes);
+    from = to + 1;
+  }
+}
+
+/** Undefined when the range is too large for the node. */
+async function askForLogs(chain: ChainClient, address: Address, range: { readonly from: number; readonly to: number }) {
+  try {
+    return await chain.logs(address, range);
+  } catch (error) {
+    if (isRangeRefused(error)) return undefined;
+    if (error instanceof RpcFailure) throw new Unverifiable(`the node refuses to give logs`, error);
+    throw error;
+  }
+}
+
+type Published = Extract<ContractLog, { kind: "events-published" }>;
+
+/** A batch that does not decode to its count of events under its root holds none. */
+function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, "events" | "fault"> {
+  try {
+    const decoded = decodeEvents(events);
+    if (decoded.length !== count) {
+      return { events: undefined, fault: `${decoded.length} events where ${count} were claimed` };
+    }
+    if (toHexText(merkleRoot(events, keccak256)) === eventsRoot) return { events: decoded, fault: undefined };
+    return { events: undefined, fault: "the events have another root than was claimed" };
+  } catch (error) {
+    if (error instanceof MalformedBatchError) return { events: undefined, fault: error.message };
+    throw error;
+  }
+}

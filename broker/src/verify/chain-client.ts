@@ -1,0 +1,87 @@
+import { topicAbi } from "@stele/contracts";
+import { decodeFunctionResult, encodeFunctionData } from "viem";
+import type { Address, Hash } from "../domain/topic.ts";
+import { toQuantity } from "../ledger/evm/hex.ts";
+import { logSignatures } from "../ledger/evm/parse-log.ts";
+import type { RpcLog } from "../ledger/evm/rpc.ts";
+import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
+import { askJson } from "./http.ts";
+import { Unverifiable } from "./unverifiable.ts";
+
+/** The node that is trusted. @throws Unverifiable where it does not answer, RpcFailure where it refuses. */
+export class ChainClient {
+  readonly url: string;
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  async blockNumber(): Promise<number> {
+    return Number(await this.#ask("eth_blockNumber"));
+  }
+
+  /** @throws Unverifiable when the node does not have the block. */
+  async blockHash(number: number): Promise<Hash> {
+    const block = await this.#ask("eth_getBlockByNumber", toQuantity(number), false);
+    const hash = typeof block === "object" && block !== null && "hash" in block ? block.hash : undefined;
+    if (isHash(hash)) return hash;
+    throw new Unverifiable(`the node at ${this.url} does not have block ${number}`);
+  }
+
+  /** What the topic's contract says of itself; undefined where there is none. */
+  async findTopic(address: Address): Promise<{ readonly registry: Address; readonly sequence: number } | undefined> {
+    try {
+      const [registry, sequence] = await Promise.all([
+        this.#view(address, "registry"),
+        this.#view(address, "sequence"),
+      ]);
+      return {
+        registry: decodeFunctionResult({
+          abi: topicAbi,
+          functionName: "registry",
+          data: registry,
+        }).toLowerCase() as Address, // An address in lower case.
+        sequence: Number(decodeFunctionResult({ abi: topicAbi, functionName: "sequence", data: sequence })),
+      };
+    } catch (error) {
+      if (error instanceof Unverifiable) throw error;
+      return undefined;
+    }
+  }
+
+  async logs(address: Address, range: { readonly from: number; readonly to: number }): Promise<readonly RpcLog[]> {
+    const filter = {
+      address,
+      fromBlock: toQuantity(range.from),
+      toBlock: toQuantity(range.to),
+      topics: [logSignatures],
+    };
+    const logs = await this.#ask("eth_getLogs", filter);
+    if (!Array.isArray(logs)) throw new Unverifiable(`the node at ${this.url} answers no list of logs`);
+    return logs;
+  }
+
+  async #view(address: Address, functionName: "registry" | "sequence"): Promise<`0x${string}`> {
+    const data = encodeFunctionData({ abi: topicAbi, functionName });
+    return (await this.#ask("eth_call", { to: address, data }, "latest")) as `0x${string}`; // Bytes; decoding them checks it.
+  }
+
+  async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+    const body = { jsonrpc: "2.0", id: 1, method, params };
+    const answer = await askJson({ url: this.url, body, name: `the node at ${this.url}` });
+    if (typeof answer === "object" && answer !== null) {
+      if ("result" in answer) return answer.result;
+      if ("error" in answer) throw toRpcFailure(answer.error);
+    }
+    throw new Unverifiable(`what listens at ${this.url} does not answer as a node does`);
+  }
+}
+
+function isHash(value: unknown): value is Hash {
+  return typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
+}
+
+/** Whether the node refused the range of blocks for its size. */
+export function isRangeRefused(error: unknown): boolean {
+  return error instanceof RpcFailure && error.kind === "range-refused";
+}

@@ -1,0 +1,123 @@
+import { type EventBody, formatEventId, topicDigest, type TopicState } from "@stele/wire";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { BrokerClient } from "./broker-client.ts";
+import type { ChainBatch } from "./chain-batches.ts";
+import { Unverifiable } from "./unverifiable.ts";
+
+/** A batch on the chain that holds no events, though it took their sequences. */
+export interface MalformedBatch {
+  readonly firstSequence: number;
+  readonly count: number;
+  readonly blockNumber: number;
+  readonly fault: string;
+}
+
+/** One difference between the chain and the broker. */
+export interface Difference {
+  readonly kind: "missing" | "different" | "extra";
+  readonly sequence: number;
+  readonly eventId: string;
+  /** Of an event that is different: what of it. */
+  readonly field: keyof EventBody | undefined;
+}
+
+/** Differences and malformed batches that a report names; further ones are counted. */
+const namedMax = 20;
+/** Events that the broker is asked for at once. */
+const eventsUnderWayMax = 16;
+
+/** Asks the broker for what the chain has, and keeps what differs. */
+export class Comparison {
+  readonly counts: Record<Difference["kind"], number> = { missing: 0, different: 0, extra: 0 };
+  readonly differences: Difference[] = [];
+  readonly malformed: MalformedBatch[] = [];
+  batches = 0;
+  events = 0;
+  malformedBatches = 0;
+  readonly #broker: BrokerClient;
+  readonly #range: { readonly topic: TopicName; readonly from: number; readonly to: number };
+  readonly #digest: string;
+
+  constructor(broker: BrokerClient, range: { readonly topic: TopicName; readonly from: number; readonly to: number }) {
+    this.#broker = broker;
+    this.#range = range;
+    this.#digest = topicDigest(range.topic);
+  }
+
+  get total(): number {
+    return this.counts.missing + this.counts.different + this.counts.extra;
+  }
+
+  async take(batch: ChainBatch): Promise<void> {
+    const { from, to } = this.#range;
+    const { firstSequence, count, blockNumber, events, fault } = batch;
+    const first = Math.max(from, firstSequence);
+    const last = Math.min(to, firstSequence + count - 1);
+    if (first > last) return;
+    this.batches += 1;
+    if (events === undefined) {
+      this.malformedBatches += 1;
+      if (this.malformed.length < namedMax) {
+        this.malformed.push({ firstSequence, count, blockNumber, fault: fault ?? "" });
+      }
+      // The first and the last stand for all: a stranger may claim four thousand million events.
+      for (const sequence of new Set([first, last])) await this.#expectNone(sequence, blockNumber);
+      return;
+    }
+    for (let sequence = first; sequence <= last; sequence += eventsUnderWayMax) {
+      const some = events.slice(
+        sequence - firstSequence,
+        Math.min(last + 1, sequence + eventsUnderWayMax) - firstSequence,
+      );
+      const expected = some.map((event, index) => this.#toBody(event, { sequence: sequence + index, blockNumber }));
+      const given = await Promise.all(expected.map(({ eventId }) => this.#broker.findEvent(eventId)));
+      for (const [index, body] of expected.entries()) this.#compare(body, given[index], sequence + index);
+      this.events += some.length;
+    }
+  }
+
+  /** What the broker says to have beyond the chain, whose newest block is `head`. */
+  finish(
+    { sequenceNumber, blockNumber }: TopicState,
+    { onChain, head }: { readonly onChain: number; readonly head: number },
+  ): void {
+    if (sequenceNumber <= onChain) return;
+    if (blockNumber > head)
+      throw new Unverifiable(`the node is at block ${head}, the broker at ${blockNumber} or later`);
+    this.#note({ kind: "extra", sequence: onChain + 1, eventId: "", field: undefined }, sequenceNumber - onChain);
+  }
+
+  async #expectNone(sequence: number, blockNumber: number): Promise<void> {
+    const eventId = formatEventId({ topicDigest: this.#digest, sequence, blockNumber });
+    if ((await this.#broker.findEvent(eventId)) === undefined) return;
+    this.#note({ kind: "extra", sequence, eventId, field: undefined });
+  }
+
+  #toBody(
+    event: NonNullable<ChainBatch["events"]>[number],
+    place: { sequence: number; blockNumber: number },
+  ): EventBody {
+    return {
+      topic: this.#range.topic,
+      content: Buffer.from(event.content).toString("base64"),
+      extensions: Object.fromEntries(event.extensions),
+      eventId: formatEventId({ topicDigest: this.#digest, ...place }),
+    };
+  }
+
+  #compare(expected: EventBody, given: EventBody | undefined, sequence: number): void {
+    const { eventId } = expected;
+    if (given === undefined) {
+      this.#note({ kind: "missing", sequence, eventId, field: undefined });
+      return;
+    }
+    const fields = ["topic", "content", "extensions", "eventId"] as const;
+    const field = fields.find((name) => JSON.stringify(expected[name]) !== JSON.stringify(given[name]));
+    if (field !== undefined) this.#note({ kind: "different", sequence, eventId, field });
+  }
+
+  #note(difference: Difference, count = 1): void {
+    this.counts[difference.kind] += count;
+    if (this.differences.length < namedMax) this.differences.push(difference);
+  }
+}

@@ -1,0 +1,72 @@
+import type { Difference } from "./comparison.ts";
+import type { EventReport } from "./verify-event.ts";
+import type { TopicReport } from "./verify-topic.ts";
+
+/** Whose word was taken for the chain. */
+interface Trust {
+  readonly json: boolean;
+  /** Whether the user gave a node of their own. */
+  readonly hasOwnNode: boolean;
+  /** Whether the user said which registry is trusted. */
+  readonly hasOwnRegistry: boolean;
+}
+
+/** Text for the standard output; ends with a line break. */
+export function renderEventReport(report: EventReport, trust: Trust): string {
+  if (trust.json) return `${JSON.stringify(toJson(report))}\n`;
+  if (report.status === "refuted") return `refuted at step ${report.step}: ${report.reason}\n`;
+  const { event, blockHash, blockHashFrom } = report;
+  const rows = [
+    ["topic", event.topic],
+    ["content", `${event.content.length} bytes, ${event.extensions.length} extensions`],
+    ["published", `by ${event.publisher}, transaction ${event.transactionIndex} of block ${event.blockNumber}`],
+    ["block", `${blockHash}, as ${blockHashFrom ?? "you"} said`],
+    ["registry", event.registry],
+  ];
+  return [`verified: event ${event.eventId} is on the chain`, ...toLines(rows), ...toNotes(trust, blockHashFrom)]
+    .join("\n")
+    .concat("\n");
+}
+
+export function renderTopicReport(report: TopicReport, trust: Trust): string {
+  if (trust.json) return `${JSON.stringify(report)}\n`;
+  const { topic, from, to } = report;
+  const head =
+    report.status === "verified"
+      ? `verified: events ${from} to ${to} of ${topic} are all and exactly what the chain has`
+      : `refuted: events ${from} to ${to} of ${topic} are not what the chain has`;
+  const rows = [
+    ["chain", `${report.events} events in ${report.batches} batches, as ${report.chain} says`],
+    ...report.differences.map((difference) => [difference.kind, describe(difference)]),
+    ["in all", `${report.counts.missing} missing, ${report.counts.different} different, ${report.counts.extra} extra`],
+    ...report.malformed.map(({ firstSequence, count, blockNumber, fault }) => [
+      "malformed",
+      `${count} sequences from ${firstSequence} on hold no events (block ${blockNumber}: ${fault})`,
+    ]),
+    ["registry", report.registry],
+  ];
+  return [head, ...toLines(rows), ...toNotes(trust, report.chain)].join("\n").concat("\n");
+}
+
+function describe({ sequence, eventId, field }: Difference): string {
+  const what = eventId === "" ? `sequence ${sequence} and those after it` : `sequence ${sequence} (${eventId})`;
+  return field === undefined ? what : `${what}: ${field}`;
+}
+
+function toLines(rows: readonly (readonly string[])[]): readonly string[] {
+  return rows.map(([name = "", value = ""]) => `  ${name.padEnd(10)}${value}`);
+}
+
+function toNotes({ hasOwnNode, hasOwnRegistry }: Trust, from: string | undefined): readonly string[] {
+  const notes: string[] = [];
+  if (!hasOwnNode && from !== undefined)
+    notes.push("The broker's own word was taken for the chain: give --rpc to ask another node.");
+  if (!hasOwnRegistry) notes.push("Any registry was accepted: give --registry to say which one is trusted.");
+  return notes;
+}
+
+/** Bytes as Base64, as getEvent has them. */
+function toJson(report: EventReport): unknown {
+  if (report.status === "refuted") return report;
+  return { ...report, event: { ...report.event, content: Buffer.from(report.event.content).toString("base64") } };
+}

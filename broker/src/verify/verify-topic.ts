@@ -1,0 +1,96 @@
+import { findBytes, toHexText, topicAddress } from "@stele/wire";
+import type { Address } from "../domain/topic.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { TopicArguments } from "./arguments.ts";
+import { BrokerClient } from "./broker-client.ts";
+import { readBatches } from "./chain-batches.ts";
+import { ChainClient } from "./chain-client.ts";
+import { Comparison, type Difference, type MalformedBatch } from "./comparison.ts";
+import { Unverifiable } from "./unverifiable.ts";
+import { rpcOf } from "./verify-event.ts";
+
+/** What came of it. Of differences and malformed batches, the first few are kept, and all are counted. */
+export interface TopicReport {
+  readonly status: "verified" | "refuted";
+  readonly topic: TopicName;
+  readonly topicAddress: Address;
+  readonly registry: Address;
+  readonly from: number;
+  readonly to: number;
+  /** Sequences of the topic on the chain. */
+  readonly onChain: number;
+  readonly batches: number;
+  readonly events: number;
+  readonly malformed: readonly MalformedBatch[];
+  readonly malformedBatches: number;
+  readonly differences: readonly Difference[];
+  readonly counts: Readonly<Record<Difference["kind"], number>>;
+  /** The node that was asked. */
+  readonly chain: string;
+}
+
+/** Compares a topic's events on the chain with those that the broker gives. @throws Unverifiable. */
+export async function verifyTopic(options: TopicArguments): Promise<TopicReport> {
+  const broker = new BrokerClient(options);
+  const chain = new ChainClient(rpcOf(options));
+  const state = await broker.findTopic(options.topic);
+  const { address, registry } = await locate(chain, options, state?.topicAddress);
+  const head = await chain.blockNumber();
+  const contract = await chain.findTopic(address);
+  if (contract === undefined) throw new Unverifiable(`the node at ${chain.url} has no topic contract at ${address}`);
+  const onChain = contract.sequence;
+  const to = options.to ?? onChain;
+  const last = Math.max(onChain, state?.sequenceNumber ?? 0);
+  if (to > last || options.from > to + 1) throw new Unverifiable(`the topic has ${last} events`);
+  const comparison = new Comparison(broker, { topic: options.topic, from: options.from, to });
+  let read = 0;
+  for await (const batch of readBatches(chain, { address, registry, fromBlock: options.fromBlock, head })) {
+    await comparison.take(batch);
+    read = batch.firstSequence + batch.count - 1;
+    if (read >= to) break;
+  }
+  if (read < Math.min(to, onChain)) {
+    throw new Unverifiable(
+      `the node gives events up to sequence ${read}, the contract has ${onChain}; ask another node`,
+    );
+  }
+  if (state !== undefined) comparison.finish(state, { onChain, head });
+  return {
+    status: comparison.total === 0 ? "verified" : "refuted",
+    topic: options.topic,
+    topicAddress: address,
+    registry,
+    from: options.from,
+    to,
+    onChain,
+    batches: comparison.batches,
+    events: comparison.events,
+    malformed: comparison.malformed,
+    malformedBatches: comparison.malformedBatches,
+    differences: comparison.differences,
+    counts: comparison.counts,
+    chain: chain.url,
+  };
+}
+
+interface Located {
+  readonly address: Address;
+  readonly registry: Address;
+}
+
+/** Where the topic is: by the registry that is trusted, else by the one that its contract names, which then has to own the address. */
+async function locate(chain: ChainClient, options: TopicArguments, told: string | undefined): Promise<Located> {
+  const { topic } = options;
+  if (options.registry !== undefined) return toLocated(options.registry as Address, topic); // Its form was checked.
+  if (told === undefined)
+    throw new Unverifiable(`the broker has no topic ${topic}; give --registry to look for it on the chain`);
+  const contract = await chain.findTopic(told as Address); // The form of the answer was checked.
+  const located = contract === undefined ? undefined : toLocated(contract.registry, topic);
+  if (located?.address === told) return located;
+  throw new Unverifiable(`the chain has no topic ${topic} at ${told}, where the broker says it is; give --registry`);
+}
+
+function toLocated(registry: Address, name: TopicName): Located {
+  const bytes = findBytes(registry) ?? new Uint8Array();
+  return { registry, address: toHexText(topicAddress({ registry: bytes, name })) };
+}

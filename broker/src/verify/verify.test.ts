@@ -1,0 +1,286 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { encodeEvents } from "@stele/wire";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Broker } from "../engine/broker.ts";
+import { serve } from "../gateway/testing/serve.ts";
+import { AnvilChain, someEvents } from "../ledger/evm/proof/testing/anvil-chain.ts";
+import { blockHash, prove, type Published } from "../ledger/evm/proof/testing/prove.ts";
+import { runVerify, type VerifyOutcome } from "./run-verify.ts";
+import { serveNode } from "./testing/serve-node.ts";
+import { brokerOf, type Claims, honestClaims, toClaim } from "./testing/chain-broker.ts";
+
+const topic = "verify/it";
+/** A port where nobody listens. */
+const nobody = "http://127.0.0.1:9";
+
+let folder: string;
+let chain: AnvilChain;
+let batches: readonly Published[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "stele-verify-"));
+  chain = await AnvilChain.start();
+  await chain.open(topic);
+  batches = [
+    ...(await chain.publish(topic, [someEvents(1), someEvents(40)])),
+    ...(await chain.publish(topic, [someEvents(3)])),
+  ];
+});
+
+afterAll(async () => {
+  await chain.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** Runs the command against a broker with these claims. */
+async function run(
+  words: readonly string[],
+  options: { readonly claims?: Claims; readonly operations?: Partial<Broker>; readonly topic?: Topic } = {},
+): Promise<VerifyOutcome> {
+  const of = options.topic ?? { chain, topic, batches };
+  const claims = options.claims ?? honestClaims(of);
+  await using server = await serve({ ...brokerOf(claims, of), ...options.operations });
+  return await runVerify([...words, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server goes with this block.
+}
+
+type Topic = Parameters<typeof brokerOf>[1];
+
+const eventIds = (): string[] => [...honestClaims({ chain, topic, batches }).keys()];
+const idAt = (index: number): string => eventIds().at(index) ?? "";
+
+async function toFile(text: string): Promise<string> {
+  const path = join(folder, "proof.json");
+  await writeFile(path, text);
+  return path;
+}
+
+describe("stele verify <eventId>", () => {
+  test.each([0, 1, 20, -1])("verifies event %i of the topic", async (index) => {
+    const outcome = await run([idAt(index), "--registry", chain.registry]);
+    expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
+    expect(outcome.output).toContain(`verified: event ${idAt(index)} is on the chain\n`);
+    expect(outcome.output).not.toMatch(/give --/);
+  });
+
+  test("says whose word it took", async () => {
+    expect((await run([idAt(0)])).output).toContain("Any registry was accepted");
+  });
+
+  test("answers in JSON", async () => {
+    const { output } = await run([idAt(1), "--json"]);
+    expect(JSON.parse(output)).toMatchObject({
+      status: "verified",
+      event: { eventId: idAt(1), topic, content: Buffer.from("event 0").toString("base64"), registry: chain.registry },
+      blockHashFrom: chain.url,
+    });
+  });
+
+  test("refutes an event that the broker made up", async () => {
+    const claims = honestClaims({ chain, topic, batches });
+    const event = claims.get(idAt(1));
+    if (event === undefined) throw new Error("no event");
+    claims.set(idAt(1), { ...event, content: Buffer.from("forged") });
+    const { exitCode, output } = await run([idAt(1)], { claims });
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringMatching(/^refuted at step batch: /) });
+  });
+
+  test("refutes a proof of another event", async () => {
+    const honest = brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches });
+    const getProof: Broker["getProof"] = async (call) => honest.getProof?.({ ...call, eventId: idAt(0) }) as never; // It is there.
+    expect(await run([idAt(1)], { operations: { getProof } })).toMatchObject({ exitCode: 1 });
+  });
+
+  test("refutes a registry that is not the trusted one", async () => {
+    const { exitCode, output } = await run([idAt(0), "--registry", `0x${"AB".repeat(20)}`]);
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringMatching(/^refuted at step topic: /) });
+  });
+
+  test.each([
+    ["an event that the broker does not have", [`00000000-1-1`]],
+    ["a broker that is not there", ["00000000-1-1", "--broker", nobody]],
+    ["no event", []],
+    ["two events", ["00000000-1-1", "00000000-1-1"]],
+    ["an unknown flag", ["00000000-1-1", "--rcp", nobody]],
+    ["a flag without value", ["00000000-1-1", "--group"]],
+    ["a registry that is none", ["00000000-1-1", "--registry", "0x12"]],
+    ["a file that is not there", [join(tmpdir(), "no such file")]],
+    ["a flag of the other form", ["00000000-1-1", "--from", "1"]],
+  ])("cannot tell of %s", async (_, words) => {
+    const outcome = words.includes("--broker") ? await runVerify(words) : await run(words);
+    expect(outcome).toEqual({ exitCode: 2, output: "", problem: expect.stringMatching(/^stele verify: .+\n$/) });
+  });
+});
+
+describe("stele verify <file>", () => {
+  test("verifies a proof against a node, or a hash that is known, without a broker", async () => {
+    const [, batch] = batches;
+    if (batch === undefined) throw new Error("no batch");
+    const proof = await prove(chain, batch, 7);
+    const file = await toFile(JSON.stringify(proof, null, 2));
+    expect(await runVerify([file, "--rpc", chain.url, "--registry", chain.registry])).toMatchObject({ exitCode: 0 });
+    const hash = await blockHash(chain.provider, batch.blockNumber);
+    expect(await runVerify([file, "--block-hash", hash])).toMatchObject({ exitCode: 0 });
+    const wrong = await blockHash(chain.provider, batch.blockNumber - 1);
+    expect(await runVerify([file, "--block-hash", wrong])).toMatchObject({ exitCode: 1 });
+    const absent = await toFile(JSON.stringify(proof).replace(/(eventId":"\w+-\d+)-\d+/, "$1-999999"));
+    expect(await runVerify([absent, "--rpc", chain.url])).toMatchObject({ exitCode: 2 });
+    expect(await runVerify([file, "--rpc", nobody])).toMatchObject({ exitCode: 2 });
+  });
+
+  test("refutes a proof of another chain", async () => {
+    const other = await AnvilChain.start(["--chain-id", "99"]);
+    try {
+      await other.open(topic);
+      const [batch] = await other.publish(topic, [someEvents(1)]);
+      if (batch === undefined) throw new Error("no batch");
+      const file = await toFile(JSON.stringify(await prove(other, batch, 0)));
+      const { exitCode, output } = await runVerify([file, "--rpc", chain.url]);
+      expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringMatching(/^refuted at step header: /) });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test.each(["", "garbage", "{}", "\u0000".repeat(100), `{"version":1}`])("refutes %j", async (text) => {
+    const outcome = await runVerify([await toFile(text), "--rpc", chain.url]);
+    expect(outcome).toMatchObject({ exitCode: 1, output: expect.stringMatching(/^refuted at step form: /) });
+  });
+});
+
+function change(index: number, fields: object) {
+  return (claims: Claims): void => {
+    const event = claims.get(idAt(index));
+    if (event !== undefined) claims.set(idAt(index), { ...event, ...fields });
+  };
+}
+
+describe("stele verify --topic", () => {
+  const words = ["--topic", topic];
+
+  test.each([
+    [[], 44],
+    [["--from", "1", "--to", "44"], 44],
+    [["--from", "2", "--to", "2"], 1],
+    [["--from=40", "--to=43"], 4],
+    [["--from-block", "2"], 44],
+  ])("an honest broker has all: %j", async (range, events) => {
+    const outcome = await run([...words, ...range, "--json"]);
+    expect(JSON.parse(outcome.output)).toMatchObject({ status: "verified", events, registry: chain.registry });
+    expect(outcome.exitCode).toBe(0);
+    const human = await run([...words, ...range, "--registry", chain.registry]);
+    expect(human.output).toContain("are all and exactly what the chain has\n");
+  });
+
+  const lies: readonly (readonly [string, object, (claims: Claims) => void])[] = [
+    ["misses an event", { kind: "missing", sequence: 5 }, (claims) => void claims.delete(idAt(4))],
+    ["misses the last event", { kind: "missing", sequence: 44 }, (claims) => void claims.delete(idAt(-1))],
+    [
+      "has another content",
+      { kind: "different", sequence: 1, field: "content" },
+      change(0, { content: Buffer.from("x") }),
+    ],
+    [
+      "has an extension more",
+      { kind: "different", sequence: 3, field: "extensions" },
+      change(2, { extensions: [["a", "b"]] }),
+    ],
+    [
+      "has an event more",
+      { kind: "extra", sequence: 45 },
+      (claims) => {
+        const more = toClaim(topic, { sequence: 45, blockNumber: 1 }, { content: Buffer.from("x"), extensions: [] });
+        claims.set(more.eventId, more);
+      },
+    ],
+  ];
+
+  test.each(lies)("a broker that %s", async (_, difference, lie) => {
+    const claims = honestClaims({ chain, topic, batches });
+    lie(claims);
+    const { exitCode, output } = await run([...words, "--json"], { claims });
+    expect(JSON.parse(output)).toMatchObject({ status: "refuted", differences: [difference] });
+    expect(exitCode).toBe(1);
+    expect((await run(words, { claims })).output).toMatch(/^refuted: /);
+  });
+
+  test("malformed batches of strangers are named, and hold no events", async () => {
+    const strange = "verify/strange";
+    await chain.open(strange);
+    const good = someEvents(2);
+    await chain.publishRaw(strange, [
+      { count: 2, events: encodeEvents(good) },
+      { count: 3, events: encodeEvents(good) },
+      { count: 4_000_000_000, events: Buffer.from("garbage") },
+      { count: 1, events: encodeEvents(someEvents(1)), eventsRoot: new Uint8Array(32) },
+      { count: 2, events: encodeEvents(good) },
+    ]);
+    const blockNumber = await chain.head();
+    const placed = [1, 4_000_000_007].map((firstSequence) => ({
+      topic: strange,
+      firstSequence,
+      blockNumber,
+      events: good,
+    }));
+    const of = { chain, topic: strange, batches: placed };
+    const honest = await run(["--topic", strange], { topic: of });
+    expect(honest.exitCode).toBe(0);
+    expect(honest.output.match(/malformed .*/g)).toEqual([
+      expect.stringMatching(/3 sequences from 3 on hold no events \(block \d+: 2 events where 3 were claimed\)/),
+      expect.stringMatching(/4000000000 sequences from 6 on hold no events/),
+      expect.stringMatching(/1 sequences from 4000000006 on hold no events .*another root/),
+    ]);
+    const claims = honestClaims(of);
+    const invented = toClaim(strange, { sequence: 3, blockNumber }, { content: Buffer.from("x"), extensions: [] });
+    claims.set(invented.eventId, invented);
+    const { exitCode, output } = await run(["--topic", strange, "--json"], { topic: of, claims });
+    expect(JSON.parse(output)).toMatchObject({ differences: [{ kind: "extra", sequence: 3 }] });
+    expect(exitCode).toBe(1);
+  });
+
+  test.each([
+    ["a topic that nobody has", ["--topic", "nothing"]],
+    ["a range beyond the topic", [...words, "--to", "45"]],
+    ["a topic name that is none", ["--topic", "a/#"]],
+    ["a range that ends before it begins", [...words, "--from", "5", "--to", "4"]],
+    ["blocks without the first event", [...words, "--from-block", "100000"]],
+    ["a word too much", [...words, "more"]],
+    ["a registry without the topic", [...words, "--registry", `0x${"ab".repeat(20)}`]],
+  ])("cannot tell of %s", async (_, words) => {
+    expect(await run(words)).toEqual({
+      exitCode: 2,
+      output: "",
+      problem: expect.stringMatching(/^stele verify: .+\n$/),
+    });
+  });
+
+  test("reads in smaller ranges where the node refuses large ones", async () => {
+    const refusing = await serveNode(chain, ({ method, params }) => {
+      const [filter] = params as readonly [{ fromBlock: string; toBlock: string }];
+      const isLarge = method === "eth_getLogs" && Number(filter.toBlock) - Number(filter.fromBlock) > 1;
+      return isLarge ? { code: -32005, message: "query returned more than 10000 results" } : undefined;
+    });
+    await using server = await serve(brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches }));
+    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", refusing.url]);
+    await refusing.close();
+    expect(outcome).toMatchObject({ exitCode: 0 });
+  });
+
+  test("finds out a node that leaves out a log", async () => {
+    const hiding = await serveNode(chain, undefined, (method, result) => {
+      return method === "eth_getLogs" && Array.isArray(result) ? result.toSpliced(1, 1) : result;
+    });
+    await using server = await serve(brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches }));
+    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", hiding.url]);
+    await hiding.close();
+    expect(outcome).toMatchObject({ exitCode: 2, problem: expect.stringContaining("ask another node") });
+  });
+});
+
+test("stele verify --help", async () => {
+  expect(await runVerify(["--help"])).toMatchObject({
+    exitCode: 0,
+    output: expect.stringContaining("Usage: stele verify"),
+  });
+});
