@@ -77,7 +77,11 @@ export interface GroupHealth {
   readonly ready: boolean;
   /** Why it is not ready; undefined when it is. */
   readonly reason: string | undefined;
+  /** What an operator should know though the group serves. */
+  readonly warning?: string | undefined;
   readonly indexedBlock: number;
+  /** The newest block of the chain that was heard of, final or not. */
+  readonly headBlock?: number | undefined;
 }
 
 /**

@@ -226,8 +226,8 @@ describe("subscribe", () => {
     const id = await engine.subscribe("a");
     await engine.publishMany("a", 2);
     await engine.clock.settle();
+    const { address } = await broker.state(topic("a"));
     await engine.rebuild();
-    const { address } = await engine.broker.state(topic("a"));
     engine.chain.publish([
       { address, count: 3, events: encodeEvents([1, 2, 3].map(() => ({ content, extensions: [] }))) },
     ]);

@@ -15,14 +15,16 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
 import { Follower } from "./follow/follower.ts";
+import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
+import { GroupLife } from "./group-life.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
-import { Deadline } from "./time.ts";
+import { Deadline, pause } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
 
 export interface EngineOptions {
@@ -58,7 +60,7 @@ export function createBroker(options: EngineOptions): RunningBroker {
 class Engine implements RunningBroker {
   readonly #options: EngineOptions;
   readonly #groups: Groups;
-  readonly #followers: readonly Follower[];
+  readonly #lives: readonly GroupLife[];
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
   readonly #progressWriter: ProgressWriter;
   readonly #eventIds = new EventIds();
@@ -76,7 +78,6 @@ class Engine implements RunningBroker {
       options.ledgers.map((ledger) => new Group({ ...options, ledger })),
       options.defaultGroupId,
     );
-    this.#followers = this.#groups.all.map((group) => this.#createFollower(group));
     this.#progressWriter = new ProgressWriter(options);
     const parts = {
       ...options,
@@ -91,13 +92,19 @@ class Engine implements RunningBroker {
     this.#proofs = new ProofQuery({ ...parts, events: this.#events });
     this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events });
     this.#subscriptionQuery = new SubscriptionQuery(parts);
+    this.#lives = this.#groups.all.map((group) => this.#createLife(group));
+    options.metrics.watchGroups(() => this.health());
   }
 
   async start(): Promise<void> {
     await this.#options.store.start();
-    for (const group of this.#groups.all) await group.ledger.start();
-    for (const follower of this.#followers) await follower.start(this.#stopping.signal);
     await this.#subscriptions.start();
+    const { signal } = this.#stopping;
+    const starts = this.#lives.map(async (life) => life.start(signal));
+    const isOwn = (_: unknown, index: number): boolean => this.#lives[index]?.isOwn === true;
+    const { clock, limits } = this.#options;
+    await Promise.race([Promise.all(starts), pause(clock, limits.startWaitMs, signal)]);
+    await Promise.all(starts.filter(isOwn));
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -110,7 +117,7 @@ class Engine implements RunningBroker {
     const closers = new Closers();
     closers.add(() => store.stop());
     for (const group of this.#groups.all) closers.add(() => group.ledger.stop(deadline.signal));
-    for (const follower of this.#followers) closers.add(() => follower.stop());
+    for (const life of this.#lives) closers.add(() => life.stop());
     closers.add(() => this.#progressWriter.flush());
     await closers.closeAll();
   }
@@ -128,10 +135,7 @@ class Engine implements RunningBroker {
   listSubscriptions: Broker["listSubscriptions"] = () => this.#subscriptionQuery.list();
 
   health(): readonly GroupHealth[] {
-    return this.#groups.all.map((group, index) => {
-      const reason = this.#followers[index]?.failure;
-      return { groupId: group.id, ready: reason === undefined, reason, indexedBlock: group.progress.blockNumber };
-    });
+    return this.#lives.map((life) => life.health());
   }
 
   #createFollower(group: Group): Follower {
@@ -144,9 +148,14 @@ class Engine implements RunningBroker {
     });
   }
 
+  #createLife(group: Group): GroupLife {
+    const follower = this.#createFollower(group);
+    return new GroupLife({ ...this.#options, group, follower, onReady: (id) => this.#subscriptions.resume(id) });
+  }
+
   #createWorker(subscription: Subscription): DeliveryWorker {
     const { groupId, filter, cursor } = subscription;
-    const { progress } = this.#groups.get(groupId);
+    const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
     return new DeliveryWorker(subscription, {
       ...this.#options,
       feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress }),

@@ -24,6 +24,7 @@ export class Group {
   readonly progress = new IndexProgress();
   readonly gatherer: Gatherer;
   readonly #store: Store;
+  #closedBecause: string | undefined = "it has not started yet";
 
   constructor(parts: GroupParts) {
     this.ledger = parts.ledger;
@@ -33,6 +34,21 @@ export class Group {
 
   get id(): GroupId {
     return this.ledger.groupId;
+  }
+
+  /** Why no call is taken as yet; undefined once the chain has been reached and the index has caught up. */
+  get closedBecause(): string | undefined {
+    return this.#closedBecause;
+  }
+
+  /** Refuses every call, with a reason that shows no secret. */
+  close(reason: string): void {
+    this.#closedBecause = reason;
+  }
+
+  /** Takes calls. */
+  open(): void {
+    this.#closedBecause = undefined;
   }
 
   findTopic(name: TopicName): Promise<Topic | undefined> {
@@ -45,6 +61,10 @@ export class Group {
     if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
     return topic;
   }
+}
+
+function notUp({ id, closedBecause }: Group): string {
+  return `group ${id} is not up: ${closedBecause}`;
 }
 
 /** The groups that this broker serves, by groupId. */
@@ -61,12 +81,18 @@ export class Groups {
     return [...this.#byId.values()];
   }
 
-  /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown. */
+  /** A group by its id, whether it takes calls or not. */
+  find(id: GroupId): Group | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown, 200205 not up yet. */
   get(groupId: string | undefined): Group {
     const isLeftOut = groupId === undefined || groupId.trim() === "";
     const id = isLeftOut ? this.#defaultId : parseGroupId(groupId);
     const group = this.#byId.get(id);
     if (group === undefined) throw new BrokerError("groupUnknown", { details: quote(id) });
+    if (group.closedBecause !== undefined) throw new BrokerError("chainUnreachable", { details: notUp(group) });
     return group;
   }
 }

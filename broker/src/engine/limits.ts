@@ -38,6 +38,14 @@ export interface EngineLimits {
   readonly followDelayMsMin: number;
   /** Longest such wait. */
   readonly followDelayMsMax: number;
+  /** How long a start waits for chains outside this process; those that take longer come up while the others serve. */
+  readonly startWaitMs: number;
+  /** Wait before a group that could not be started is tried again; it doubles with each failure. */
+  readonly startDelayMsMin: number;
+  /** Longest such wait. */
+  readonly startDelayMsMax: number;
+  /** How long a chain may be away before its group's health says so. */
+  readonly outageToleranceMs: number;
 }
 
 const second = 1_000;
@@ -64,4 +72,8 @@ export const defaultEngineLimits: EngineLimits = {
   giveUpAfterMs: 3 * day,
   followDelayMsMin: 100,
   followDelayMsMax: 10 * second,
+  startWaitMs: 5 * second,
+  startDelayMsMin: 250,
+  startDelayMsMax: 5 * second,
+  outageToleranceMs: 5 * second,
 };

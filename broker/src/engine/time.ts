@@ -14,6 +14,16 @@ export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promi
   });
 }
 
+/** What `work` comes to, or undefined when `signal` aborts first; what comes of it then is left to itself. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => resolve(undefined);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
 /** A signal that aborts after `delayMs`, or with `parent`. Dispose it when the work is done, so that its timer is given back. */
 export class Deadline implements Disposable {
   readonly signal: AbortSignal;

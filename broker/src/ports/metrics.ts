@@ -1,3 +1,11 @@
+/** How a group is at this moment. */
+export interface GroupGauge {
+  readonly groupId: string;
+  readonly ready: boolean;
+  readonly indexedBlock: number;
+  readonly headBlock?: number | undefined;
+}
+
 /** What the engine counts. Labels are few and bounded: no topic, subscription or url is ever one. */
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
@@ -5,6 +13,8 @@ export interface Metrics {
   blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
   batchMalformed(groupId: string): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
+  /** `read` is asked whenever the metrics are read out. */
+  watchGroups(read: () => readonly GroupGauge[]): void;
 }
 
 /** Counts nothing; for tests. */
@@ -14,4 +24,5 @@ export const noMetrics: Metrics = {
   blocksIndexed: () => {},
   batchMalformed: () => {},
   attemptEnded: () => {},
+  watchGroups: () => {},
 };

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Metrics } from "../ports/metrics.ts";
+import type { GroupGauge, Metrics } from "../ports/metrics.ts";
 
 /** Metrics that can be read out, in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -70,6 +70,28 @@ class PrometheusMetrics implements MetricsRegistry {
       help: "Attempts to deliver one event to one subscription, by how they ended.",
       buckets: durationBuckets,
     });
+  }
+
+  watchGroups(read: () => readonly GroupGauge[]): void {
+    const registers = [this.#registry];
+    const gauge = (name: string, help: string, valueOf: (group: GroupGauge) => number | undefined): Gauge<"group"> =>
+      new Gauge({
+        registers,
+        labelNames: ["group"],
+        name,
+        help,
+        collect() {
+          for (const group of read()) {
+            const value = valueOf(group);
+            if (value !== undefined) this.set({ group: group.groupId }, value);
+          }
+        },
+      });
+    gauge("stele_group_up", "1 while the group can serve, else 0.", ({ ready }) => Number(ready));
+    gauge("stele_chain_head_block", "Newest block heard of, final or not.", ({ headBlock }) => headBlock);
+    gauge("stele_group_lag_blocks", "Blocks between that one and the newest indexed one.", (group) =>
+      group.headBlock === undefined ? undefined : Math.max(0, group.headBlock - group.indexedBlock),
+    );
   }
 
   get contentType(): string {

@@ -30,7 +30,7 @@ export interface FollowerParts {
 export class Follower {
   readonly #parts: FollowerParts;
   readonly #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  #running: Promise<void> | undefined;
   #failure: string | undefined = "not started";
   #failures = 0;
 
@@ -44,10 +44,17 @@ export class Follower {
   }
 
   /**
-   * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts.
+   * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. It may
+   * be called again after it has failed.
    * @throws Error when the index was made from another chain.
    */
   async start(signal: AbortSignal): Promise<void> {
+    if (this.#running === undefined) await this.#begin(signal);
+    const { ledger, progress } = this.#parts;
+    await progress.waitFor(await ledger.finalBlockNumber(signal), signal);
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
     const { ledger, store, progress } = this.#parts;
     const head = await store.findHead(ledger.groupId);
     if (head !== undefined) {
@@ -59,7 +66,6 @@ export class Follower {
     this.#running = this.#run();
     if (target > progress.blockNumber)
       this.#parts.logger.info("index catching up", { from: progress.blockNumber, to: target });
-    await progress.waitFor(target, signal);
   }
 
   async stop(): Promise<void> {

@@ -1,5 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -49,12 +50,20 @@ export class SubscriptionService {
     this.#parts = parts;
   }
 
-  /** Starts delivery to every active callback subscription. Assumes that the index has caught up. */
+  /** Counts what there is. Delivery begins with {@link resume}. */
   async start(): Promise<void> {
-    const subscriptions = await this.#parts.store.listSubscriptions();
-    this.#count = subscriptions.length;
-    for (const subscription of subscriptions) {
-      if (subscription.state === "active") this.#parts.dispatcher.add(subscription);
+    this.#count = (await this.#parts.store.listSubscriptions()).length;
+  }
+
+  /**
+   * Starts delivery to every active callback subscription of a group that has none yet. Assumes that the group's index has caught up, and
+   * that it takes no calls meanwhile.
+   */
+  async resume(groupId: GroupId): Promise<void> {
+    const { store, dispatcher } = this.#parts;
+    for (const subscription of await store.listSubscriptions()) {
+      const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
+      if (isIdle && subscription.groupId === groupId) dispatcher.add(subscription);
     }
   }
 

@@ -1,0 +1,112 @@
+import { errorCatalogue } from "@stele/wire";
+import type { GroupId } from "../domain/group-id.ts";
+import { backoffDelayMs } from "../lib/backoff.ts";
+import type { Logger } from "../lib/logger.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Randomness } from "../ports/randomness.ts";
+import type { GroupHealth } from "./broker.ts";
+import type { Follower } from "./follow/follower.ts";
+import type { Group } from "./group.ts";
+import type { EngineLimits } from "./limits.ts";
+import { pause, untilAborted } from "./time.ts";
+
+export interface GroupLifeParts {
+  readonly group: Group;
+  readonly follower: Follower;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  /** Called each time that the index has caught up, before the group is opened. Doing it twice does no harm. */
+  readonly onReady: (groupId: GroupId) => Promise<void>;
+}
+
+/** Brings one group up, however long its chain is away, and tells how it is. */
+export class GroupLife {
+  readonly #parts: GroupLifeParts;
+  #isConnected = false;
+
+  constructor(parts: GroupLifeParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the group's chain is in this process, so that it either starts or never will. */
+  get isOwn(): boolean {
+    return this.#parts.group.ledger.isFinal;
+  }
+
+  /**
+   * Connects, lets the index catch up, and opens the group for calls; tries again until it succeeds or `signal` aborts.
+   * @throws what went wrong with a chain in this process.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        return await this.#bringUp(signal);
+      } catch (error) {
+        if (this.isOwn) throw error;
+        await this.#waitAfter(error, { failures, signal });
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#parts.follower.stop();
+  }
+
+  health(): GroupHealth {
+    const { group, follower } = this.#parts;
+    const reason = group.closedBecause ?? this.#outage() ?? follower.failure;
+    const { headBlock } = group.ledger.view();
+    return {
+      groupId: group.id,
+      ready: reason === undefined,
+      reason,
+      indexedBlock: group.progress.blockNumber,
+      headBlock,
+    };
+  }
+
+  async #bringUp(signal: AbortSignal): Promise<void> {
+    const { group, follower, onReady } = this.#parts;
+    if (!this.#isConnected) await untilAborted(group.ledger.start(), signal);
+    if (signal.aborted) return;
+    this.#isConnected = true;
+    group.close("its index is catching up with the chain");
+    await follower.start(signal);
+    if (signal.aborted) return;
+    await onReady(group.id);
+    group.open();
+    this.#parts.logger.info("group ready", { groupId: group.id, ...group.ledger.view().facts });
+  }
+
+  async #waitAfter(error: unknown, { failures, signal }: { failures: number; signal: AbortSignal }): Promise<void> {
+    const { group, clock, limits, randomness, logger } = this.#parts;
+    const reason = reasonOf(error);
+    group.close(reason);
+    logger.warn("group not started, trying again", { groupId: group.id, failures, reason });
+    logger.debug("group not started", { groupId: group.id, error });
+    const delayMs = backoffDelayMs(failures, {
+      delayMsMin: limits.startDelayMsMin,
+      delayMsMax: limits.startDelayMsMax,
+      fraction: randomness.fraction(),
+    });
+    await pause(clock, delayMs, signal);
+  }
+
+  /** A chain that is away for a moment is no news. */
+  #outage(): string | undefined {
+    const { group, clock, limits } = this.#parts;
+    const { outage } = group.ledger.view();
+    if (outage === undefined || clock.now() - outage.since < limits.outageToleranceMs) return undefined;
+    return outage.reason;
+  }
+}
+
+const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
+
+/** Whoever is refused for it hears anyway that the chain cannot be reached. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.startsWith(unreachable) ? message.slice(unreachable.length) : message;
+}
