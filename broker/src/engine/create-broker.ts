@@ -15,6 +15,7 @@ import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
 import { Follower } from "./follow/follower.ts";
+import { GoingBack } from "./follow/going-back.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife } from "./group-life.ts";
@@ -139,12 +140,13 @@ class Engine implements RunningBroker {
   }
 
   #createFollower(group: Group): Follower {
-    const { ledger, progress } = group;
+    const { ledger, progress, changes } = group;
+    const parts = { ...this.#options, ledger, progress, changes, groupId: group.id };
+    const goingBack = new GoingBack({ ...parts, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter });
     return new Follower({
-      ...this.#options,
-      ledger,
-      progress,
+      ...parts,
       onIndexed: (batches) => this.#dispatcher.dispatch(group.id, batches),
+      goBack: (to) => goingBack.to(to),
     });
   }
 

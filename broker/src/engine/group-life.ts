@@ -62,6 +62,7 @@ export class GroupLife {
       groupId: group.id,
       ready: reason === undefined,
       reason,
+      warning: follower.warning,
       indexedBlock: group.progress.blockNumber,
       headBlock,
     };

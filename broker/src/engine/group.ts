@@ -2,6 +2,7 @@ import { BrokerError, quote } from "@stele/wire";
 import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import { SharedMutex } from "../lib/shared-mutex.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
@@ -23,6 +24,8 @@ export class Group {
   readonly ledger: Ledger;
   readonly progress = new IndexProgress();
   readonly gatherer: Gatherer;
+  /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
+  readonly changes = new SharedMutex();
   readonly #store: Store;
   #closedBecause: string | undefined = "it has not started yet";
 

@@ -33,6 +33,9 @@ interface EntryPlace {
   readonly logIndex: number;
 }
 
+/** What can be wrong with a batch. */
+export type BatchFault = "undecodable-batch" | "wrong-count" | "wrong-root";
+
 /** One thing that happened on the chain, in a block. */
 export type LedgerEntry =
   | (EntryPlace & { readonly kind: "topic-opened"; readonly name: string; readonly sender: Address })
@@ -49,6 +52,7 @@ export type LedgerEntry =
       readonly kind: "events-malformed";
       readonly firstSequence: number;
       readonly count: number;
+      readonly fault: BatchFault;
       readonly reason: string;
     });
 

@@ -11,7 +11,10 @@ export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
   transactionCommitted(groupId: string, measure: { readonly events: number; readonly durationMs: number }): void;
   blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
-  batchMalformed(groupId: string): void;
+  /** Something on the chain was left out; `reason` is one of a fixed few. */
+  entrySkipped(groupId: string, reason: string): void;
+  /** Final blocks were taken back, and events with them. */
+  reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
   /** `read` is asked whenever the metrics are read out. */
   watchGroups(read: () => readonly GroupGauge[]): void;
@@ -22,7 +25,8 @@ export const noMetrics: Metrics = {
   eventsPublished: () => {},
   transactionCommitted: () => {},
   blocksIndexed: () => {},
-  batchMalformed: () => {},
+  entrySkipped: () => {},
+  reorganised: () => {},
   attemptEnded: () => {},
   watchGroups: () => {},
 };

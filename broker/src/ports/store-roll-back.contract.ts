@@ -1,15 +1,13 @@
 import { topicDigest } from "@stele/wire";
 import { expect, it } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../domain/position.ts";
-import { parseTopicFilter } from "../domain/topic-filter.ts";
-import type { TopicFilter } from "../domain/topic-filter.ts";
+import { parseTopicFilter, type TopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "./ledger.ts";
-import { type IndexedBlock, reorganisationBlocksMax, type Store, vanishedBatchesMax } from "./store.ts";
+import { reorganisationBlocksMax, type Store, vanishedBatchesMax } from "./store.ts";
 import {
   alpha,
   batchOf,
-  beta,
   blockOf,
   group,
   hashOf,

@@ -7,7 +7,8 @@ test("what is counted can be read out", async () => {
   metrics.eventsPublished("1", 2);
   metrics.transactionCommitted("1", { events: 5, durationMs: 20 });
   metrics.blocksIndexed("1", { blocks: 2, head: 17 });
-  metrics.batchMalformed("1");
+  metrics.entrySkipped("1", "wrong-root");
+  metrics.reorganised("1", { events: 3 });
   metrics.attemptEnded("accepted", 3);
   metrics.attemptEnded("failed", 15_000);
   const lines = (await metrics.render()).split("\n");
@@ -19,7 +20,9 @@ test("what is counted can be read out", async () => {
       'stele_transaction_events_sum{group="1"} 5',
       'stele_blocks_indexed_total{group="1"} 2',
       'stele_indexed_block{group="1"} 17',
-      'stele_batches_malformed_total{group="1"} 1',
+      'stele_chain_entries_skipped_total{group="1",reason="wrong-root"} 1',
+      'stele_reorganisations_total{group="1"} 1',
+      'stele_events_vanished_total{group="1"} 3',
       'stele_delivery_attempt_duration_seconds_count{outcome="accepted"} 1',
       'stele_delivery_attempt_duration_seconds_bucket{le="15",outcome="failed"} 1',
     ]),

@@ -28,7 +28,9 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #transactionEvents: Histogram<"group">;
   readonly #indexed: Counter<"group">;
   readonly #head: Gauge<"group">;
-  readonly #malformed: Counter<"group">;
+  readonly #skipped: Counter<"group" | "reason">;
+  readonly #reorganisations: Counter<"group">;
+  readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
 
   constructor(registry: Registry) {
@@ -58,10 +60,21 @@ class PrometheusMetrics implements MetricsRegistry {
       help: "Final blocks taken into the index.",
     });
     this.#head = new Gauge({ ...byGroup, name: "stele_indexed_block", help: "Number of the newest indexed block." });
-    this.#malformed = new Counter({
+    this.#skipped = new Counter({
+      registers,
+      labelNames: ["group", "reason"],
+      name: "stele_chain_entries_skipped_total",
+      help: "Batches and topics on the chain that were left out, by reason.",
+    });
+    this.#reorganisations = new Counter({
       ...byGroup,
-      name: "stele_batches_malformed_total",
-      help: "Batches on the chain that did not decode and were skipped.",
+      name: "stele_reorganisations_total",
+      help: "Times that the chain took back blocks that were final by the group's setting.",
+    });
+    this.#vanished = new Counter({
+      ...byGroup,
+      name: "stele_events_vanished_total",
+      help: "Events in such blocks; those that came back in other blocks are counted too.",
     });
     this.#attemptDuration = new Histogram({
       registers,
@@ -116,8 +129,13 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#head.set({ group }, measure.head);
   }
 
-  batchMalformed(group: string): void {
-    this.#malformed.inc({ group });
+  entrySkipped(group: string, reason: string): void {
+    this.#skipped.inc({ group, reason });
+  }
+
+  reorganised(group: string, measure: { readonly events: number }): void {
+    this.#reorganisations.inc({ group });
+    this.#vanished.inc({ group }, measure.events);
   }
 
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void {

@@ -1,6 +1,7 @@
 import type { Event } from "../../domain/event.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
@@ -25,10 +26,13 @@ export class DeliveryWorker {
   readonly #parts: DeliveryWorkerParts;
   readonly #subscription: Subscription;
   readonly #stopping = new AbortController();
+  /** Ends the attempts at the current event. */
+  #attempts = new AbortController();
   readonly #aborting = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #progress: Progress;
-  #isDelivering = false;
+  /** The event under way; undefined also when it has vanished. */
+  #current: Event | undefined;
 
   constructor(subscription: Subscription, parts: DeliveryWorkerParts) {
     this.feed = parts.feed;
@@ -47,9 +51,32 @@ export class DeliveryWorker {
     this.#running = this.#run();
   }
 
+  get filter(): TopicFilter {
+    return this.#subscription.filter;
+  }
+
+  /**
+   * What was indexed beyond `to` is no more: it is not delivered, and what comes in its place is. Answers the cursor as it was, when it was
+   * beyond.
+   */
+  cutBack(to: Position): Position | undefined {
+    this.feed.cutBack(to);
+    if (this.#current !== undefined && this.#current.position > to) this.#vanish();
+    const { cursor } = this.#progress;
+    if (cursor <= to) return undefined;
+    this.#parts.progressWriter.forget(this.#progress.id);
+    this.#progress = { ...this.#progress, cursor: to };
+    return cursor;
+  }
+
+  /** Takes events that were acknowledged, and are no more, out of the count. */
+  uncount(count: number): void {
+    this.#progress = { ...this.#progress, notifiedCount: Math.max(0, this.#progress.notifiedCount - count) };
+  }
+
   /** True when everything that matches is acknowledged. */
   get isIdle(): boolean {
-    return !this.#isDelivering && this.feed.isEmpty && this.feed.isLive;
+    return this.#current === undefined && this.feed.isEmpty && this.feed.isLive;
   }
 
   /**
@@ -58,6 +85,7 @@ export class DeliveryWorker {
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
+    this.#attempts.abort();
     if (graceMs === 0) this.#aborting.abort();
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
@@ -69,20 +97,30 @@ export class DeliveryWorker {
     for (;;) {
       const event = await this.#nextEvent();
       if (event === undefined) return;
-      this.#isDelivering = true;
+      if (this.feed.taken !== event) continue;
+      this.#current = event;
       const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
-      if (result === "interrupted") return;
       if (result === "given-up") {
         this.#parts.onGivenUp(this.#subscription.id, this);
         return;
       }
-      this.#isDelivering = false;
-      this.#acknowledge(event.position);
+      const hasVanished = this.#current !== event;
+      if (result === "interrupted" && !hasVanished) return;
+      this.#current = undefined;
+      if (!hasVanished) this.#acknowledge(event.position);
     }
   }
 
   #signals(): DeliverySignals {
-    return { stopping: this.#stopping.signal, aborting: this.#aborting.signal };
+    return { stopping: this.#attempts.signal, aborting: this.#aborting.signal };
+  }
+
+  /** An attempt that cannot be called back may still be answered; the answer counts for nothing. */
+  #vanish(): void {
+    this.#current = undefined;
+    this.#attempts.abort();
+    this.#attempts = new AbortController();
+    if (this.#stopping.signal.aborted) this.#attempts.abort();
   }
 
   /** The next event; waits out a store that fails: the feed has not moved, so asking again loses nothing. */
@@ -112,7 +150,7 @@ export class DeliveryWorker {
   /** Moves the cursor over what does not match, so that a restart need not read it again. */
   #passUnmatched(): void {
     const cursor = this.feed.fedUpTo;
-    if (this.#isDelivering || !this.feed.isEmpty || cursor <= this.#progress.cursor) return;
+    if (this.#current !== undefined || !this.feed.isEmpty || cursor <= this.#progress.cursor) return;
     this.#progress = { ...this.#progress, cursor };
     this.#parts.progressWriter.note(this.#progress);
   }

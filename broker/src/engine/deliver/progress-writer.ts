@@ -18,6 +18,8 @@ export interface ProgressWriterParts {
 export class ProgressWriter {
   readonly #parts: ProgressWriterParts;
   #noted = new Map<SubscriptionId, Progress>();
+  /** Rows of the write under way. */
+  #underWay = new Map<SubscriptionId, Progress>();
   #notedCount = 0;
   #cancelTimer: (() => void) | undefined;
   #writing: Promise<void> | undefined;
@@ -38,9 +40,10 @@ export class ProgressWriter {
     return this.#noted.get(id);
   }
 
-  /** Forgets a subscription that is no more. */
+  /** Forgets what was noted of a subscription: it is no more, or its cursor goes back. A write under way may still bring it to the store. */
   forget(id: SubscriptionId): void {
     this.#noted.delete(id);
+    this.#underWay.delete(id);
   }
 
   /** Answers when everything noted so far is written. @throws what the store throws. */
@@ -77,6 +80,7 @@ export class ProgressWriter {
     this.#cancelTimer = undefined;
     const rows = this.#noted;
     this.#noted = new Map();
+    this.#underWay = rows;
     this.#notedCount = 0;
     try {
       await this.#parts.store.saveProgress([...rows.values()]);

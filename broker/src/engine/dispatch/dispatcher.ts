@@ -56,6 +56,11 @@ export class Dispatcher {
     return this.#standing.get(id)?.worker;
   }
 
+  /** Every worker of a group. */
+  *workersOf(groupId: GroupId): Iterable<DeliveryWorker> {
+    for (const { subscription, worker } of this.#standing.values()) if (subscription.groupId === groupId) yield worker;
+  }
+
   dispatch(groupId: GroupId, batches: readonly EventBatch[]): void {
     const trie = this.#trieOf(groupId);
     for (const batch of batches) {

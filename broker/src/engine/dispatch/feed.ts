@@ -36,7 +36,10 @@ export class Feed {
   #next = 0;
   /** Bytes of the contents that wait. */
   #queuedBytes = 0;
+  #taken: Event | undefined;
   #wake: (() => void) | undefined;
+  /** How often the feed was cut back; what was read before a cut is not to be trusted. */
+  #cuts = 0;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
@@ -45,7 +48,7 @@ export class Feed {
 
   /** Position up to which everything is done when the queue is empty: there is no matching event between the last one fed and here. */
   get fedUpTo(): Position {
-    return this.#mode === "live" ? this.#indexedUpTo() : this.#fedUpTo;
+    return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#fedUpTo) : this.#fedUpTo;
   }
 
   get isLive(): boolean {
@@ -54,6 +57,11 @@ export class Feed {
 
   get isEmpty(): boolean {
     return this.#next >= this.#queue.length;
+  }
+
+  /** The event that was given last; undefined when it has vanished since. */
+  get taken(): Event | undefined {
+    return this.#taken;
   }
 
   /** Offers a batch that was just indexed and matches the filter. */
@@ -66,6 +74,20 @@ export class Feed {
   leave(): void {
     this.#fedUpTo = this.fedUpTo;
     this.#mode = "behind";
+  }
+
+  /** What was fed from beyond `to` is no more, and feeding goes on from there. To be called once nothing beyond is indexed any more. */
+  cutBack(to: Position): void {
+    this.#fedUpTo = minOf(this.fedUpTo, to);
+    this.#mode = "behind";
+    this.#cuts += 1;
+    if (this.#taken !== undefined && this.#taken.position > to) this.#taken = undefined;
+    const kept = this.#queue.slice(this.#next).filter((event) => event.position <= to);
+    this.#queue = [];
+    this.#next = 0;
+    this.#queuedBytes = 0;
+    this.#push(kept);
+    this.#rouse();
   }
 
   /** The next event; undefined when `signal` aborts. */
@@ -87,7 +109,9 @@ export class Feed {
       this.#fedUpTo = before(batch.firstPosition);
       return;
     }
-    this.#push(eventsOf(batch));
+    // A cursor may be ahead of an index that is being rebuilt.
+    const isNew = batch.firstPosition > this.#fedUpTo;
+    this.#push(isNew ? eventsOf(batch) : eventsOf(batch).filter(({ position }) => position > this.#fedUpTo));
   }
 
   #push(events: readonly Event[]): void {
@@ -104,6 +128,7 @@ export class Feed {
       this.#next = 0;
       return undefined;
     }
+    this.#taken = event;
     this.#next += 1;
     this.#queuedBytes -= event.content.byteLength;
     if (this.#next === consumedKeptMax) {
@@ -121,9 +146,11 @@ export class Feed {
       return;
     }
     const after = this.#fedUpTo;
+    const cuts = this.#cuts;
     const topic = isPattern(filter) ? undefined : parseTopicName(filter);
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+    if (cuts !== this.#cuts) return;
     for (const batch of batches) {
       if (matchesFilter(filter, batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
     }
@@ -150,6 +177,14 @@ export class Feed {
       this.#wake = settle;
     });
   }
+}
+
+function minOf(left: Position, right: Position): Position {
+  return left < right ? left : right;
+}
+
+function maxOf(left: Position, right: Position): Position {
+  return left > right ? left : right;
 }
 
 function eventsBetween(

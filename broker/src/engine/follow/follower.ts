@@ -4,12 +4,13 @@ import type { Address, Topic } from "../../domain/topic.ts";
 import type { EventBatch } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
+import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { IndexHead, Store } from "../../ports/store.ts";
+import type { RollBack, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../time.ts";
+import { findAncestor } from "./find-ancestor.ts";
 import { findTopicName, indexBlocks, type SkippedEntry } from "./index-block.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
@@ -24,7 +25,12 @@ export interface FollowerParts {
   readonly progress: IndexProgress;
   /** Called after the batches are committed to the store, in their order, before the progress is advanced. */
   readonly onIndexed: (batches: readonly EventBatch[]) => void;
+  /** Takes the index, and all that was fed from it, back to a block that it can go back to. */
+  readonly goBack: (to: BlockRef) => Promise<RollBack>;
 }
+
+/** How long a reorganisation of final blocks is told of. */
+const warningMs = 3_600_000;
 
 /** Reads final blocks of one group, commits each round to the store in one transaction, and tells who waits. */
 export class Follower {
@@ -33,6 +39,11 @@ export class Follower {
   #running: Promise<void> | undefined;
   #failure: string | undefined = "not started";
   #failures = 0;
+  /** The newest indexed block. */
+  #head: BlockRef | undefined;
+  /** Times that the chain was reorganised since a block of it was indexed. */
+  #reorganisations = 0;
+  #warning: { readonly at: number; readonly text: string } | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
@@ -43,6 +54,12 @@ export class Follower {
     return this.#failure;
   }
 
+  /** What an operator should know of the last hour; undefined when there is nothing. */
+  get warning(): string | undefined {
+    const { clock } = this.#parts;
+    return this.#warning !== undefined && clock.now() - this.#warning.at < warningMs ? this.#warning.text : undefined;
+  }
+
   /**
    * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. It may
    * be called again after it has failed.
@@ -51,15 +68,16 @@ export class Follower {
   async start(signal: AbortSignal): Promise<void> {
     if (this.#running === undefined) await this.#begin(signal);
     const { ledger, progress } = this.#parts;
-    await progress.waitFor(await ledger.finalBlockNumber(signal), signal);
+    while (!signal.aborted && !(await progress.waitFor(await ledger.finalBlockNumber(signal), signal)));
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
     const { ledger, store, progress } = this.#parts;
     const head = await store.findHead(ledger.groupId);
     if (head !== undefined) {
-      await this.#checkHead(head, signal);
-      progress.advanceTo(head.blockNumber);
+      this.#head = { number: head.blockNumber, hash: head.hash };
+      await this.#checkHead(this.#head, signal);
+      progress.advanceTo(this.#head.number);
     }
     const target = await ledger.finalBlockNumber(signal);
     this.#failure = undefined;
@@ -73,14 +91,41 @@ export class Follower {
     await this.#running;
   }
 
-  /** An index that is ahead of the chain, or beside it, would hide events: better not to start. */
-  async #checkHead(head: IndexHead, signal: AbortSignal): Promise<void> {
-    const { groupId } = this.#parts.ledger;
-    const hash = await this.#parts.ledger.findBlockHash(head.blockNumber, signal);
+  /**
+   * What the chain has taken back while nobody followed is taken back here. An index that is ahead of its chain waits; one that is beside
+   * every chain would hide events: better not to start.
+   */
+  async #checkHead(head: BlockRef, signal: AbortSignal): Promise<void> {
+    const { ledger } = this.#parts;
+    const hash = await ledger.findBlockHash(head.number, signal);
     if (hash === head.hash) return;
     const found = hash === undefined ? "the chain is not that high" : `the chain has ${hash} there`;
-    throw new Error(
-      `The index of group ${groupId} was made from another chain: its newest block is ${head.blockNumber} with hash ${head.hash}, but ${found}. ` +
+    if (ledger.isFinal) throw this.#anotherChain(head, found);
+    const ancestor = await this.#findAncestor(head, { signal, found });
+    if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#goBack(head, ancestor);
+  }
+
+  /** Whether the chain has all blocks of the index up to its own height. */
+  async #isBehind(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
+    const { ledger, store } = this.#parts;
+    const height = await ledger.finalBlockNumber(signal);
+    const [newest] = await store.listBlocks(ledger.groupId, { atMost: 1, below: height + 1 });
+    return newest?.hash === ancestor.hash;
+  }
+
+  async #findAncestor(
+    head: BlockRef,
+    options: { readonly signal: AbortSignal; readonly found: string },
+  ): Promise<BlockRef> {
+    const ancestor = await findAncestor(this.#parts.ledger, this.#parts.store, options.signal);
+    if (ancestor === undefined) throw this.#anotherChain(head, options.found);
+    return ancestor;
+  }
+
+  #anotherChain(head: BlockRef, found: string): Error {
+    const { groupId } = this.#parts.ledger;
+    return new Error(
+      `The index of group ${groupId} was made from another chain: its newest block is ${head.number} with hash ${head.hash}, but ${found}. ` +
         "Restore the chain that belongs to it, or delete the store to build it anew from this chain (which loses the subscriptions).",
     );
   }
@@ -105,15 +150,49 @@ export class Follower {
   }
 
   async #follow(): Promise<void> {
-    const { ledger, store } = this.#parts;
-    const head = await store.findHead(ledger.groupId);
-    const after = head && { number: head.blockNumber, hash: head.hash };
-    for await (const step of ledger.follow(after, this.#stopping.signal)) {
-      if (step.kind === "reorganised") throw new Error("the chain took back a final block");
-      await this.#index(step.blocks);
+    const { ledger } = this.#parts;
+    const { signal } = this.#stopping;
+    for await (const step of ledger.follow(this.#head, signal)) {
+      if (step.kind === "reorganised") await this.#onReorganised(signal);
+      else await this.#index(step.blocks);
       this.#failures = 0;
       this.#failure = undefined;
     }
+  }
+
+  async #onReorganised(signal: AbortSignal): Promise<void> {
+    this.#reorganisations += 1;
+    const head = this.#head;
+    if (head === undefined) return;
+    const found = "none of the blocks that the index can go back to is on the chain";
+    await this.#goBack(head, await this.#findAncestor(head, { signal, found }));
+    if (this.#reorganisations > 1)
+      throw new Error("the chain was reorganised again before a block of it could be read");
+  }
+
+  async #goBack(head: BlockRef, to: BlockRef): Promise<void> {
+    const { ledger, progress, goBack } = this.#parts;
+    if (to.hash === head.hash) {
+      progress.rollBackTo(head.number);
+      return;
+    }
+    const done = await goBack(to);
+    this.#head = to;
+    this.#tell({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
+    this.#parts.metrics.reorganised(ledger.groupId, { events: done.eventCount });
+  }
+
+  #tell(what: {
+    readonly blocks: number;
+    readonly to: number;
+    readonly events: number;
+    readonly topics: number;
+  }): void {
+    const { clock, logger, ledger } = this.#parts;
+    const at = clock.now();
+    logger.warn("chain reorganised", { groupId: ledger.groupId, ...what });
+    const text = `the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events, at ${new Date(at).toISOString()}`;
+    this.#warning = { at, text };
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
@@ -128,6 +207,8 @@ export class Follower {
     );
     this.#report(results.flatMap((result) => result.left));
     onIndexed(results.flatMap((result) => result.block.batches));
+    this.#head = { number: last.number, hash: last.hash };
+    this.#reorganisations = 0;
     progress.advanceTo(last.number);
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
   }
@@ -144,11 +225,18 @@ export class Follower {
     return names;
   }
 
+  /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
   #report(left: readonly SkippedEntry[]): void {
+    if (left.length === 0) return;
+    const { metrics, ledger, logger } = this.#parts;
+    const counts = new Map<string, { readonly first: SkippedEntry; count: number }>();
     for (const entry of left) {
-      this.#parts.metrics.batchMalformed(this.#parts.ledger.groupId);
-      this.#parts.logger.warn("chain entry skipped", { ...entry });
+      metrics.entrySkipped(ledger.groupId, entry.code);
+      const known = counts.get(entry.code);
+      if (known === undefined) counts.set(entry.code, { first: entry, count: 1 });
+      else known.count += 1;
     }
+    for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
   }
 }
 

@@ -84,6 +84,7 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
     address: address("a"),
     firstSequence: 1,
     count: 2 ** 32 - 1,
+    fault: "wrong-root",
     reason: "wrong root",
   };
   const [result] = indexBlocks([block(1, [malformed, committed("a", 2 ** 32, 1)])], known);

@@ -3,11 +3,21 @@ import type { EventBatch } from "../../domain/event.ts";
 import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { BatchFault, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import type { IndexedBlock } from "../../ports/store.ts";
 
-/** Why an entry of the chain was left out of the index. */
+/** Why an entry of the chain was left out, as metrics name it. */
+export type SkipReason =
+  | BatchFault
+  | "topic-name-refused"
+  | "topic-name-taken"
+  | "topic-not-indexed"
+  | "block-full"
+  | "sequence-too-high";
+
+/** Something on the chain that was left out of the index. */
 export interface SkippedEntry {
+  readonly code: SkipReason;
   readonly reason: string;
   readonly address: Address;
   readonly transactionHash: string;
@@ -65,11 +75,10 @@ class BlockDraft {
     }
     const topic = this.#topics.names.get(entry.address);
     if (topic === undefined) {
-      this.#leave(entry, "topic is not indexed");
+      this.#leave(entry, { code: "topic-not-indexed", reason: "topic is not indexed" });
       return;
     }
-    if (entry.kind === "events-committed") this.#commit(entry, topic);
-    else if (entry.kind === "events-malformed") this.#skip(entry, topic);
+    if (entry.kind === "events-committed" || entry.kind === "events-malformed") this.#take(entry, topic);
     else this.#closed.push({ name: topic, closed: entry.kind === "topic-closed" });
   }
 
@@ -91,11 +100,11 @@ class BlockDraft {
   #open(entry: LedgerEntry & { kind: "topic-opened" }): void {
     const name = findTopicName(entry.name);
     if (name === undefined) {
-      this.#leave(entry, "topic name breaks the rules");
+      this.#leave(entry, { code: "topic-name-refused", reason: "topic name breaks the rules" });
       return;
     }
     if (this.#topics.taken.has(name)) {
-      this.#leave(entry, "another topic has this name");
+      this.#leave(entry, { code: "topic-name-taken", reason: "another topic has this name" });
       return;
     }
     this.#topics.names.set(entry.address, name);
@@ -111,9 +120,20 @@ class BlockDraft {
     });
   }
 
+  /** A sequence that no number can carry takes nothing: the topic stays where it was, for good. */
+  #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
+    if (entry.firstSequence + entry.count - 1 > Number.MAX_SAFE_INTEGER) {
+      this.#leave(entry, {
+        code: "sequence-too-high",
+        reason: `more than ${Number.MAX_SAFE_INTEGER} events of a topic`,
+      });
+    } else if (entry.kind === "events-committed") this.#commit(entry, topic);
+    else this.#skip(entry, topic);
+  }
+
   #commit(entry: LedgerEntry & { kind: "events-committed" }, topic: TopicName): void {
     if (this.#eventCount + entry.count > eventsPerBlockMax) {
-      this.#leave(entry, `more than ${eventsPerBlockMax} events in a block`);
+      this.#leave(entry, { code: "block-full", reason: `more than ${eventsPerBlockMax} events in a block` });
       this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
       return;
     }
@@ -131,12 +151,12 @@ class BlockDraft {
   }
 
   #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
-    this.#leave(entry, entry.reason);
+    this.#leave(entry, { code: entry.fault, reason: entry.reason });
     this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
   }
 
-  #leave(entry: LedgerEntry, reason: string): void {
-    this.#left.push({ reason, address: entry.address, transactionHash: entry.transactionHash });
+  #leave(entry: LedgerEntry, why: Pick<SkippedEntry, "code" | "reason">): void {
+    this.#left.push({ ...why, address: entry.address, transactionHash: entry.transactionHash });
   }
 }
 

@@ -26,7 +26,17 @@ export class IndexProgress {
     }
   }
 
-  /** True once the block is indexed, false when `signal` aborts first. */
+  /** What was indexed after the block is no more; who waits for a later block than that one cannot know what becomes of it. */
+  rollBackTo(blockNumber: number): void {
+    this.#blockNumber = Math.min(this.#blockNumber, blockNumber);
+    const waiting = this.#waiters;
+    this.#waiters = waiting.filter((waiter) => waiter.blockNumber <= blockNumber);
+    for (const waiter of waiting) {
+      if (waiter.blockNumber > blockNumber) waiter.deferred.resolve(false);
+    }
+  }
+
+  /** True once the block is indexed, false when `signal` aborts first, or the chain is reorganised before that block. */
   async waitFor(blockNumber: number, signal: AbortSignal): Promise<boolean> {
     if (blockNumber <= this.#blockNumber) return true;
     if (signal.aborted) return false;

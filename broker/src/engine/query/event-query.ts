@@ -26,6 +26,11 @@ export class EventQuery {
       const event = await this.#find(group, { topic: topic.name, sequence });
       if (event?.blockNumber === blockNumber) return { ...event, eventId: this.#parts.eventIds.of(event) };
     }
+    const vanished = await this.#parts.store.findVanished(group.id, { digest: topicDigest, sequence, blockNumber });
+    if (vanished !== undefined) {
+      const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
+      throw new BrokerError("eventNotExist", { details });
+    }
     const head = group.progress.blockNumber;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });

@@ -78,7 +78,8 @@ export class SubscriptionService {
     checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
     await this.#parts.sink.checkUrl(call.url);
-    await this.#turns.run(id, () => this.#makeOrContinue(id, { group, filter, call }));
+    const make = (): Promise<void> => this.#makeOrContinue(id, { group, filter, call });
+    await this.#turns.run(id, () => group.changes.shared(make));
     return id;
   }
 

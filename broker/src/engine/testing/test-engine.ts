@@ -3,7 +3,7 @@ import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { noMetrics } from "../../ports/metrics.ts";
+import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { SubscribeCall } from "../broker.ts";
@@ -18,6 +18,10 @@ export interface TestEngineOptions {
   /** Takes the place of the ledger's append. */
   readonly append?: Ledger["append"];
   readonly hasCoordinator?: boolean;
+  /** A chain that takes blocks back; those are final that have so many on top. */
+  readonly confirmations?: number;
+  readonly store?: Store;
+  readonly metrics?: Metrics;
 }
 
 const graceMs = 1_000;
@@ -27,7 +31,7 @@ export class TestEngine {
   readonly clock = new VirtualClock();
   readonly sink = new RecordingSink();
   readonly chain: MemoryChain;
-  readonly store: Store = createMemoryStore();
+  readonly store: Store;
   broker: RunningBroker;
   readonly #options: TestEngineOptions;
   #uuids = 0;
@@ -35,6 +39,7 @@ export class TestEngine {
   constructor(options: TestEngineOptions = {}) {
     this.#options = options;
     this.chain = options.chain ?? new MemoryChain({ clock: this.clock });
+    this.store = options.store ?? createMemoryStore();
     this.broker = this.#build();
   }
 
@@ -82,7 +87,9 @@ export class TestEngine {
   }
 
   #build(): RunningBroker {
-    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain });
+    const { confirmations } = this.#options;
+    const finality = { isFinal: confirmations === undefined, confirmations: confirmations ?? 0 };
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain, ...finality });
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
     return createBroker({
       ledgers: [ledger],
@@ -90,7 +97,7 @@ export class TestEngine {
       sink: this.sink,
       clock: this.clock,
       randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
-      metrics: noMetrics,
+      metrics: this.#options.metrics ?? noMetrics,
       logger: silentLogger,
       limits: { ...defaultEngineLimits, ...this.#options.limits },
       defaultGroupId,

@@ -1,4 +1,5 @@
 import { decodeEvents, MalformedBatchError, merkleRoot } from "@stele/wire";
+import type { BatchFault } from "../../ports/ledger.ts";
 import type { Hex } from "./hex.ts";
 import { toHex } from "./hex.ts";
 import { keccak256 } from "./native-crypto.ts";
@@ -26,15 +27,18 @@ export class BatchVerifier {
   }
 
   /** Undefined when the batch is what it claims to be, else what is wrong with it. */
-  fault(batch: ClaimedBatch): string | undefined {
+  fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
     if (this.#takeOwn(batch)) return undefined;
     try {
       const { length } = decodeEvents(batch.events);
-      if (length !== batch.count) return `${length} events where ${batch.count} were claimed`;
+      if (length !== batch.count) {
+        return { fault: "wrong-count", reason: `${length} events where ${batch.count} were claimed` };
+      }
       const root = toHex(merkleRoot(batch.events, keccak256));
-      return root === batch.eventsRoot ? undefined : `root ${root} where ${batch.eventsRoot} was claimed`;
+      if (root === batch.eventsRoot) return undefined;
+      return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
     } catch (error) {
-      if (error instanceof MalformedBatchError) return error.message;
+      if (error instanceof MalformedBatchError) return { fault: "undecodable-batch", reason: error.message };
       throw error;
     }
   }

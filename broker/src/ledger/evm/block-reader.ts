@@ -93,8 +93,8 @@ export class BlockReader {
     if (kind === "topic-opened") return { kind, name: log.name, sender: log.sender, ...place };
     if (kind !== "events-published") return { kind, ...place };
     const { firstSequence, count, events } = log;
-    const reason = this.#options.verifier.fault(log);
-    if (reason !== undefined) return { kind: "events-malformed", firstSequence, count, reason, ...place };
+    const wrong = this.#options.verifier.fault(log);
+    if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
     return { kind: "events-committed", firstSequence, count, events, ...place };
   }
 }

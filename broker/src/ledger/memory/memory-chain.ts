@@ -1,7 +1,7 @@
 import { decodeEvents, MalformedBatchError, portableKeccak256 } from "@stele/wire";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 
 /** A batch as it goes to the chain: what it claims, and bytes that may be anything. */
@@ -18,6 +18,14 @@ type Unplaced = LedgerEntry extends infer Entry
     : never
   : never;
 
+/** A time when blocks were taken back. */
+export interface Cut {
+  /** The newest block that stayed. */
+  readonly to: number;
+  /** The newest block before. */
+  readonly from: number;
+}
+
 interface TopicRecord {
   sequence: number;
   closed: boolean;
@@ -31,6 +39,7 @@ export class MemoryChain {
   /** Woken after every block. */
   readonly sealed = new Wakeup();
   readonly #blocks: LedgerBlock[] = [];
+  readonly #cuts: Cut[] = [];
   readonly #topics = new Map<Address, TopicRecord>();
   readonly #clock: Clock;
 
@@ -45,8 +54,24 @@ export class MemoryChain {
 
   /** Blocks that hold entries, from `first` on, at most `blocksMax` of them looked at; the last one looked at is always there. */
   read(first: number, blocksMax: number): readonly LedgerBlock[] {
-    const blocks = this.#blocks.slice(first, first + blocksMax);
-    return blocks.filter((block, index) => block.entries.length > 0 || index === blocks.length - 1);
+    const blocks = this.#blocks.slice(first, first + Math.max(0, blocksMax));
+    return blocks.filter(
+      (block, index) => block.entries.length > 0 || block.number === 0 || index === blocks.length - 1,
+    );
+  }
+
+  /** Every time that blocks were taken back, oldest first. */
+  get cuts(): readonly Cut[] {
+    return this.#cuts;
+  }
+
+  /** Takes back the blocks after `to`; those that are sealed in their place have other hashes. */
+  cutBack(to: number): void {
+    this.#cuts.push({ to, from: this.head });
+    this.#blocks.length = to + 1;
+    this.#topics.clear();
+    for (const entry of this.#blocks.flatMap((block) => block.entries)) this.#replay(entry);
+    this.sealed.wake();
   }
 
   hashOf(blockNumber: number): Hash | undefined {
@@ -93,7 +118,25 @@ export class MemoryChain {
   }
 
   #place(address: Address, entry: Unplaced, logIndex = 0): LedgerEntry {
-    return { ...entry, address, transactionHash: hashOf("transaction", this.#blocks.length), logIndex };
+    return {
+      ...entry,
+      address,
+      transactionHash: hashOf("transaction", `${this.#blocks.length} ${this.#cuts.length}`),
+      logIndex,
+    };
+  }
+
+  #replay(entry: LedgerEntry): void {
+    if (entry.kind === "topic-opened") this.#topics.set(entry.address, { sequence: 0, closed: false });
+    const topic = this.#topics.get(entry.address);
+    if (topic === undefined) return;
+    if ("count" in entry) topic.sequence += entry.count;
+    else topic.closed = entry.kind === "topic-closed";
+  }
+
+  /** Seals a block without entries. */
+  sealEmpty(): void {
+    this.#seal([]);
   }
 
   #seal(entries: readonly LedgerEntry[]): void {
@@ -101,8 +144,8 @@ export class MemoryChain {
     const now = Math.floor(this.#clock.now() / 1000) * 1000;
     this.#blocks.push({
       number,
-      hash: hashOf("block", number),
-      parentHash: number === 0 ? `0x${"0".repeat(64)}` : hashOf("block", number - 1),
+      hash: hashOf("block", `${number} ${this.#cuts.length}`),
+      parentHash: this.#blocks.at(-1)?.hash ?? `0x${"0".repeat(64)}`,
       timestamp: Math.max(now, this.#blocks.at(-1)?.timestamp ?? 0),
       entries,
     });
@@ -130,13 +173,18 @@ function refusal(
 
 function readBatch(
   batch: ChainBatch,
-): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; reason: string } {
+): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; fault: BatchFault; reason: string } {
   try {
     const { length } = decodeEvents(batch.events);
     if (length === batch.count) return { kind: "events-committed", events: batch.events };
-    return { kind: "events-malformed", reason: `${length} events where ${batch.count} were claimed` };
+    return {
+      kind: "events-malformed",
+      fault: "wrong-count",
+      reason: `${length} events where ${batch.count} were claimed`,
+    };
   } catch (error) {
-    if (error instanceof MalformedBatchError) return { kind: "events-malformed", reason: error.message };
+    if (error instanceof MalformedBatchError)
+      return { kind: "events-malformed", fault: "undecodable-batch", reason: error.message };
     throw error;
   }
 }

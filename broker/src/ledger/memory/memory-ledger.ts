@@ -28,6 +28,10 @@ export interface MemoryLedgerOptions {
   readonly limits?: LedgerLimits;
   /** Whom topics say to have been opened by. */
   readonly sender?: Address;
+  /** Whether the chain takes no block back; true when left out. */
+  readonly isFinal?: boolean;
+  /** Blocks on top of one that is final; 0 when left out. */
+  readonly confirmations?: number;
 }
 
 /** A ledger on a {@link MemoryChain}. */
@@ -38,15 +42,18 @@ export function createMemoryLedger(options: MemoryLedgerOptions): Ledger {
 class MemoryLedger implements Ledger {
   readonly groupId: GroupId;
   readonly limits: LedgerLimits;
-  readonly isFinal = true;
+  readonly isFinal: boolean;
   readonly #chain: MemoryChain;
   readonly #sender: Address;
+  readonly #confirmations: number;
   readonly #stopping = new AbortController();
   #started = false;
 
   constructor(options: MemoryLedgerOptions) {
     this.groupId = options.groupId;
     this.limits = options.limits ?? defaultLimits;
+    this.isFinal = options.isFinal ?? true;
+    this.#confirmations = options.confirmations ?? 0;
     this.#chain = options.chain;
     this.#sender = options.sender ?? defaultSender;
   }
@@ -84,26 +91,40 @@ class MemoryLedger implements Ledger {
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
     const ended = AbortSignal.any([signal, this.#stopping.signal]);
-    let next = after === undefined ? 0 : after.number + 1;
+    const cutsBefore = this.#chain.cuts.length;
+    let at = after;
     while (!ended.aborted) {
-      if (next > this.#chain.head) {
-        await this.#chain.sealed.wait(ended);
-        continue;
+      if (this.#hasLost(at, cutsBefore)) {
+        yield { kind: "reorganised" };
+        return;
       }
-      const blocks = this.#chain.read(next, blocksPerRoundMax);
-      next = (blocks.at(-1)?.number ?? next) + 1;
-      yield { kind: "blocks", blocks };
+      const next = at === undefined ? 0 : at.number + 1;
+      const blocks = this.#chain.read(next, Math.min(blocksPerRoundMax, this.#final - next + 1));
+      at = blocks.at(-1) ?? at;
+      if (blocks.length === 0) await this.#chain.sealed.wait(ended);
+      else yield { kind: "blocks", blocks };
     }
+  }
+
+  get #final(): number {
+    return this.#chain.head - this.#confirmations;
+  }
+
+  /** Whether a block that was final is no more, since then, or `at` is not on the chain. */
+  #hasLost(at: BlockRef | undefined, cutsBefore: number): boolean {
+    const hash = at && this.#chain.hashOf(at.number);
+    if (hash !== undefined && hash !== at?.hash) return true;
+    return this.#chain.cuts.slice(cutsBefore).some(({ to, from }) => to < from - this.#confirmations);
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
     this.#check(signal);
-    return this.#chain.head;
+    return this.#final;
   }
 
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     this.#check(signal);
-    return this.#chain.hashOf(blockNumber);
+    return blockNumber > this.#final ? undefined : this.#chain.hashOf(blockNumber);
   }
 
   /** A chain without headers has nothing to prove with. */

@@ -1,0 +1,56 @@
+import { endOfBlock, type Position } from "../../domain/position.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { VanishedEvents } from "../../domain/vanished-events.ts";
+import type { SharedMutex } from "../../lib/shared-mutex.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import type { RollBack, Store } from "../../ports/store.ts";
+import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { IndexProgress } from "./index-progress.ts";
+
+export interface GoingBackParts {
+  readonly groupId: GroupId;
+  readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  readonly progress: IndexProgress;
+  readonly progressWriter: ProgressWriter;
+  /** Held by whoever makes or continues a subscription of the group. */
+  readonly changes: SharedMutex;
+}
+
+/**
+ * Takes a group's index, and all that was fed from it, back to an earlier block. The order is what keeps a cursor from passing an event
+ * that its consumer has not acknowledged: first the cursors are written as they are, then in one turn nothing beyond the block
+ * counts as indexed and every worker is cut back to it, and when no older cursor is under way any more, the store goes back.
+ */
+export class GoingBack {
+  readonly #parts: GoingBackParts;
+  /** Workers that were beyond, with their cursors then; kept when the store fails, until it succeeds. */
+  readonly #cut = new Map<DeliveryWorker, Position>();
+
+  constructor(parts: GoingBackParts) {
+    this.#parts = parts;
+  }
+
+  /** To be tried again when it fails. @throws what the store throws. */
+  async to(block: BlockRef): Promise<RollBack> {
+    return this.#parts.changes.exclusive(async () => this.#rollBack(block));
+  }
+
+  async #rollBack(block: BlockRef): Promise<RollBack> {
+    const { store, groupId, progress, progressWriter, dispatcher } = this.#parts;
+    await progressWriter.flush();
+    progress.rollBackTo(block.number);
+    for (const worker of dispatcher.workersOf(groupId)) {
+      const cursor = worker.cutBack(endOfBlock(block.number));
+      if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
+    }
+    await progressWriter.flush();
+    const done = await store.rollBack(groupId, block);
+    const vanished = new VanishedEvents(done.vanished);
+    for (const [worker, cursor] of this.#cut) worker.uncount(vanished.countUpTo(worker.filter, cursor));
+    this.#cut.clear();
+    return done;
+  }
+}

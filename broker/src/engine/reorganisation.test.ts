@@ -1,0 +1,173 @@
+import { encodeEvents, type ErrorName, errorCatalogue } from "@stele/wire";
+import { afterEach, expect, it } from "vitest";
+import { noMetrics } from "../ports/metrics.ts";
+import type { AttemptOutcome } from "../ports/sink.ts";
+import { createDeferred } from "../lib/deferred.ts";
+import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+
+/** A broker with one topic, and a subscription to everything. */
+async function start(options: TestEngineOptions = {}): Promise<string> {
+  engine = await TestEngine.start({ confirmations: 0, ...options });
+  await engine.broker.open(topic("a"));
+  return engine.subscribe("#", { offset: "OFFSET_FIRST" });
+}
+
+it("what vanished is found no more, and is told apart from what never was", async () => {
+  await start();
+  const kept = await engine.publish("a", "1");
+  const gone = await engine.publish("a", "2");
+  await engine.clock.settle();
+  engine.chain.cutBack(engine.chain.head - 1);
+  await engine.clock.settle();
+  expect((await engine.broker.getEvent({ eventId: kept, groupId: undefined })).sequence).toBe(1);
+  await expect(engine.broker.getEvent({ eventId: gone, groupId: undefined })).rejects.toMatchObject({
+    code: 100303,
+    message: expect.stringContaining("was taken back by a reorganisation of the chain"),
+  });
+  expect(await engine.broker.state(topic("a"))).toMatchObject({ sequence: 1 });
+});
+
+it("what came back in another place is delivered again, with its new identifier, and the counts are right", async () => {
+  const id = await start();
+  for (const text of ["1", "2", "3"]) await engine.publish("a", text);
+  await engine.clock.settle();
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3]);
+  engine.chain.cutBack(engine.chain.head - 2);
+  engine.chain.sealEmpty();
+  await engine.publish("a", "2");
+  await engine.publish("a", "other");
+  await engine.clock.settle();
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 2, 3]);
+  const ids = engine.sink.attempts.map(({ eventId }) => eventId);
+  expect(new Set(ids).size).toBe(5);
+  const [status] = await engine.broker.listSubscriptions();
+  expect(status).toMatchObject({ notifiedCount: 3, notifyingCount: 0 });
+});
+
+it("an event that vanishes while it is delivered is acknowledged by nobody, and not tried again", async () => {
+  const id = await start();
+  const answer = createDeferred<AttemptOutcome>();
+  engine.sink.receive("http://receiver/", ({ event }) =>
+    event.sequence === 1 ? answer.promise : { status: "accepted" },
+  );
+  await engine.publish("a", "1");
+  await engine.publish("a", "2");
+  await engine.clock.settle();
+  engine.chain.cutBack(engine.chain.head - 2);
+  await engine.clock.settle();
+  answer.resolve({ status: "failed", reason: "no" });
+  await engine.clock.advance(60_000);
+  expect(engine.sink.sequencesOf(id)).toEqual([1]);
+  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 0, notifyingCount: 0 });
+  engine.sink.receive("http://receiver/", () => ({ status: "accepted" }));
+  await engine.publish("a", "1 again");
+  await engine.clock.settle();
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 1]);
+  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
+});
+
+it("a publish whose block goes before it is indexed is answered TIMEOUT, never with an identifier that is not", async () => {
+  engine = await TestEngine.start({ confirmations: 2 });
+  const opened = engine.broker.open(topic("a"));
+  await engine.clock.settle();
+  for (let count = 0; count < 4; count += 1) engine.chain.sealEmpty();
+  await opened;
+  const answer = engine.publish("a", "1");
+  await engine.clock.settle();
+  engine.chain.cutBack(1);
+  await engine.clock.settle();
+  for (let count = 0; count < 9; count += 1) engine.chain.sealEmpty();
+  await engine.clock.settle();
+  await engine.clock.advance(1_000);
+  expect(await answer).toBe("TIMEOUT");
+});
+
+it("a reorganisation inside the finality setting is never seen", async () => {
+  const seen: unknown[] = [];
+  const metrics = { ...noMetrics, reorganised: (...all: unknown[]) => void seen.push(all) };
+  engine = await TestEngine.start({ confirmations: 3, metrics });
+  const opened = engine.broker.open(topic("a"));
+  await engine.clock.settle();
+  for (let count = 0; count < 3; count += 1) engine.chain.sealEmpty();
+  await opened;
+  const id = await engine.subscribe("a");
+  const address = (await engine.broker.state(topic("a"))).address;
+  const publish = (text: string) => engine.chain.publish([batch(address, text)]);
+  publish("1");
+  publish("2");
+  engine.chain.cutBack(engine.chain.head - 2);
+  publish("other");
+  for (let count = 0; count < 3; count += 1) engine.chain.sealEmpty();
+  engine.chain.cutBack(engine.chain.head - 3);
+  for (let count = 0; count < 3; count += 1) engine.chain.sealEmpty();
+  await engine.clock.settle();
+  expect(engine.sink.attempts.map(({ event }) => Buffer.from(event.content).toString())).toEqual(["other"]);
+  expect(engine.sink.sequencesOf(id)).toEqual([1]);
+  expect(seen).toEqual([]);
+});
+
+it("what the chain took back while the broker was down is taken back at the next start", async () => {
+  const id = await start();
+  for (const text of ["1", "2", "3"]) await engine.publish("a", text);
+  await engine.clock.advance(100);
+  await engine.rebuild();
+  engine.chain.cutBack(engine.chain.head - 2);
+  for (let count = 0; count < 5; count += 1) engine.chain.sealEmpty();
+  await engine.broker.start();
+  await engine.publish("a", "other");
+  await engine.clock.settle();
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 2]);
+  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
+});
+
+it("a chain that is merely behind the index is waited for, and takes nothing back", async () => {
+  const id = await start();
+  for (const text of ["1", "2", "3"]) await engine.publish("a", text);
+  await engine.clock.advance(100);
+  const { head } = engine.chain;
+  await engine.rebuild();
+  const behind = await TestEngine.start({ confirmations: 2, chain: engine.chain, store: engine.store });
+  await behind.clock.settle();
+  expect(behind.broker.health()).toMatchObject([{ ready: true, indexedBlock: head }]);
+  await behind.stop();
+  await engine.broker.start();
+  await engine.publish("a", "4");
+  await engine.clock.settle();
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
+});
+
+it("an index of which the chain has no block is not served", async () => {
+  await start();
+  await engine.clock.advance(100);
+  await engine.rebuild();
+  const other = new TestEngine({ confirmations: 0, store: engine.store });
+  other.chain.cutBack(-1);
+  for (let count = 0; count < 9; count += 1) other.chain.sealEmpty();
+  const started = other.broker.start();
+  await other.clock.advance(60_000);
+  await started;
+  expect(other.broker.health()).toMatchObject([
+    { ready: false, reason: expect.stringMatching(/made from another chain|none of the blocks/) },
+  ]);
+  await other.stop();
+  await engine.broker.start();
+});
+
+it("an offset that vanished is refused", async () => {
+  await start();
+  const gone = await engine.publish("a", "1");
+  engine.chain.cutBack(engine.chain.head - 1);
+  await engine.clock.settle();
+  await expect(engine.subscribe("a", { offset: gone })).rejects.toEqual(refusal("eventNotExist"));
+});
+
+function batch(address: `0x${string}`, text: string) {
+  const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
+  return { address, count: 1, events };
+}
