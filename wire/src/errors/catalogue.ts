@@ -68,6 +68,7 @@ export const errorCatalogue = {
     message: "the chain gives no proof of the event",
     retry: false,
   }),
+  storeUnreachable: define(200207, "unavailable", { message: "the broker's database cannot be reached", retry: true }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
   busy: define(200300, "exhausted", { message: "busy: too much is waiting, try later", retry: true }),
 } as const satisfies Record<string, ErrorDefinition>;

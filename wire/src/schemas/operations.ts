@@ -6,7 +6,7 @@ import { eventSchema, sendResultSchema, topicPageSchema, topicStateSchema } from
 
 const { topic, topicFilter, groupId } = parameter;
 
-const always = ["parameterInvalid", "unknown"] as const satisfies readonly ErrorName[];
+const always = ["parameterInvalid", "unknown", "storeUnreachable"] as const satisfies readonly ErrorName[];
 const topicErrors = ["topicBlank", "topicTooLong", "topicInvalidCharacter"] as const satisfies readonly ErrorName[];
 const groupErrors = ["groupInvalid", "groupUnknown"] as const satisfies readonly ErrorName[];
 const chainErrors = [
