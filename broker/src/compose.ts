@@ -1,5 +1,6 @@
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
-import { createLedgers, embeddedKey } from "./compose-groups.ts";
+import { createLedgers } from "./compose-groups.ts";
+import { embeddedKey } from "./compose-signer.ts";
 import { groupsOf, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
@@ -7,7 +8,7 @@ import { parseGroupId } from "./domain/group-id.ts";
 import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { Signer } from "./ledger/evm/native-crypto.ts";
+import { keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -19,6 +20,7 @@ import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
+import { EventPlaces } from "./sink/event-places.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
@@ -78,7 +80,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
-  const ledgers = createLedgers(groups, {
+  const ledgers = await createLedgers(groups, {
     folder,
     secrets,
     clock,
@@ -178,6 +180,9 @@ function createSink(config: Config): Sink {
     allowLoopback: listensOnLoopbackOnly(config),
     timeoutMs: config.callbackTimeoutMs,
     connectionsMax: config.callbackConnectionsMax,
+    ...(config.notificationPlace === "on"
+      ? { places: new EventPlaces({ prefix: config.extensionPrefix, keccak: keccak256 }) }
+      : {}),
   });
 }
 

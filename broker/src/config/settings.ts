@@ -172,6 +172,12 @@ export const settings = {
     min: secondMs,
     max: 365 * dayMs,
   }),
+  notificationPlace: choice(["off", "on"], {
+    section: "Callbacks",
+    description:
+      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx` and `proof`; see docs/proofs.md.",
+    default: "off",
+  }),
   callbackConnectionsMax: integer({
     section: "Callbacks",
     description: "Connections to one receiver (scheme, host and port); further attempts wait for a free one.",

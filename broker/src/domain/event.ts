@@ -17,6 +17,8 @@ export interface Event extends EventPayload {
   readonly sequence: number;
   readonly blockNumber: number;
   readonly position: Position;
+  /** The batch that it was committed in; left out where only the event matters. */
+  readonly batch?: EventBatch;
 }
 
 /**

@@ -17,6 +17,7 @@ export function eventsOf(batch: EventBatch): readonly Event[] {
     position: advance(batch.firstPosition, index),
     content: payload.content,
     extensions: payload.extensions,
+    batch,
   }));
   decoded.set(batch, events);
   return events;

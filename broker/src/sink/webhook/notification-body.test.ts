@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { encodeNotification } from "./notification-body.ts";
+import { NotificationEncoder } from "./notification-body.ts";
 import { notificationTo, sampleEvent } from "./testing/notification.ts";
 
 const event = {
@@ -10,13 +10,15 @@ const event = {
 };
 const subscriptionId = "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1";
 
+const encoder = new NotificationEncoder();
+
 test("RESTful: the subscription's identifier and the event", () => {
-  const body: unknown = JSON.parse(encodeNotification(notificationTo({ interfaceType: "RESTful" })).toString());
+  const body: unknown = JSON.parse(encoder.encode(notificationTo({ interfaceType: "RESTful" })).toString());
   expect(body).toEqual({ subscriptionId, event });
 });
 
 test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
-  const body: unknown = JSON.parse(encodeNotification(notificationTo({ interfaceType: "JsonRPC" })).toString());
+  const body: unknown = JSON.parse(encoder.encode(notificationTo({ interfaceType: "JsonRPC" })).toString());
   expect(body).toEqual({
     jsonrpc: "2.0",
     id: "2cf24dba-59-1124",
@@ -28,7 +30,7 @@ test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
 test("every byte of the content survives", () => {
   const content = Uint8Array.from({ length: 300 }, (_, index) => index % 256).subarray(7, 290);
   const notification = { ...notificationTo({}), event: { ...sampleEvent, content } };
-  const body = JSON.parse(encodeNotification(notification).toString()) as { event: { content: string } };
+  const body = JSON.parse(encoder.encode(notification).toString()) as { event: { content: string } };
   expect(Buffer.from(body.event.content, "base64")).toEqual(Buffer.from(content));
 });
 
@@ -40,12 +42,12 @@ test("an event is encoded once for all its subscriptions", () => {
       return sampleEvent.content;
     },
   });
-  for (let round = 0; round < 50; round += 1) encodeNotification({ ...notificationTo({}), event: observed });
+  for (let round = 0; round < 50; round += 1) encoder.encode({ ...notificationTo({}), event: observed });
   expect(reads).toBe(1);
 });
 
 test("an extension named __proto__ is an extension", () => {
   const extensions = [["__proto__", "x"]] as const;
-  const body = encodeNotification({ ...notificationTo({}), event: { ...sampleEvent, extensions } }).toString();
+  const body = encoder.encode({ ...notificationTo({}), event: { ...sampleEvent, extensions } }).toString();
   expect(body).toContain('"extensions":{"__proto__":"x"}');
 });

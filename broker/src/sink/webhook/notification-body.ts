@@ -1,33 +1,42 @@
 import type { Event } from "../../domain/event.ts";
 import type { Notification } from "../../ports/sink.ts";
+import type { EventPlaces } from "../event-places.ts";
 
-/** Events are objects that all subscriptions of a topic share; so is their encoding, for as long as they live. */
-const encodedEvents = new WeakMap<Event, Buffer>();
+/** Encodes notifications, each event once: events are objects that all subscriptions of a topic share. */
+export class NotificationEncoder {
+  readonly #places: EventPlaces | undefined;
+  /** Encoded events, for as long as the events live. */
+  readonly #encoded = new WeakMap<Event, Buffer>();
 
-/** The body of a callback: RESTful, `{subscriptionId, event}`; JsonRPC, a request of method `onEvent` whose id is the eventId. */
-export function encodeNotification(notification: Notification): Buffer {
-  const { subscription, eventId } = notification;
-  const members = `{"subscriptionId":${JSON.stringify(subscription.id)},"event":`;
-  const event = encodeEvent(notification);
-  if (subscription.interfaceType !== "JsonRPC") return joinBody(members, { event, after: "}" });
-  return joinBody(`{"jsonrpc":"2.0","id":${JSON.stringify(eventId)},"method":"onEvent","params":${members}`, {
-    event,
-    after: "}}",
-  });
+  /** With `places`, every event carries its place on the chain. */
+  constructor(places?: EventPlaces) {
+    this.#places = places;
+  }
+
+  /** The body of a callback: RESTful, `{subscriptionId, event}`; JsonRPC, a request of method `onEvent` whose id is the eventId. */
+  encode(notification: Notification): Buffer {
+    const { subscription, eventId } = notification;
+    const members = `{"subscriptionId":${JSON.stringify(subscription.id)},"event":`;
+    const event = this.#encodeEvent(notification);
+    if (subscription.interfaceType !== "JsonRPC") return joinBody(members, { event, after: "}" });
+    return joinBody(`{"jsonrpc":"2.0","id":${JSON.stringify(eventId)},"method":"onEvent","params":${members}`, {
+      event,
+      after: "}}",
+    });
+  }
+
+  #encodeEvent({ event, eventId }: Notification): Buffer {
+    const earlier = this.#encoded.get(event);
+    if (earlier !== undefined) return earlier;
+    const { topic, content } = event;
+    const base64 = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("base64");
+    const extensions = Object.fromEntries(this.#places?.extensionsOf(event) ?? event.extensions);
+    const encoded = Buffer.from(JSON.stringify({ topic, content: base64, extensions, eventId }));
+    this.#encoded.set(event, encoded);
+    return encoded;
+  }
 }
 
 function joinBody(before: string, { event, after }: { event: Buffer; after: string }): Buffer {
   return Buffer.concat([Buffer.from(before), event, Buffer.from(after)]);
-}
-
-function encodeEvent({ event, eventId }: Notification): Buffer {
-  const earlier = encodedEvents.get(event);
-  if (earlier !== undefined) return earlier;
-  const { topic, content, extensions } = event;
-  const base64 = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("base64");
-  const encoded = Buffer.from(
-    JSON.stringify({ topic, content: base64, extensions: Object.fromEntries(extensions), eventId }),
-  );
-  encodedEvents.set(event, encoded);
-  return encoded;
 }

@@ -4,6 +4,7 @@ import { BrokerError } from "@stele/wire";
 import { Agent } from "undici";
 import type { Clock } from "../../ports/clock.ts";
 import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { EventPlaces } from "../event-places.ts";
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from "./address-policy.ts";
 import { AttemptError } from "./attempt-error.ts";
 import { hostOf, parseCallbackUrl } from "./callback-url.ts";
@@ -11,7 +12,7 @@ import { describeFailure } from "./describe-failure.ts";
 import { Exchange } from "./exchange.ts";
 import { createGuardedConnector, type Resolver, shareLookups, systemResolver } from "./guarded-connector.ts";
 import { judgeAnswer } from "./judge-answer.ts";
-import { encodeNotification } from "./notification-body.ts";
+import { NotificationEncoder } from "./notification-body.ts";
 import { signMessage } from "./signature.ts";
 
 export interface WebhookSinkOptions extends AddressPolicyOptions {
@@ -22,6 +23,8 @@ export interface WebhookSinkOptions extends AddressPolicyOptions {
   readonly connectionsMax: number;
   /** Version of the product, for `user-agent`. */
   readonly version: string;
+  /** Given where notifications are to carry the place of their event on the chain. */
+  readonly places?: EventPlaces;
   /** How host names are looked up; as the machine does unless given. */
   readonly resolver?: Resolver;
 }
@@ -42,6 +45,7 @@ class WebhookSink implements Sink {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #userAgent: string;
+  readonly #encoder: NotificationEncoder;
   readonly #policy: AddressPolicy;
   readonly #resolver: Resolver;
   readonly #agent: Agent;
@@ -52,6 +56,7 @@ class WebhookSink implements Sink {
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs;
     this.#userAgent = `stele/${options.version}`;
+    this.#encoder = new NotificationEncoder(options.places);
     this.#policy = createAddressPolicy(options);
     this.#resolver = shareLookups(options.resolver ?? systemResolver);
     this.#agent = new Agent({
@@ -124,7 +129,7 @@ class WebhookSink implements Sink {
   }
 
   #send(exchange: Exchange, { notification, url }: { notification: Notification; url: URL }): void {
-    const body = encodeNotification(notification);
+    const body = this.#encoder.encode(notification);
     const request = {
       origin: url.origin,
       path: `${url.pathname}${url.search}`,

@@ -1,0 +1,93 @@
+import { encodeEvents, merkleRoot, portableKeccak256, toHexText, verifyCompactProof } from "@stele/wire";
+import { expect, test } from "vitest";
+import type { Event, EventBatch } from "../domain/event.ts";
+import { toPosition } from "../domain/position.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import { eventsOf } from "../engine/batch-events.ts";
+import { EventPlaces } from "./event-places.ts";
+
+function batchOf(count: number, logIndex = 0): EventBatch {
+  const events = Array.from({ length: count }, (_, index) => ({
+    content: Buffer.from(`event ${index}`),
+    extensions: [["svc-n", String(index)] as const],
+  }));
+  return {
+    topic: parseTopicName("places"),
+    firstSequence: 11,
+    firstPosition: toPosition(7, 0),
+    count,
+    blockNumber: 7,
+    transactionHash: `0x${"ab".repeat(32)}`,
+    logIndex,
+    events: encodeEvents(events),
+  };
+}
+
+let hashes = 0;
+const counting = (bytes: Uint8Array): Uint8Array => {
+  hashes += 1;
+  return portableKeccak256(bytes);
+};
+
+test.each([1, 2, 5, 1000])("every event of a batch of %i carries a place that holds", (count) => {
+  const batch = batchOf(count);
+  const places = new EventPlaces({ prefix: "svc-", keccak: portableKeccak256 });
+  const eventsRoot = toHexText(merkleRoot(batch.events));
+  for (const event of eventsOf(batch)) {
+    const { "svc-block": block, "svc-tx": transaction, "svc-proof": proof = "", ...own } = extensionsOf(places, event);
+    expect({ block, transaction }).toEqual({ block: "7", transaction: batch.transactionHash });
+    const extensions = Object.entries(own);
+    expect(verifyCompactProof({ proof, event: { content: event.content, extensions }, eventsRoot })).toBe(true);
+    expect(Number(proof.split("/")[0])).toBe(event.sequence - batch.firstSequence);
+  }
+});
+
+test("the paths of a batch are computed once, also when the batch is read again", () => {
+  const places = new EventPlaces({ prefix: "svc-", keccak: counting });
+  hashes = 0;
+  for (const batch of [batchOf(1000), batchOf(1000)]) for (const event of eventsOf(batch)) places.extensionsOf(event);
+  expect(hashes).toBe(2 * 1000 + 999);
+});
+
+test("a batch that was not used for long is computed again", () => {
+  const places = new EventPlaces({ prefix: "svc-", keccak: counting });
+  const use = (logIndex: number): void => {
+    const [event] = eventsOf(batchOf(60_000, logIndex));
+    if (event !== undefined) places.extensionsOf(event);
+  };
+  hashes = 0;
+  for (const logIndex of [0, 1, 0, 2, 0]) use(logIndex);
+  const once = 2 * 60_000 + 59_999;
+  expect(hashes).toBe(3 * once);
+  use(1);
+  expect(hashes).toBe(4 * once);
+});
+
+test("an extension of the event that has the name of a place gives way", () => {
+  const places = new EventPlaces({ prefix: "x-", keccak: portableKeccak256 });
+  const [event] = eventsOf(batchOf(1));
+  if (event === undefined) throw new Error("no event");
+  const claimed: Event = {
+    ...event,
+    extensions: [
+      ["x-block", "1"],
+      ["svc-block", "2"],
+    ],
+  };
+  expect(places.extensionsOf(claimed).slice(0, 2)).toEqual([
+    ["svc-block", "2"],
+    ["x-block", "7"],
+  ]);
+});
+
+test("an event whose batch is not known has no place", () => {
+  const places = new EventPlaces({ prefix: "svc-", keccak: portableKeccak256 });
+  const [event] = eventsOf(batchOf(1));
+  if (event === undefined) throw new Error("no event");
+  const { batch: _, ...alone } = event;
+  expect(places.extensionsOf(alone)).toEqual(event.extensions);
+});
+
+function extensionsOf(places: EventPlaces, event: Event): Readonly<Record<string, string>> {
+  return Object.fromEntries(places.extensionsOf(event));
+}
