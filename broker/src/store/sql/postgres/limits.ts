@@ -1,0 +1,32 @@
+/** Longest a statement runs before the server ends it, in milliseconds. */
+export const statementMsMax = 10_000;
+
+/** Longest a statement waits for a lock that another transaction holds, in milliseconds. */
+export const lockMsMax = 5_000;
+
+/** Longest a transaction stands still before the server ends it, in milliseconds: so long a node that hangs can hold locks. */
+export const idleInTransactionMsMax = 5_000;
+
+/** Longest a changing of the tables runs at a start, or waits for the one of another node, in milliseconds. */
+export const migrationMsMax = 600_000;
+
+/** What an answer may take on its way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
+export const answerDelayMsMax = 5_000;
+
+/** Longest that opening a connection takes, and longest that a call waits for one that is free, in milliseconds. */
+export const connectMsMax = 5_000;
+
+/** After the server was lost, calls wait so long for its return, in milliseconds; later ones fail at once until it is back. */
+export const outageWaitMsMax = 5_000;
+
+/** Shortest wait between two tries to reach a lost server, in milliseconds; it doubles with each try. */
+export const probeDelayMsMin = 50;
+
+/** Longest such wait, in milliseconds. */
+export const probeDelayMsMax = 1_000;
+
+/** Calls that wait for a connection; further ones are answered as busy. */
+export const callsWaitingMax = 10_000;
+
+/** Tries of a change that the server undid for the sake of another one. */
+export const conflictTriesMax = 5;

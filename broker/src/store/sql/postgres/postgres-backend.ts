@@ -1,0 +1,43 @@
+import { Kysely, sql } from "kysely";
+import type { Logger } from "../../../lib/logger.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
+import type { PostgresAddress } from "./address.ts";
+import { SharedPoolDialect } from "./dialect.ts";
+import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
+import { ConnectionPool } from "./pool.ts";
+import type { SessionLimits } from "./session.ts";
+
+export interface PostgresBackendOptions {
+  readonly address: PostgresAddress;
+  readonly logger: Logger;
+  /** Connections of this process. */
+  readonly connectionsMax: number;
+  /** Other limits of the server's sessions than the usual ones. */
+  readonly session?: Partial<SessionLimits>;
+}
+
+const usualLimits: SessionLimits = { statementMsMax, lockMsMax, idleInTransactionMsMax };
+
+/** PostgreSQL, which any number of processes may use together. */
+export function createPostgresBackend(options: PostgresBackendOptions): SqlBackend {
+  const { description } = options.address;
+  return { description, bytesType: "bytea", keyType: "bigserial", open: async () => openPostgres(options) };
+}
+
+async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
+  const limits = { ...usualLimits, ...session };
+  const pool = new ConnectionPool({ ...options, session: limits });
+  const open = (settings: string, msMax: number) =>
+    new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
+  const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
+  return {
+    durable: open("", limits.statementMsMax),
+    relaxed: open("set local synchronous_commit = off", limits.statementMsMax),
+    migrating: open(migrationLimits, migrationMsMax),
+    isShared: true,
+    lock: async (transaction, name) => {
+      await sql`select pg_advisory_xact_lock(hashtextextended(${`stele ${name}`}, 0))`.execute(transaction);
+    },
+    close: async () => pool.end(),
+  };
+}

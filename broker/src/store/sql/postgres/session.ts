@@ -1,0 +1,56 @@
+import type { ClientBase } from "pg";
+import { StoreError } from "../store-error.ts";
+import type { PostgresAddress } from "./address.ts";
+
+/** What the server itself holds a session to, in milliseconds. */
+export interface SessionLimits {
+  readonly statementMsMax: number;
+  readonly lockMsMax: number;
+  readonly idleInTransactionMsMax: number;
+}
+
+/** Oldest server that is tried in tests, as the server numbers itself. */
+const versionMin = 150_000;
+
+interface Server {
+  readonly version: number;
+  readonly encoding: string;
+  readonly standby: boolean;
+}
+
+/** Sets a new session up. Where the database has `synchronous_commit` off for all, it is on here; the stronger settings stay. */
+const setUp = `select
+  current_setting('server_version_num')::int as version,
+  current_setting('server_encoding') as encoding,
+  pg_is_in_recovery() as standby,
+  set_config('statement_timeout', $1, false),
+  set_config('lock_timeout', $2, false),
+  set_config('idle_in_transaction_session_timeout', $3, false),
+  set_config('default_transaction_isolation', 'read committed', false),
+  set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
+
+/** @throws StoreError when the server is not fit to hold the store. */
+export async function prepareSession(
+  client: ClientBase,
+  { address, session }: { readonly address: PostgresAddress; readonly session: SessionLimits },
+): Promise<void> {
+  const limits = [session.statementMsMax, session.lockMsMax, session.idleInTransactionMsMax].map(String);
+  const { rows } = await client.query<Server>(setUp, limits);
+  const fault = rows[0] === undefined ? undefined : findFault(rows[0]);
+  if (fault !== undefined) throw new StoreError(fault.fault, `${address.description} ${fault.text}`);
+}
+
+function findFault({ version, encoding, standby }: Server) {
+  if (version < versionMin) {
+    return {
+      fault: "cannot-open",
+      text: `is on PostgreSQL ${Math.floor(version / 10_000)}: 15 or later is needed`,
+    } as const;
+  }
+  if (encoding !== "UTF8") {
+    return { fault: "cannot-open", text: `has the encoding ${encoding}: create it with UTF8` } as const;
+  }
+  // A standby may become the primary, or its name may lead to another server soon.
+  if (standby) return { fault: "unavailable", text: "is a standby: reach the primary" } as const;
+  return undefined;
+}

@@ -1,0 +1,30 @@
+import { types } from "pg";
+
+/** Oids of built-in types (pg_type.dat in PostgreSQL's sources). */
+const oid = { bytea: 17, int8: 20 } as const;
+
+const parseBytes: (text: string) => Buffer = types.getTypeParser(oid.bytea, "text");
+
+/**
+ * How values of the database become values here, on the store's own connections alone: integers of eight bytes are numbers, which hold every
+ * count and position up to 2^53 - 1, and bytes are plain arrays, as SQLite gives them.
+ */
+export const valueTypes: { readonly getTypeParser: typeof types.getTypeParser } = {
+  // The signature is a choice by literals that no function can be written in.
+  getTypeParser: ((id: number, format?: "text" | "binary") => {
+    if (format !== "binary" && id === oid.int8) return parseInteger;
+    if (format !== "binary" && id === oid.bytea) return parsePlainBytes;
+    return types.getTypeParser(id, format);
+  }) as typeof types.getTypeParser,
+};
+
+function parseInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new Error(`the database has ${text} where at most 2^53 - 1 can be`);
+  return value;
+}
+
+function parsePlainBytes(text: string): Uint8Array {
+  const bytes = parseBytes(text);
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
