@@ -1,16 +1,14 @@
 import type { EmbeddedChain } from "@stele/chain";
-import { randomBytes } from "node:crypto";
+import { loadKey } from "./compose-signer.ts";
 import type { GroupConfig } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { GroupId } from "./domain/group-id.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
 import type { GroupMemory, RegistryChoice } from "./ledger/evm/settle-registry.ts";
-import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
 import type { Closers } from "./lib/closers.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
-import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
@@ -30,16 +28,11 @@ export interface GroupParts {
 }
 
 /** Builds the ledger of each group. @throws Error when a signer's key cannot be had. */
-export function createLedgers(groups: readonly GroupConfig[], parts: GroupParts): readonly Ledger[] {
-  return groups.map((group) => new EvmLedger(toOptions(group, parts)));
+export async function createLedgers(groups: readonly GroupConfig[], parts: GroupParts): Promise<readonly Ledger[]> {
+  return Promise.all(groups.map(async (group) => new EvmLedger(await toOptions(group, parts))));
 }
 
-/** The key of the embedded chain's only signer. */
-export function embeddedKey(folder: DataFolder): Uint8Array {
-  return makeKey(folder.path("signer.key"));
-}
-
-function toOptions(group: GroupConfig, parts: GroupParts): EvmLedgerOptions {
+async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedgerOptions> {
   const common = {
     groupId: group.id,
     clock: parts.clock,
@@ -52,7 +45,7 @@ function toOptions(group: GroupConfig, parts: GroupParts): EvmLedgerOptions {
   };
   return group.endpoints === "embedded"
     ? { ...common, ...embeddedOptions(parts) }
-    : { ...common, ...externalOptions({ ...group, endpoints: group.endpoints }, parts) };
+    : { ...common, ...(await externalOptions({ ...group, endpoints: group.endpoints }, parts)) };
 }
 
 function embeddedOptions({ embedded }: GroupParts): Pick<EvmLedgerOptions, "provider" | "privateKey" | "isFinal"> {
@@ -64,14 +57,15 @@ const weiPerGwei = 1_000_000_000;
 
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
 
-function externalOptions(group: ExternalGroup, parts: GroupParts) {
+async function externalOptions(group: ExternalGroup, parts: GroupParts) {
   const { id, endpoints: addresses, chainId, pollMs } = group;
   const logger = parts.logger.child({ groupId: id });
+  const privateKey = await loadKey(group, { ...parts, logger });
   const provider = new EndpointSet({ addresses, chainId, pollMs, clock: parts.clock, logger });
   parts.closers.add(() => provider.close());
   return {
     provider,
-    privateKey: loadKey(group, parts),
+    privateKey,
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,
     journal: parts.store,
@@ -86,19 +80,4 @@ function externalOptions(group: ExternalGroup, parts: GroupParts) {
 
 function memoryOf(id: GroupId, store: GroupRecords): GroupMemory {
   return { find: () => store.findGroupRecord(id), save: (record) => store.saveGroupRecord(id, record) };
-}
-
-function loadKey({ id, signer }: GroupConfig, { folder, secrets }: GroupParts): Uint8Array {
-  if (signer === undefined) return makeKey(folder.path(`signer-${encodeURIComponent(id)}.key`));
-  if ("privateKeyEnv" in signer) {
-    return parsePrivateKey(secrets.get(signer.privateKeyEnv) ?? "", signer.privateKeyEnv);
-  }
-  if ("privateKeyFile" in signer) {
-    return parsePrivateKey(readSecretText(signer.privateKeyFile), signer.privateKeyFile);
-  }
-  throw new Error("a keystore cannot be read yet");
-}
-
-function makeKey(file: string): Uint8Array {
-  return readOrCreateSecret(file, { bytes: 32, create: () => randomBytes(32) });
 }

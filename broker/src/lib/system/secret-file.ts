@@ -1,7 +1,8 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 const secretMode = 0o600;
+const othersRead = 0o044;
 
 /**
  * The bytes of a secret kept as hexadecimal text. A file that is missing is made with what `create` gives, for the owner alone, and is
@@ -25,6 +26,11 @@ export function readSecretText(file: string): string {
   const text = readIfThere(file);
   if (text === undefined) throw new Error(`${file} does not exist; it is to hold a secret.`);
   return text;
+}
+
+/** Whether users other than the file's owner may read it. */
+export function isReadByOthers(file: string): boolean {
+  return process.platform !== "win32" && (statSync(file).mode & othersRead) !== 0;
 }
 
 function readIfThere(file: string): string | undefined {

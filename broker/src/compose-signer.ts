@@ -1,0 +1,64 @@
+import { randomBytes } from "node:crypto";
+import type { GroupConfig } from "./config/derived.ts";
+import type { SignerSource } from "./config/group-fields.ts";
+import type { Secrets } from "./config/load-config.ts";
+import { Signer } from "./ledger/evm/native-crypto.ts";
+import { openKeystore } from "./ledger/evm/signer/keystore.ts";
+import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
+import type { Logger } from "./lib/logger.ts";
+import type { DataFolder } from "./lib/system/data-folder.ts";
+import { isReadByOthers, readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
+
+export interface SignerParts {
+  readonly folder: DataFolder;
+  readonly secrets: Secrets;
+  readonly logger: Logger;
+}
+
+/** The key of the embedded chain's only signer. */
+export function embeddedKey(folder: DataFolder): Uint8Array {
+  return makeKey(folder.path("signer.key"));
+}
+
+/** A group's private key, from where it is said to be, or made in the data folder. @throws Error that shows no secret. */
+export async function loadKey({ id, signer }: GroupConfig, parts: SignerParts): Promise<Uint8Array> {
+  if (signer !== undefined) return readKey(signer, parts);
+  const file = parts.folder.path(`signer-${encodeURIComponent(id)}.key`);
+  const key = makeKey(file);
+  parts.logger.info("signer's key is in the data folder", { file, signer: new Signer(key).address });
+  return key;
+}
+
+async function readKey(signer: SignerSource, parts: SignerParts): Promise<Uint8Array> {
+  if ("privateKeyEnv" in signer) {
+    return parsePrivateKey(readVariable(signer.privateKeyEnv, parts), signer.privateKeyEnv);
+  }
+  if ("privateKeyFile" in signer) {
+    return parsePrivateKey(readFile(signer.privateKeyFile, parts), signer.privateKeyFile);
+  }
+  const source = signer.keystoreFile;
+  const text = readFile(source, parts);
+  const key = await openKeystore(text, { password: readPassword(signer, parts), source });
+  return parsePrivateKey(Buffer.from(key).toString("hex"), source);
+}
+
+/** Editors end a file with a line break, which is no part of a password. */
+function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, parts: SignerParts): string {
+  return "passwordFile" in signer
+    ? readFile(signer.passwordFile, parts).replace(/\r?\n$/, "")
+    : readVariable(signer.passwordEnv, parts);
+}
+
+function readVariable(name: string, { secrets }: SignerParts): string {
+  return secrets.get(name) ?? "";
+}
+
+function readFile(file: string, { logger }: SignerParts): string {
+  const text = readSecretText(file);
+  if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
+  return text;
+}
+
+function makeKey(file: string): Uint8Array {
+  return readOrCreateSecret(file, { bytes: 32, create: () => randomBytes(32) });
+}
