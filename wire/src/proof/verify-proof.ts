@@ -30,6 +30,8 @@ export interface ProvenEvent extends BatchEvent {
   readonly registry: HexText;
   /** Who published: the account that called the registry. */
   readonly publisher: HexText;
+  /** Merkle root over the events of the batch, to which the proof's path leads. */
+  readonly eventsRoot: HexText;
 }
 
 /** What a proof was found to be. Reasons are for people. */
@@ -161,6 +163,7 @@ class ProofVerifier {
       topicAddress: toHexText(log.address),
       registry: toHexText(bytesOf(registry)),
       publisher: toHexText(batch.sender),
+      eventsRoot: toHexText(batch.eventsRoot),
     };
   }
 }

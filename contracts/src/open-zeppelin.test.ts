@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { startEmbeddedChain } from "@stele/chain";
+import { checkProof, type Proof, verifyProof } from "@stele/wire";
+import { custom, type Hex, hexToBytes, stringToHex, toRlp } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compileEventVerifier } from "./testing/compile-event-verifier.ts";
+import { alice, RegistryFixture } from "./testing/registry-fixture.ts";
+
+// Proofs of events on a real chain, with the hashes of their blocks.
+const samplesFile = new URL("../../wire/src/proof/testing/proofs.json", import.meta.url);
+const samples = JSON.parse(readFileSync(samplesFile, "utf8")) as readonly {
+  readonly what: string;
+  readonly blockHash: string;
+  readonly proof: Proof;
+}[]; // Each proof is checked below.
+
+const { abi, bytecode } = compileEventVerifier();
+let stop = async (): Promise<void> => {};
+let isInBatch: (call: Call) => Promise<unknown>;
+
+interface Call {
+  readonly path: readonly string[];
+  readonly root: string;
+  readonly event: Hex;
+}
+
+beforeAll(async () => {
+  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 31_337, genesisAccounts: [alice.address] });
+  stop = () => chain.stop();
+  const fixture = await RegistryFixture.deploy(custom(chain));
+  const address = await fixture.deployCode(bytecode);
+  isInBatch = ({ path, root, event }) =>
+    fixture.client.readContract({ address, abi, functionName: "isInBatch", args: [path, root, event] });
+});
+
+afterAll(() => stop());
+
+/** The call for the event of a proof: its index, content and extensions in RLP, its path, and the root that the chain has. */
+function callOf(proof: Proof, root: string): Call {
+  const { content, extensions } = proof.event;
+  const index = proof.batch.index === 0 ? "0x" : (`0x${proof.batch.index.toString(16).padStart(2, "0")}` as const);
+  const texts = extensions.flat().map((text) => stringToHex(text));
+  return { path: proof.batch.path, root, event: toRlp([index, content as Hex, texts]) }; // The form was checked.
+}
+
+describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ proof, blockHash }) => {
+  const verified = verifyProof(proof, blockHash);
+  const root = verified.status === "verified" ? verified.event.eventsRoot : "";
+  const call = callOf(proof, root);
+
+  test("accepts the event's path", async () => {
+    expect(checkProof(proof).status).toBe("proof");
+    expect(await isInBatch(call)).toBe(true);
+  });
+
+  test("refuses it with any byte of the path, the root or the event changed", async () => {
+    for (const [place, hash] of call.path.entries()) {
+      const path = call.path.with(place, changed(hash));
+      expect(await isInBatch({ ...call, path })).toBe(false);
+    }
+    expect(await isInBatch({ ...call, root: changed(root) })).toBe(false);
+    expect(await isInBatch({ ...call, event: changed(call.event) as Hex })).toBe(false); // Hex, but for one digit.
+    expect(await isInBatch({ ...call, path: [...call.path, root] })).toBe(false);
+  });
+
+  test("takes no node of the tree for an event", async () => {
+    const [first = root, ...rest] = call.path;
+    const event = toRlp([hexToBytes(first as Hex)]); // A hash of the proof.
+    expect(await isInBatch({ ...call, path: rest, event })).toBe(false);
+  });
+});
+
+/** The same length, another last byte. */
+function changed(hex: string): string {
+  return hex.slice(0, -2) + (hex.endsWith("00") ? "01" : "00");
+}
