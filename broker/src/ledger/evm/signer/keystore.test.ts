@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { toHex } from "../hex.ts";
+import { Signer } from "../native-crypto.ts";
 import { openKeystore } from "./keystore.ts";
 
 const password = "testpassword";
@@ -43,6 +44,27 @@ const withScrypt = {
   version: 3,
 };
 
+// From the test data of go-ethereum.
+const withGethsScrypt = {
+  address: "7ef5a6135f1fd6a02593eedc869c6d41d934aef8",
+  crypto: {
+    cipher: "aes-128-ctr",
+    ciphertext: "1d0839166e7a15b9c1333fc865d69858b22df26815ccf601b28219b6192974e1",
+    cipherparams: { iv: "8df6caa7ff1b00c4e871f002cb7921ed" },
+    kdf: "scrypt",
+    kdfparams: {
+      dklen: 32,
+      n: 8,
+      p: 16,
+      r: 8,
+      salt: "e5e6ef3f4ea695f496b643ebd3f75c0aa58ef4070e90c80c5d3fb0241bf1595c",
+    },
+    mac: "6d16dfde774845e4585357f24bce530528bc69f4f84e1e22880d34fa45c273e5",
+  },
+  id: "950077c7-71e3-4c44-a4a1-143919141ed4",
+  version: 3,
+};
+
 describe("a keystore of version 3", () => {
   it.each([
     ["pbkdf2", withPbkdf2],
@@ -50,6 +72,11 @@ describe("a keystore of version 3", () => {
     ["the spelling of the first clients", { version: 3, Crypto: withPbkdf2.crypto }],
   ])("with %s opens with its password", async (_, keystore) => {
     expect(toHex(await openKeystore(JSON.stringify(keystore), { password, source }))).toBe(secret);
+  });
+
+  it("of geth gives the key of its address", async () => {
+    const key = await openKeystore(JSON.stringify(withGethsScrypt), { password: "foobar", source });
+    expect(new Signer(key).address).toBe(`0x${withGethsScrypt.address}`);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { createDecipheriv, pbkdf2, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
+import { scryptAsync } from "@noble/hashes/scrypt.js";
 import { z } from "zod";
 import { keccak256 } from "../native-crypto.ts";
 
@@ -80,8 +81,11 @@ async function derive({ kdf, kdfparams }: Derivation, password: string, source: 
   if (kdf === "pbkdf2") return promisify(pbkdf2)(password, kdfparams.salt, kdfparams.c, keyBytes, "sha256");
   const { n: N, r, p, salt } = kdfparams;
   const maxmem = 128 * r * (N + p + scryptSpareBlocks);
-  if (maxmem > scryptBytesMax)
+  if (maxmem > scryptBytesMax) {
     throw new Error(`The keystore ${source} asks for more than ${scryptBytesMax} bytes of memory.`);
+  }
+  // OpenSSL keeps to a bound of RFC 7914, section 6, that the clients which write `r` 1 do not.
+  if (N >= 2 ** (16 * r)) return Buffer.from(await scryptAsync(password, salt, { N, r, p, dkLen: keyBytes, maxmem }));
   return new Promise((resolve, reject) => {
     scrypt(password, salt, keyBytes, { N, r, p, maxmem }, (error, key) =>
       error === null ? resolve(key) : reject(error),
