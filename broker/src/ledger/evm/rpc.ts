@@ -114,6 +114,17 @@ export class Rpc {
     return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }
 
+  /** The transaction in this block that used the sender's nonce; undefined when it is not there. */
+  async findTransaction(
+    blockNumber: number,
+    { sender, nonce }: { readonly sender: Address; readonly nonce: number },
+  ): Promise<Hash | undefined> {
+    const block = await this.#ask<RawFullBlock | null>("eth_getBlockByNumber", toQuantity(blockNumber), true);
+    const isWanted = (one: RawTransaction): boolean =>
+      one.from.toLowerCase() === sender.toLowerCase() && Number(one.nonce) === nonce;
+    return block?.transactions.find(isWanted)?.hash;
+  }
+
   async estimateGas(request: CallRequest): Promise<number> {
     return Number(await this.#ask<Hex>("eth_estimateGas", request));
   }
@@ -159,6 +170,16 @@ interface RawReceipt {
   readonly gasUsed: Hex;
   readonly logs: readonly RpcLog[];
   readonly contractAddress: Address | null;
+}
+
+interface RawTransaction {
+  readonly hash: Hash;
+  readonly from: Address;
+  readonly nonce: Hex;
+}
+
+interface RawFullBlock {
+  readonly transactions: readonly RawTransaction[];
 }
 
 /** Reads a block or a new head. @throws RpcFailure when it is none. */

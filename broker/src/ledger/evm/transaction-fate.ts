@@ -1,4 +1,4 @@
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
 
@@ -20,15 +20,40 @@ export interface FateOptions {
   readonly readUpTo: () => number;
 }
 
-/** Asks for the receipts of every form of a transaction, and for the fate of its nonce where there is none. @throws RpcFailure. */
+/**
+ * Asks for the receipts of every form of a transaction, and for the fate of its nonce where there is none. That nothing is found proves
+ * nothing: a node may lag behind the one that counted, or count what it has not finished. Replaced is only what another transaction is seen
+ * to have replaced. @throws RpcFailure.
+ */
 export async function findFate(pending: PendingTransaction, options: FateOptions): Promise<Fate> {
   const { rpc, sender, readUpTo } = options;
   const found = await findIncluded(pending, options);
   if (found !== undefined) return found;
   const count = await rpc.transactionCount(sender, Math.max(0, readUpTo()));
-  if (count <= (pending.nonce ?? count)) return { kind: "absent", count };
-  // It may have come in between the two questions; only what is still without a receipt was replaced.
-  return (await findIncluded(pending, options)) ?? { kind: "replaced" };
+  const { nonce } = pending;
+  if (nonce === undefined || count <= nonce) return { kind: "absent", count };
+  const user = await findNonceUser(nonce, options);
+  return user === undefined || pending.hashes.includes(user) ? { kind: "absent", count } : { kind: "replaced" };
+}
+
+/** The transaction that used a nonce, as it stands in a final block. */
+async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash | undefined> {
+  const { rpc, sender } = options;
+  const isUsedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) > nonce;
+  let used = Math.max(0, options.readUpTo());
+  // Most are of the last blocks: steps back that double, and then halves of the last step.
+  let unused = -1;
+  for (let step = 1; unused < 0 && used > 0; step *= 2) {
+    const block = Math.max(0, used - step);
+    if (await isUsedAt(block)) used = block;
+    else unused = block;
+  }
+  while (used - unused > 1) {
+    const middle = Math.floor((used + unused) / 2);
+    if (await isUsedAt(middle)) used = middle;
+    else unused = middle;
+  }
+  return rpc.findTransaction(used, { sender, nonce });
 }
 
 async function findIncluded(pending: PendingTransaction, { rpc, readUpTo }: FateOptions): Promise<Fate | undefined> {

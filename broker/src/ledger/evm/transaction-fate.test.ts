@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import type { Hash } from "../../domain/topic.ts";
+import { PendingTransaction } from "./pending-transaction.ts";
+import { type EvmProvider, Rpc } from "./rpc.ts";
+import { type Fate, findFate } from "./transaction-fate.ts";
+
+const sender = "0x00000000000000000000000000000000000000aa";
+const ours: Hash = `0x${"01".repeat(32)}`;
+const theirs: Hash = `0x${"02".repeat(32)}`;
+const nonce = 7;
+const readUpTo = 100;
+
+interface Endpoint {
+  /** The first block whose count is beyond the nonce. */
+  readonly usedFrom: number;
+  /** By block number, the transaction with the nonce. */
+  readonly blocks?: Readonly<Record<number, Hash>>;
+}
+
+/** An endpoint that knows of no receipt: it lags behind, or has not finished the block that it counts. */
+function endpoint({ usedFrom, blocks = {} }: Endpoint): EvmProvider {
+  return {
+    request: async ({ method, params = [] }) => {
+      if (method === "eth_getTransactionReceipt") return null;
+      if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
+      const hash = blocks[Number(params[0])];
+      const stranger = { hash: theirs, from: `0x${"bb".repeat(20)}`, nonce: "0x7" };
+      return { transactions: [stranger, ...(hash === undefined ? [] : [{ hash, from: sender, nonce: "0x7" }])] };
+    },
+  };
+}
+
+function fateAt(options: Endpoint): Promise<Fate> {
+  const pending = new PendingTransaction(
+    { to: sender, data: new Uint8Array(0), gas: 21_000, logsExpected: undefined },
+    { at: 0, order: 1, lookUpAt: 0 },
+  );
+  pending.nonce = nonce;
+  const fees = { kind: "legacy", gasPrice: 0n } as const;
+  pending.variants = [{ raw: "0x", hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
+  return findFate(pending, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo });
+}
+
+describe("a transaction without a receipt", () => {
+  test("whose nonce is not used is absent", async () => {
+    expect(await fateAt({ usedFrom: readUpTo + 1 })).toEqual({ kind: "absent", count: nonce });
+  });
+
+  test.each([0, 1, 2, 50, 96, 99, 100])("whose nonce another one used, in block %d, was replaced", async (block) => {
+    expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
+  });
+
+  test.each([0, 63, 99, 100])("that stands in block %d is not taken for replaced", async (block) => {
+    expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({ kind: "absent", count: nonce + 1 });
+  });
+
+  test("whose nonce is counted while no block shows what used it is not taken for replaced", async () => {
+    expect(await fateAt({ usedFrom: readUpTo })).toEqual({ kind: "absent", count: nonce + 1 });
+  });
+});
