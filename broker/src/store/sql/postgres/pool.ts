@@ -1,3 +1,4 @@
+import { callbackify } from "node:util";
 import { Pool, type PoolClient } from "pg";
 import type { Logger } from "../../../lib/logger.ts";
 import { StoreError } from "../store-error.ts";
@@ -41,7 +42,7 @@ export class ConnectionPool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
       types: valueTypes,
-      verify: (client, done) => void prepareSession(client, options).then(() => done(), done),
+      verify: callbackify(async (client: PoolClient) => prepareSession(client, options)),
     });
     this.#pool.on("error", (error) => this.#noteLoss(toFailure(error, this.#description).error));
     // A client emits as well while it is on loan; whoever has it learns of it by its query.

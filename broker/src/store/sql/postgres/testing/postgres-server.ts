@@ -6,7 +6,7 @@ import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
 
-const port = 5432; // Of the socket's name alone: the server does not listen on the network unless it is asked to.
+const portDefault = 5432; // Of the socket's name alone: the server does not listen on the network unless it is asked to.
 const user = "stele";
 
 /** A PostgreSQL server of a test's own, in a folder that goes with it. It does not sync, so that it is fast. */
@@ -40,36 +40,55 @@ export function titleOf(title: string): string {
   return hasPostgres ? title : `${title} (left out: PostgreSQL is not installed)`;
 }
 
-/** Starts a server with these settings beside the usual ones. */
-export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+export interface PostgresServerOptions {
+  /** Beside the usual ones, as in `postgresql.conf`. */
+  readonly settings?: readonly string[];
+  readonly port?: number;
+  /** Puts files into the data folder before the first start. */
+  readonly furnish?: (data: string) => void;
+}
+
+/** Starts a server. */
+export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+  const { settings = [], port = portDefault, furnish = () => {} } = options;
   if (binaries === undefined) throw new Error("PostgreSQL is not installed: neither initdb nor postgres was found");
   const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
   const owner = findOwner();
   if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
-  const options = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  const spawning = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
   const data = join(folder, "data");
   const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust", "-D", data];
-  const made = spawnSync(join(binaries, "initdb"), args, { ...options, encoding: "utf8" });
+  const made = spawnSync(join(binaries, "initdb"), args, { ...spawning, encoding: "utf8" });
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-  const start = async () => startProcess(join(binaries, "postgres"), { args: settings, folder, spawn: options });
-  const server = new Server(folder, start);
+  furnish(data);
+  const start = async () =>
+    startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawning });
+  const server = new Server({ folder, port, start });
   await server.resume();
   return server;
 }
 
+interface ServerParts {
+  readonly folder: string;
+  readonly port: number;
+  readonly start: () => Promise<ChildProcess | undefined>;
+}
+
 class Server implements PostgresServer {
   readonly folder: string;
-  readonly #start: () => Promise<ChildProcess>;
+  readonly #port: number;
+  readonly #start: () => Promise<ChildProcess | undefined>;
   #child: ChildProcess | undefined;
   #made = 0;
 
-  constructor(folder: string, start: () => Promise<ChildProcess>) {
+  constructor({ folder, port, start }: ServerParts) {
     this.folder = folder;
+    this.#port = port;
     this.#start = start;
   }
 
   url(database = "postgres"): string {
-    return `postgres://${user}@${encodeURIComponent(this.folder)}/${database}`;
+    return `postgres://${user}@${encodeURIComponent(this.folder)}:${this.#port}/${database}`;
   }
 
   async createDatabase(): Promise<string> {
@@ -104,7 +123,7 @@ class Server implements PostgresServer {
   }
 
   async resume(): Promise<void> {
-    this.#child = await this.#start();
+    while (this.#child === undefined) this.#child = await this.#start();
   }
 
   async remove(): Promise<void> {
@@ -116,20 +135,15 @@ class Server implements PostgresServer {
 interface StartOptions {
   readonly args: readonly string[];
   readonly folder: string;
-  readonly spawn: { readonly cwd: string; readonly uid?: number; readonly gid?: number };
+  readonly spawning: { readonly cwd: string; readonly uid?: number; readonly gid?: number };
 }
 
-async function startProcess(file: string, { args, folder, spawn: options }: StartOptions): Promise<ChildProcess> {
-  const own = [
-    "fsync=off",
-    "full_page_writes=off",
-    `port=${port}`,
-    "listen_addresses=",
-    `unix_socket_directories=${folder}`,
-  ];
+/** Undefined while processes of a killed server are still there; they end as soon as they see that it is gone. */
+async function startProcess(file: string, { args, folder, spawning }: StartOptions): Promise<ChildProcess | undefined> {
+  const own = ["fsync=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`];
   const settings = [...own, ...args].flatMap((setting) => ["-c", setting]);
   const child = spawn(file, ["-D", join(folder, "data"), ...settings], {
-    ...options,
+    ...spawning,
     stdio: ["ignore", "ignore", "pipe"],
   });
   const lines: string[] = [];
@@ -139,6 +153,7 @@ async function startProcess(file: string, { args, folder, spawn: options }: Star
     child.stderr.resume();
     return child;
   }
+  if (lines.some((line) => line.includes("is still in use"))) return undefined;
   throw new Error(`PostgreSQL did not start: ${lines.join("\n")}`);
 }
 

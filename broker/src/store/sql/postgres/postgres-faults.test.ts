@@ -1,0 +1,311 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { isBrokerError } from "@stele/wire";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock } from "../../../domain/position.ts";
+import type { SubscriptionId } from "../../../domain/subscription.ts";
+import {
+  alpha,
+  batchOf,
+  blockOf,
+  group,
+  history,
+  subscriptionOf,
+  topicOf,
+} from "../../../ports/store-examples.contract.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import type { SqlStore } from "../sql-store.ts";
+import { parsePostgresAddress } from "./address.ts";
+import { createPostgresBackend } from "./postgres-backend.ts";
+import { createPostgresStore } from "./postgres-store.ts";
+import type { SessionLimits } from "./session.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+
+const storeUnreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
+
+describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), () => {
+  let server: PostgresServer;
+  let url: string;
+  const stores: SqlStore[] = [];
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ["deadlock_timeout=10ms"] });
+  });
+  beforeEach(async () => {
+    url = await server.createDatabase();
+  });
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((store) => store.stop()));
+  });
+  afterAll(async () => server.remove());
+
+  it.each(["fast", "kill"] as const)(
+    "goes on after a restart under load (%s), and keeps what was durable",
+    async (way) => {
+      const store = await started();
+      await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)] })]);
+      const load = new Load(store);
+      await load.until(() => load.kept.size >= 20);
+      await server.halt(way);
+      await server.resume();
+      const before = load.kept.size;
+      await load.until(() => load.kept.size >= before + 20);
+      expect((await load.stop()).filter((failure) => !isBrokerError(failure, "storeUnreachable"))).toEqual([]);
+      const ids = new Set((await store.listSubscriptions()).map(({ id }) => id));
+      expect([...load.kept].filter((id) => !ids.has(id))).toEqual([]);
+      await expectWhole(store);
+    },
+  );
+
+  it("waits for a server that restarts, and then refuses at once until it is back", async () => {
+    const store = await started();
+    await server.halt("fast");
+    const first = Promise.allSettled([store.findHead(group), store.findHead(group)]);
+    await server.resume();
+    // One may have been given a connection whose end it did not know of yet.
+    expect((await first).some(({ status }) => status === "fulfilled")).toBe(true);
+    await server.halt("fast");
+    await expect(callUntilRefused(store)).rejects.toEqual(storeUnreachable);
+    const refusedAt = performance.now();
+    await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
+    expect(performance.now() - refusedAt).toBeLessThan(500);
+    await server.resume();
+    await callUntilAnswered(store);
+    expect(await store.findHead(group)).toBeUndefined();
+  });
+
+  it("survives that all its connections are killed, in calls and between them", async () => {
+    const store = await started();
+    await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)] })]);
+    const load = new Load(store);
+    for (let round = 0; round < 5; round += 1) {
+      const before = load.kept.size;
+      await load.until(() => load.kept.size >= before + 10);
+      await killSessions();
+    }
+    const failures = await load.stop();
+    expect(failures.filter((failure) => !isBrokerError(failure, "storeUnreachable"))).toEqual([]);
+    expect(failures.length).toBeGreaterThan(0);
+    await killSessions();
+    await callUntilAnswered(store);
+    await expectWhole(store);
+  });
+
+  it.each<[string, Partial<SessionLimits>]>([
+    ["lock", { lockMsMax: 100 }],
+    ["statement", { statementMsMax: 100 }],
+  ])("a change that another session holds up ends by the limit of the %s, and leaves nothing", async (_, limits) => {
+    const store = await started(limits);
+    await store.applyBlocks(group, history);
+    const other = await session();
+    await other.query("begin");
+    await other.query("lock table topics, subscriptions");
+    await expect(store.applyBlocks(group, [gammaBlock])).rejects.toEqual(storeUnreachable);
+    await expect(store.insertSubscription(subscriptionOf(1))).rejects.toEqual(storeUnreachable);
+    await other.query("rollback");
+    expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
+    await store.applyBlocks(group, [gammaBlock]);
+    expect(await store.insertSubscription(subscriptionOf(1))).toBe(true);
+    await other.end();
+  });
+
+  it("a node that stands still in a change loses it, and its locks", async () => {
+    const store = await started();
+    const address = parsePostgresAddress(url);
+    const session = { idleInTransactionMsMax: 200 };
+    const backend = createPostgresBackend({ address, session, logger: silentLogger, connectionsMax: 1 });
+    const standing = await backend.open();
+    const change = standing.relaxed.transaction().execute(async (transaction) => {
+      await standing.lock(transaction, `index ${group}`);
+      await transaction.deleteFrom("groups").execute();
+      await store.applyBlocks(group, history); // Answers once the lock is free.
+    });
+    await expect(change).rejects.toMatchObject({ fault: "unavailable" });
+    expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
+    expect(await standing.relaxed.selectFrom("groups").selectAll().execute()).toHaveLength(1);
+    await standing.close();
+  });
+
+  it("calls that find no connection free are told that it is busy", async () => {
+    const store = await started({}, { connectionsMax: 1 });
+    const other = await session();
+    await other.query("begin");
+    await other.query("lock table subscriptions");
+    const held = store.insertSubscription(subscriptionOf(1)).catch((error: unknown) => error);
+    await expect(store.findHead(group)).rejects.toMatchObject({ name: "BrokerError", code: 200300 });
+    await other.query("rollback");
+    await held;
+    expect(await store.findHead(group)).toBeUndefined();
+    await other.end();
+  });
+
+  it("a connection that is cut off silently is given up, and the next call has another one", async () => {
+    const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
+    const name = new URL(url).pathname;
+    url = `postgres://stele@127.0.0.1:${relay.port}${name}`;
+    const store = await started({ statementMsMax: 100 });
+    await store.applyBlocks(group, history);
+    relay.freeze();
+    await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
+    expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
+    await Promise.all(stores.splice(0).map((store) => store.stop()));
+    relay.close();
+  });
+
+  it("changes that block one another are made one after the other", async () => {
+    const [one, other] = [await started(), await started()];
+    const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
+    for (const number of numbers) await one.insertSubscription(subscriptionOf(number));
+    const rows = (block: number) =>
+      numbers.map((number) => ({ ...progressOf(number), cursor: endOfBlock(1000 + block) }));
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all([one.saveProgress(rows(round)), other.saveProgress(rows(round).toReversed())]);
+    }
+    const cursors = (await one.listSubscriptions()).map(({ cursor }) => cursor);
+    expect(new Set(cursors)).toEqual(new Set([endOfBlock(1019)]));
+    const [row] = await server.query("select sum(deadlocks)::int as deadlocks from pg_stat_database");
+    expect(row?.["deadlocks"]).toBeGreaterThan(0); // Else the test shows nothing.
+  });
+
+  async function started(
+    session: Partial<SessionLimits> = {},
+    options: { connectionsMax?: number } = {},
+  ): Promise<SqlStore> {
+    const store = createPostgresStore({ url, session, ...options });
+    await store.start();
+    stores.push(store);
+    return store;
+  }
+
+  async function session(): Promise<Client> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    return client;
+  }
+
+  async function killSessions(): Promise<void> {
+    await server.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'stele'");
+  }
+});
+
+const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9, count: 1 })] });
+
+const progressOf = (number: number) => ({
+  id: subscriptionOf(number).id,
+  notifiedCount: number,
+  notifiedAt: 1_800_000_000_000,
+});
+
+/** Every topic has the events that its sequence says, each batch once. */
+async function expectWhole(store: SqlStore): Promise<void> {
+  const topic = await store.findTopic(group, alpha);
+  const range = {
+    after: endOfBlock(0),
+    upTo: endOfBlock(1_000_000),
+    topic: alpha,
+    batchesMax: 1_000_000,
+    bytesMax: 1 << 30,
+  };
+  const batches = await store.readBatches(group, range);
+  expect(batches.map(({ firstSequence }) => firstSequence)).toEqual(batches.map((_, index) => index + 1));
+  expect(topic?.sequence).toBe(batches.length);
+  expect((await store.findHead(group))?.blockNumber).toBe(batches.length + 1);
+}
+
+async function callUntilRefused(store: SqlStore): Promise<never> {
+  for (;;) await store.findHead(group);
+}
+
+async function callUntilAnswered(store: SqlStore): Promise<void> {
+  for (;;) {
+    try {
+      await store.findHead(group);
+      return;
+    } catch (error) {
+      if (!isBrokerError(error, "storeUnreachable")) throw error;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+/** Calls of every kind, which go on after a failure. */
+class Load {
+  /** Subscriptions whose insertion was answered. */
+  readonly kept = new Set<SubscriptionId>();
+  readonly #store: SqlStore;
+  readonly #failures: unknown[] = [];
+  readonly #loops: readonly Promise<void>[];
+  #isStopped = false;
+  #number = 0;
+
+  constructor(store: SqlStore) {
+    this.#store = store;
+    this.#loops = [
+      this.#repeat(async () => this.#applyNext()),
+      ...Array.from({ length: 4 }, async () => this.#repeat(async () => this.#insert())),
+      ...Array.from({ length: 4 }, async () =>
+        this.#repeat(async () => store.listTopics(group, { offset: 0, limit: 9 })),
+      ),
+      this.#repeat(async () => store.saveProgress([{ ...progressOf(1), cursor: endOfBlock((this.#number += 1)) }])),
+    ];
+  }
+
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+
+  async stop(): Promise<readonly unknown[]> {
+    this.#isStopped = true;
+    await Promise.all(this.#loops);
+    return this.#failures;
+  }
+
+  async #repeat(call: () => Promise<unknown>): Promise<void> {
+    while (!this.#isStopped) {
+      await call().catch((error: unknown) => {
+        this.#failures.push(error);
+        return new Promise((resolve) => setTimeout(resolve, 10));
+      });
+    }
+  }
+
+  /** As a follower does: from where the store stands. */
+  async #applyNext(): Promise<void> {
+    const next = ((await this.#store.findHead(group))?.blockNumber ?? 0) + 1;
+    const batches = [batchOf(alpha, { block: next, sequence: next - 1, count: 1 })];
+    await this.#store.applyBlocks(group, [
+      next === 1 ? blockOf(1, { opened: [topicOf(alpha)] }) : blockOf(next, { batches }),
+    ]);
+  }
+
+  async #insert(): Promise<void> {
+    const subscription = subscriptionOf((this.#number += 1));
+    if (await this.#store.insertSubscription(subscription)) this.kept.add(subscription.id);
+  }
+}
+
+/** A relay from a port to the server's socket. `freeze` makes what is connected then fall silent, without an end. */
+async function startRelay(path: string) {
+  const sockets: Socket[] = [];
+  const relay = createServer((inner) => {
+    const outer = connect(path);
+    sockets.push(inner, outer);
+    for (const socket of [inner, outer]) socket.on("error", () => {});
+    inner.pipe(outer).pipe(inner);
+  });
+  relay.listen(0, "127.0.0.1");
+  await once(relay, "listening");
+  const address = relay.address();
+  if (address === null || typeof address === "string") throw new Error("the relay has no port");
+  return {
+    port: address.port,
+    freeze: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      relay.close();
+    },
+  };
+}
