@@ -132,7 +132,7 @@ const readinessSchema = {
   type: "object",
   required: ["status", "groups"],
   properties: {
-    status: { type: "string", enum: ["ready", "not ready", "closing"] },
+    status: { type: "string", enum: ["ready", "partly ready", "not ready", "closing"] },
     groups: {
       type: "array",
       items: {
@@ -142,7 +142,9 @@ const readinessSchema = {
           groupId: { type: "string" },
           ready: { type: "boolean" },
           reason: { type: "string" },
+          warning: { type: "string" },
           indexedBlock: { type: "integer" },
+          headBlock: { type: "integer" },
         },
       },
     },
@@ -156,10 +158,16 @@ const adminPaths = {
     200: toAnswer(subscriptionListingSchema, "listSubscription"),
   }),
   "/health/live": toGet("live", "Whether the process answers.", { 200: toJsonResponse("It does.", anyObject) }),
-  "/health/ready": toGet("ready", "Whether every group can serve.", {
-    200: toJsonResponse("All can.", readinessSchema),
-    503: toJsonResponse("At least one cannot; its reason is given.", readinessSchema),
-  }),
+  "/health/ready": {
+    get: {
+      ...toGet("ready", "Whether a group can serve; with groupId, whether that one can.", {
+        200: toJsonResponse("At least one can; of those that cannot, the reason is given.", readinessSchema),
+        404: toJsonResponse("There is no such group.", anyObject),
+        503: toJsonResponse("None can, or the server closes.", readinessSchema),
+      }).get,
+      parameters: [{ name: "groupId", in: "query", required: false, schema: { type: "string" } }],
+    },
+  },
   "/metrics": toGet("metrics", "Metrics as Prometheus reads them.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
   }),

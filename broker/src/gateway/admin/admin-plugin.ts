@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyReply } from "fastify";
-import type { Broker } from "../../engine/broker.ts";
+import { BrokerError, quote } from "@stele/wire";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Broker, GroupHealth } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { toListing } from "./listing.ts";
@@ -34,7 +35,9 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     handler: (_request, reply) => sendListing(reply, options),
   });
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
-  app.get("/health/ready", (_request, reply) => sendReadiness(reply, options));
+  app.get("/health/ready", (request, reply) =>
+    sendReadiness(reply, { ...options, groupId: queryOf(request).get("groupId") ?? undefined }),
+  );
   app.get("/metrics", async (_request, reply) =>
     reply.header("content-type", options.metrics.contentType).send(await options.metrics.render()),
   );
@@ -51,12 +54,34 @@ async function sendListing(reply: FastifyReply, options: AdminOptions): Promise<
   }
 }
 
-/** 503 while a group cannot serve, with each group's reason. */
-function sendReadiness(reply: FastifyReply, options: AdminOptions): FastifyReply {
-  const groups = options.broker.health();
-  const isReady = !options.isClosing() && groups.every(({ ready }) => ready);
-  const status = options.isClosing() ? "closing" : isReady ? "ready" : "not ready";
-  return sendJson(reply.status(isReady ? 200 : 503), { status, groups });
+/** The server leaves queries unread: each interface has its own way with them. */
+function queryOf({ url }: FastifyRequest): URLSearchParams {
+  return new URLSearchParams(url.split("?")[1]);
+}
+
+interface ReadinessOptions extends AdminOptions {
+  /** The one group that is asked about; undefined for all of them. */
+  readonly groupId: string | undefined;
+}
+
+/**
+ * 503 while no group can serve: whoever sends work here elsewhere because one chain of several is away would take the others away too.
+ * One group by itself can be asked about.
+ */
+function sendReadiness(reply: FastifyReply, { groupId, ...options }: ReadinessOptions): FastifyReply {
+  const all = options.broker.health();
+  const groups = groupId === undefined ? all : all.filter((group) => group.groupId === groupId);
+  if (groupId !== undefined && groups.length === 0) {
+    const error = new BrokerError("groupUnknown", { details: quote(groupId) });
+    return sendFailure(reply.status(404), error, { logger: options.logger, operation: "ready" });
+  }
+  const status = options.isClosing() ? "closing" : readinessOf(groups);
+  return sendJson(reply.status(status === "ready" || status === "partly ready" ? 200 : 503), { status, groups });
+}
+
+function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" | "not ready" {
+  if (groups.every(({ ready }) => ready)) return "ready";
+  return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
 function toIndex({ basePath, version, hasChain }: AdminOptions) {

@@ -57,13 +57,25 @@ describe("health", () => {
     expect([response.status, await response.json()]).toEqual([200, { status: "ready", groups }]);
   });
 
-  it("ready is 503 and says which group is not, and why", async () => {
-    await using server = await serve({ health: () => [ready, notReady] });
+  it.each([
+    [[ready, notReady], 200, "partly ready"],
+    [[notReady], 503, "not ready"],
+    [[notReady, { ...notReady, groupId: "3" }], 503, "not ready"],
+  ] as const)("ready says which group is not, and why, and is 503 when none is: %j", async (groups, status, text) => {
+    await using server = await serve({ health: () => groups });
     const response = await fetch(`${server.url}/health/ready`);
-    expect([response.status, await response.json()]).toMatchObject([
-      503,
-      { status: "not ready", groups: [{}, notReady] },
-    ]);
+    const expected = groups.map((group) => JSON.parse(JSON.stringify(group)) as unknown);
+    expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
+  });
+
+  it.each([
+    ["1", 200, { status: "ready", groups: [{ groupId: "1" }] }],
+    ["2", 503, { status: "not ready", groups: [{ groupId: "2" }] }],
+    ["3", 404, { code: 200211, message: 'unknown group: "3"' }],
+  ])("ready of group %s alone is %i", async (groupId, status, body) => {
+    await using server = await serve({ health: () => [ready, notReady] });
+    const response = await fetch(`${server.url}/health/ready?groupId=${groupId}`);
+    expect([response.status, await response.json()]).toMatchObject([status, body]);
   });
 });
 

@@ -12,9 +12,10 @@ export interface Anvil {
   stop(): Promise<void>;
 }
 
-/** Starts anvil on a free port of the loopback interface. */
+/** Starts anvil on the loopback interface, on a free port unless one is given. */
 export async function startAnvil(options: readonly string[] = []): Promise<Anvil> {
-  const args = ["--host", "127.0.0.1", "--port", "0", "--gas-limit", "1000000000", ...options];
+  const port = options.includes("--port") ? [] : ["--port", "0"];
+  const args = ["--host", "127.0.0.1", ...port, "--gas-limit", "1000000000", ...options];
   const child = spawn(anvilFile(), args, { stdio: ["ignore", "pipe", "inherit"] });
   const url = await listeningUrl(child);
   return {

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type RunningServer, startServer } from "./compose.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { type Anvil, startAnvil } from "./ledger/evm/testing/anvil.ts";
+import { createLogger } from "./telemetry/logger.ts";
+
+// The first account of every anvil, with a balance.
+const privateKey = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
+const signer = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+const waiting = { timeout: 20_000, interval: 100 };
+
+let folder: string;
+let log: string[] = [];
+let server: RunningServer | undefined;
+let anvils: Anvil[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-compose-"));
+  log = [];
+});
+afterEach(async () => {
+  await server?.stop();
+  await Promise.all(anvils.map((anvil) => anvil.stop()));
+  server = undefined;
+  anvils = [];
+  rmSync(folder, { recursive: true });
+});
+
+async function start(groups: readonly unknown[], env: Readonly<Record<string, string>> = {}): Promise<RunningServer> {
+  const outcome = loadConfig({
+    env: { STELE_PORT: "0", STELE_DATA_DIR: join(folder, "data"), STELE_GROUPS: JSON.stringify(groups), ...env },
+    argv: [],
+    readFile: () => "",
+    version: "test",
+  });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  const logger = createLogger({
+    level: "debug",
+    format: "json",
+    destination: { write: (line) => void log.push(line) },
+  });
+  server = await startServer(outcome.config, { logger, secrets: outcome.secrets });
+  return server;
+}
+
+async function anvilOn(port: number): Promise<void> {
+  anvils.push(await startAnvil(["--port", String(port)]));
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function call(path: string): Promise<unknown> {
+  return (await fetch(`${server?.url}${path}`)).json();
+}
+
+async function publish(groupId: string): Promise<unknown> {
+  return call(`/rest/publish?topic=a&content=x&groupId=${groupId}`);
+}
+
+describe("groups", () => {
+  it("one with a dead endpoint does not stop the other, comes up by itself, and survives an outage", async () => {
+    const port = await freePort();
+    const endpoints = [`http://127.0.0.1:${port}`, `ws://bob:hunter2x@127.0.0.1:${port}/keykeykey`];
+    const chain = { id: "2", endpoints, signer: { privateKeyEnv: "STELE_ORG_KEY" }, pollMs: 50 };
+    await start([{ id: "1", endpoints: "embedded" }, chain], { STELE_ORG_KEY: privateKey });
+    expect(await call("/rest/open?topic=a")).toBe(true);
+    expect(await call("/rest/open?topic=a&groupId=2")).toMatchObject({
+      code: 200205,
+      message: expect.stringContaining("group 2 is not up: "),
+    });
+    expect((await fetch(`${server?.url}/health/ready?groupId=2`)).status).toBe(503);
+
+    await anvilOn(port);
+    await vi.waitFor(async () => expect(await call("/rest/open?topic=a&groupId=2")).toBe(true), waiting);
+    expect(await publish("1")).toMatchObject({ status: "SUCCESS" });
+    expect(await publish("2")).toMatchObject({ status: "SUCCESS", eventId: expect.stringContaining("-1-") });
+    expect(await call("/health/ready")).toMatchObject({ status: "ready", groups: [{ ready: true }, { ready: true }] });
+    const metrics = await (await fetch(`${server?.url}/metrics`)).text();
+    expect(metrics).toContain('stele_group_up{group="2"} 1');
+    expect(metrics).toContain('stele_group_lag_blocks{group="2"} 0');
+
+    await anvils.pop()?.stop();
+    await vi.waitFor(async () => expect(await publish("2")).toMatchObject({ code: 200205 }), waiting);
+    expect(await publish("1")).toMatchObject({ status: "SUCCESS" });
+    expect(await call("/rest/state?topic=a&groupId=2")).toMatchObject({ sequenceNumber: 1 });
+    // Another chain on the same port: it is not taken for the group's.
+    await anvilOn(port);
+    await vi.waitFor(async () => {
+      const { groups } = (await call("/health/ready")) as { groups: { reason?: string }[] }; // As documented.
+      expect(groups[1]?.reason).toContain("serves another chain of id 31337");
+    }, waiting);
+    const said = log.join("");
+    for (const secret of ["hunter2x", "keykeykey", privateKey.slice(2)]) expect(said).not.toContain(secret);
+  });
+
+  it("remembers the registry and says where it is; the key may be in a file", async () => {
+    const port = await freePort();
+    await anvilOn(port);
+    const keyFile = join(folder, "key");
+    writeFileSync(keyFile, `${privateKey}\n`, { mode: 0o644 });
+    const group = { id: "1", endpoints: [`ws://127.0.0.1:${port}`], signer: { privateKeyFile: keyFile } };
+    await start([group]);
+    expect(await call("/rest/open?topic=a")).toBe(true);
+    const registryOf = (): unknown =>
+      log.map((line) => JSON.parse(line) as Record<string, unknown>).find(({ message }) => message === "group ready"); // Our own lines.
+    const first = registryOf();
+    expect(first).toMatchObject({ groupId: "1", chainId: 31_337, signer, registry: expect.stringMatching(/^0x/) });
+    expect(log.join("")).toContain("secret file can be read by others");
+    await server?.stop();
+    log = [];
+    await start([{ ...group, registry: "deploy" }]);
+    expect(registryOf()).toMatchObject({ registry: (first as { registry: string }).registry }); // Checked above.
+    expect(await call("/rest/state?topic=a")).toMatchObject({ topicName: "a" });
+  });
+
+  it("a key that cannot be read is refused before anything listens", async () => {
+    const group = { id: "1", endpoints: ["http://127.0.0.1:1"], signer: { privateKeyFile: join(folder, "none") } };
+    await expect(start([group])).rejects.toThrow(/none does not exist; it is to hold a secret/);
+  });
+});

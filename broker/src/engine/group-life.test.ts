@@ -1,0 +1,190 @@
+import { BrokerError, errorCatalogue } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { type GroupId, parseGroupId } from "../domain/group-id.ts";
+import { MemoryChain } from "../ledger/memory/memory-chain.ts";
+import { createMemoryLedger } from "../ledger/memory/memory-ledger.ts";
+import { createDeferred } from "../lib/deferred.ts";
+import { silentLogger } from "../lib/logger.ts";
+import type { Ledger, Outage } from "../ports/ledger.ts";
+import { noMetrics } from "../ports/metrics.ts";
+import { createMemoryStore } from "../store/memory/memory-store.ts";
+import { createBroker, type RunningBroker } from "./create-broker.ts";
+import { defaultEngineLimits } from "./limits.ts";
+import { RecordingSink } from "./testing/recording-sink.ts";
+import { VirtualClock } from "./testing/virtual-clock.ts";
+
+const one = parseGroupId("1");
+const two = parseGroupId("2");
+const unreachable = errorCatalogue.chainUnreachable.code;
+
+/** A group on a chain in memory whose endpoint can be away. */
+class Away {
+  readonly chain: MemoryChain;
+  readonly ledger: Ledger;
+  failure: Error | undefined;
+  outage: Outage | undefined;
+  starts = 0;
+
+  constructor(groupId: GroupId, { clock, isFinal }: { readonly clock: VirtualClock; readonly isFinal: boolean }) {
+    this.chain = new MemoryChain({ clock });
+    this.ledger = createMemoryLedger({ groupId, chain: this.chain, isFinal });
+    const start = this.ledger.start.bind(this.ledger);
+    const view = this.ledger.view.bind(this.ledger);
+    this.ledger.view = () => ({ ...view(), outage: this.outage });
+    this.ledger.start = async () => {
+      this.starts += 1;
+      if (this.failure !== undefined) throw this.failure;
+      await start();
+    };
+  }
+}
+
+let clock: VirtualClock;
+let sink: RecordingSink;
+let broker: RunningBroker;
+afterEach(async () => {
+  const stopped = broker.stop(1000);
+  await clock.advance(1000);
+  await stopped;
+});
+
+function build(options: { readonly isFinal?: boolean } = {}): readonly [Away, Away] {
+  clock = new VirtualClock();
+  sink = new RecordingSink();
+  let uuids = 0;
+  const groups = [new Away(one, { clock, isFinal: true }), new Away(two, { clock, isFinal: options.isFinal ?? false })];
+  broker = createBroker({
+    ledgers: groups.map(({ ledger }) => ledger),
+    store: createMemoryStore(),
+    sink,
+    clock,
+    randomness: { fraction: () => 0, uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}` },
+    metrics: noMetrics,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    defaultGroupId: one,
+    extensionPrefix: "svc-",
+    hasCoordinator: true,
+  });
+  return groups as unknown as readonly [Away, Away]; // There are two.
+}
+
+/** Starts; what waits for time gets it. */
+async function start(): Promise<void> {
+  const started = broker.start();
+  await clock.advance(defaultEngineLimits.startWaitMs);
+  await started;
+}
+
+const healthOf = (groupId: GroupId) => broker.health().find((group) => group.groupId === groupId);
+const content = new Uint8Array([1]);
+const unreached = new BrokerError("chainUnreachable", { details: "http://two: the connection was refused" });
+
+describe("a group whose chain is away at the start", () => {
+  it("does not stop the others; it answers 200205 with the reason, and comes up by itself", async () => {
+    const [, away] = build();
+    away.failure = unreached;
+    await start();
+    await broker.open({ topic: "a", groupId: "1" });
+    const message = "chain cannot be reached: group 2 is not up: http://two: the connection was refused";
+    await expect(broker.open({ topic: "a", groupId: "2" })).rejects.toMatchObject({ code: unreachable, message });
+    await expect(broker.list({ pageIndex: 0, pageSize: 10, groupId: "2" })).rejects.toMatchObject({
+      code: unreachable,
+    });
+    expect(healthOf(one)).toMatchObject({ ready: true });
+    expect(healthOf(two)).toMatchObject({ ready: false, reason: "http://two: the connection was refused" });
+    away.failure = undefined;
+    await clock.advance(defaultEngineLimits.startDelayMsMax);
+    expect(healthOf(two)).toMatchObject({ ready: true, reason: undefined });
+    await broker.open({ topic: "a", groupId: "2" });
+  });
+
+  it("is tried again ever less often, for ever, whatever is wrong", async () => {
+    const [, away] = build();
+    away.failure = new Error("anything");
+    await start();
+    await clock.advance(60_000);
+    const before = away.starts;
+    await clock.advance(50_000);
+    expect(away.starts - before).toBe(10);
+    expect(healthOf(two)?.reason).toBe("anything");
+  });
+
+  it("when the chain is in this process, the start fails", async () => {
+    const [own] = build();
+    own.failure = new Error("chain.sqlite is damaged");
+    await expect(broker.start()).rejects.toThrow("chain.sqlite is damaged");
+  });
+
+  it("does not hold up a stop", async () => {
+    const [, away] = build();
+    away.ledger.start = async () => new Promise(() => {});
+    await start();
+    expect(healthOf(two)).toMatchObject({ ready: false, reason: "it has not started yet" });
+  });
+});
+
+describe("a group that is being indexed", () => {
+  it("takes no calls until it has caught up, and no subscription is fed before", async () => {
+    const [, away] = build();
+    away.chain.open("a", `0x${"11".repeat(20)}`);
+    const { follow } = away.ledger;
+    const held = createDeferred<void>();
+    away.ledger.follow = async function* (...call) {
+      await held.promise;
+      yield* follow.apply(away.ledger, call);
+    };
+    await start();
+    expect(healthOf(two)).toMatchObject({ ready: false, reason: "its index is catching up with the chain" });
+    await expect(broker.state({ topic: "a", groupId: "2" })).rejects.toMatchObject({ code: unreachable });
+    held.resolve();
+    await clock.settle();
+    expect(await broker.state({ topic: "a", groupId: "2" })).toMatchObject({ name: "a" });
+  });
+});
+
+describe("an outage after the start", () => {
+  it("leaves reading as it is; health tells of one that lasts", async () => {
+    const [, away] = build();
+    await start();
+    await broker.open({ topic: "a", groupId: "2" });
+    away.outage = { reason: "http://two: no answer within 15000 ms", since: clock.now() };
+    expect(healthOf(two)).toMatchObject({ ready: true });
+    await clock.advance(defaultEngineLimits.outageToleranceMs);
+    expect(healthOf(two)).toMatchObject({ ready: false, reason: "http://two: no answer within 15000 ms" });
+    expect(await broker.exist({ topic: "a", groupId: "2" })).toBe(true);
+    away.outage = undefined;
+    expect(healthOf(two)).toMatchObject({ ready: true });
+  });
+});
+
+describe("two groups", () => {
+  it("share nothing: topics, sequences, events and subscriptions are each group's own", async () => {
+    build();
+    await start();
+    const publish = (groupId: string) => broker.publish({ topic: "a", groupId, content, extensions: [] });
+    for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
+    const call = {
+      topic: "a",
+      interfaceType: "RESTful",
+      subscriptionId: undefined,
+      offset: undefined,
+      secret: undefined,
+    } as const;
+    const first = await broker.subscribe({ ...call, groupId: "1", url: "http://one/" });
+    const second = await broker.subscribe({ ...call, groupId: "2", url: "http://two/" });
+    for (const groupId of ["1", "1", "2"]) await publish(groupId);
+    await clock.settle();
+    expect(sink.sequencesOf(first)).toEqual([1, 2]);
+    expect(sink.sequencesOf(second)).toEqual([1]);
+    expect(await broker.state({ topic: "a", groupId: "2" })).toMatchObject({ sequence: 1 });
+    await expect(
+      broker.subscribe({ ...call, groupId: "2", subscriptionId: first, url: "http://one/" }),
+    ).rejects.toMatchObject({
+      code: errorCatalogue.subscriptionElsewhere.code,
+    });
+    await expect(broker.open({ topic: "a", groupId: "3" })).rejects.toMatchObject({
+      code: errorCatalogue.groupUnknown.code,
+    });
+  });
+});
