@@ -36,6 +36,8 @@ export interface Receiver extends AsyncDisposable {
   /** Events that were accepted, in order. */
   accepted(): readonly EventBody[];
   setBehaviour(behaviour: Behaviour): void;
+  /** Begins a new list of attempts. */
+  forget(): void;
   waitFor(what: string, condition: () => boolean, options?: { readonly timeoutMs?: number }): Promise<void>;
   /** Until this many events were accepted. */
   waitForCount(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly EventBody[]>;
@@ -79,6 +81,10 @@ class RecordingReceiver implements Receiver {
 
   setBehaviour(behaviour: Behaviour): void {
     this.#behaviour = behaviour;
+  }
+
+  forget(): void {
+    this.attempts.length = 0;
   }
 
   async waitFor(what: string, condition: () => boolean, options: { readonly timeoutMs?: number } = {}): Promise<void> {

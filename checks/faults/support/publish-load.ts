@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { type Door, type Outcome, openDoor } from "../../harness/doors.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 
@@ -19,8 +20,13 @@ export interface PublishLoadOptions {
   readonly publishersPerTopic: number;
   /** Contents are filled up to this length. */
   readonly contentCharacters?: number;
+  /** Tells this load's contents from another's. */
+  readonly label?: string;
 }
 
+const transactionTimeout = 200_201;
+/** What a publisher that was refused waits before the next event. */
+const refusedPauseMs = 20;
 const doorNames = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**
@@ -32,6 +38,10 @@ export class PublishLoad {
   readonly acknowledged = new Map<string, AcknowledgedEvent>();
   /** Answers that were neither SUCCESS nor a lost connection. */
   readonly refusals: string[] = [];
+  /** By content, the code of each publish that was refused: its event was not published. */
+  readonly refused = new Map<string, number>();
+  /** Contents whose publish was answered TIMEOUT: their events may come, or may not. */
+  readonly undecided = new Set<string>();
   readonly #topics: readonly string[];
   readonly #options: PublishLoadOptions;
   #running: { readonly http: HttpClient; readonly ended: Promise<unknown>; isStopping: boolean } | undefined;
@@ -67,23 +77,28 @@ export class PublishLoad {
   /** Until told to stop, or the connection is lost. */
   async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
-      const content = `${topic} & ${this.sent.size} `.padEnd(this.#options.contentCharacters ?? 0, "-");
+      const { label = "", contentCharacters = 0 } = this.#options;
+      const content = `${label}${topic} & ${this.sent.size} `.padEnd(contentCharacters, "-");
       const event = { topic, content, sentAt: performance.now() };
       this.sent.set(event.content, event);
       const outcome = await door.call("publish", event).catch(() => undefined);
       if (outcome === undefined) return;
-      this.#note(event, outcome);
+      if (!this.#note(event, outcome)) await delay(refusedPauseMs);
     }
   }
 
-  #note(event: SentEvent, outcome: Outcome): void {
+  /** Answers whether the publish succeeded. */
+  #note(event: SentEvent, outcome: Outcome): boolean {
     const result = outcome.isGood ? (outcome.value as { eventId: string; status: string }) : undefined; // A SendResult.
     if (result?.status !== "SUCCESS") {
       this.refusals.push(JSON.stringify(outcome));
-      return;
+      if (outcome.isGood || outcome.code === transactionTimeout) this.undecided.add(event.content);
+      else this.refused.set(event.content, outcome.code);
+      return false;
     }
     const { eventId } = result;
     if (this.acknowledged.has(eventId)) this.refusals.push(`${eventId} was given to two events`);
     this.acknowledged.set(eventId, { ...event, eventId, acknowledgedAt: performance.now() });
+    return true;
   }
 }

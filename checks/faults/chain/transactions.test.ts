@@ -1,0 +1,63 @@
+import { createWalletClient, http, parseGwei, publicActions } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { anvil as anvilChain } from "viem/chains";
+import { describe, expect, it } from "vitest";
+import { devKey } from "../../harness/anvil.ts";
+import { until } from "../../harness/until.ts";
+import { ChainTrial } from "../support/chain-trial.ts";
+
+const signer = privateKeyToAccount(devKey(0));
+const times = 5;
+const untilAnsweredEvents = 40;
+
+describe("a transaction that (issue: faults)", () => {
+  it.concurrent("is dropped from the pool is sent again: nothing is lost or twice", async () => {
+    await using trial = await ChainTrial.start();
+    for (let time = 0; time < times; time += 1) {
+      const hash = await until("a transaction waits", () => findWaiting(trial));
+      expect(await trial.anvil.request("anvil_dropTransaction", [hash])).toBe(hash);
+      await trial.untilAcknowledged(1);
+    }
+    await trial.untilAcknowledged(untilAnsweredEvents);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("finds its nonce taken by another one of the same key is sent with a new one", async () => {
+    await using trial = await ChainTrial.start();
+    const wallet = createWalletClient({
+      account: signer,
+      chain: anvilChain,
+      transport: http(trial.anvil.url, { retryCount: 0 }),
+      pollingInterval: 50,
+    }).extend(publicActions);
+    for (let time = 0; time < times; time += 1) {
+      // It pays so much that it takes the place of what the broker has sent with the next nonce.
+      const nonce = await wallet.getTransactionCount({ address: signer.address, blockTag: "latest" });
+      const fees = { maxFeePerGas: parseGwei("900"), maxPriorityFeePerGas: parseGwei("900") };
+      const taken = await wallet
+        .sendTransaction({ to: signer.address, value: 1n, nonce, gas: 21_000n, ...fees })
+        .catch(() => undefined); // The block with that nonce was faster.
+      if (taken !== undefined) expect((await wallet.waitForTransactionReceipt({ hash: taken })).status).toBe("success");
+      await trial.untilAcknowledged(1);
+    }
+    await trial.untilAcknowledged(untilAnsweredEvents);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("offers too little, since the chain has become dearer, offers more by itself", async () => {
+    await using trial = await ChainTrial.start();
+    for (let time = 0; time < 2; time += 1) {
+      await trial.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);
+      await trial.untilAcknowledged(untilAnsweredEvents);
+    }
+    await trial.expectRecovered();
+  });
+});
+
+/** A transaction of the broker's that no block has yet. */
+async function findWaiting(trial: ChainTrial): Promise<string | undefined> {
+  const waiting = (await trial.anvil.request("txpool_content")) as {
+    pending: Readonly<Record<string, Readonly<Record<string, { hash: string }>>>>; // By sender and nonce.
+  };
+  return Object.values(waiting.pending).flatMap((byNonce) => Object.values(byNonce))[0]?.hash;
+}

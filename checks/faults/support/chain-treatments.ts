@@ -1,0 +1,69 @@
+import type { Random } from "../../harness/random.ts";
+import { pass, type Passage, type Treatment } from "./chain-proxy.ts";
+
+/** Does the node's work and never tells. */
+export const swallowAnswers: Treatment = async ({ forward }) => void (await forward());
+
+/** Never hands anything on, and never answers. */
+export const hangRequests: Treatment = () => {};
+
+/** Refuses for its rate, as hosted endpoints do. */
+export const refuseForRate: Treatment = ({ response }) => {
+  response.writeHead(429, { "retry-after": "1" });
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: 429, message: "Too Many Requests" } }));
+};
+
+/** Does the node's work, writes half of the answer and cuts the connection. */
+export const cutAnswers: Treatment = async ({ forward, response }) => {
+  const answer = await forward();
+  response.setHeader("content-length", answer.length);
+  response.write(answer.subarray(0, answer.length / 2), () => response.socket?.resetAndDestroy());
+};
+
+/** Cuts the connection before anything is handed on. */
+export const cutRequests: Treatment = ({ response }) => void response.socket?.resetAndDestroy();
+
+/** Treats some requests badly and lets the others pass. */
+export function sometimes(share: number, { treatment, random }: { treatment: Treatment; random: Random }): Treatment {
+  return (passage) => (random.fraction() < share ? treatment(passage) : pass(passage));
+}
+
+/** Treats each of these methods in its own way. */
+export function treatMethods(treatments: Readonly<Record<string, Treatment>>): Treatment {
+  return (passage) => (treatments[passage.calls[0]?.method ?? ""] ?? pass)(passage);
+}
+
+/** Answers a search for logs over more than so many blocks with an error, as hosted endpoints do. */
+export function refuseRangesOver(blocksMax: number): Treatment {
+  return treatMethods({
+    eth_getLogs: (passage) => {
+      const { fromBlock, toBlock } = filterOf(passage);
+      const blocks = Number(toBlock) - Number(fromBlock) + 1;
+      if (!(blocks > blocksMax)) return pass(passage);
+      return answer(passage, { error: { code: -32_005, message: `query exceeds max block range ${blocksMax}` } });
+    },
+  });
+}
+
+/** Answers a JSON-RPC error to every request. */
+export function refuseWith(error: { readonly code: number; readonly message: string }): Treatment {
+  return (passage) => answer(passage, { error });
+}
+
+interface LogFilter {
+  readonly fromBlock?: string;
+  readonly toBlock?: string;
+  readonly blockHash?: string;
+}
+
+export function filterOf({ calls }: Passage): LogFilter {
+  const filter: LogFilter = calls[0]?.params[0] ?? {};
+  return filter;
+}
+
+/** What a node answers: JSON-RPC 2.0 without its envelope. */
+export type NodeAnswer = { readonly result: unknown } | { readonly error: { code: number; message: string } };
+
+export function answer({ calls, response }: Passage, content: NodeAnswer): void {
+  response.end(JSON.stringify({ jsonrpc: "2.0", id: calls[0]?.id, ...content }));
+}

@@ -1,0 +1,222 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { topicAbi } from "@stele/contracts";
+import { createPublicClient, http, parseEventLogs } from "viem";
+import { expect } from "vitest";
+import { type Anvil, type AnvilOptions, devKey, startAnvil } from "../../harness/anvil.ts";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
+import { Client, type EventBody } from "../../harness/client.ts";
+import { type ChainGroup, groupsEnv } from "../../harness/group.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import { until } from "../../harness/until.ts";
+import { ChainProxy, pass } from "./chain-proxy.ts";
+import { PublishLoad } from "./publish-load.ts";
+import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./replay.ts";
+
+export interface ChainTrialOptions {
+  /** Fields of the broker's group. */
+  readonly group?: Partial<Omit<ChainGroup, "id" | "endpoints" | "privateKey">>;
+  /** Flags of the node. */
+  readonly anvilArgs?: readonly string[];
+}
+
+interface TrialParts {
+  readonly folder: TempFolder;
+  readonly anvil: Anvil;
+  readonly proxy: ChainProxy;
+  readonly receiver: Receiver;
+}
+
+const topics = ["f/a", "f/b"];
+const blockTimeS = 0.5;
+/** So short that a trial sees what comes after them. */
+const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
+const recoverMs = 60_000;
+const quietMs = 3000;
+/** Refusals that are honest while a chain misbehaves: the transaction failed, the chain cannot be reached, too much is waiting. */
+const honestCodes = [200_202, 200_205, 200_300];
+
+/** A broker on an anvil behind a proxy, with several clients that publish and a subscription to everything. */
+export class ChainTrial implements AsyncDisposable {
+  readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
+  readonly proxy: ChainProxy;
+  readonly receiver: Receiver;
+  readonly #options: ChainTrialOptions;
+  readonly #folder: TempFolder;
+  #anvil: Anvil;
+  #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
+
+  private constructor(options: ChainTrialOptions, parts: TrialParts) {
+    this.#options = options;
+    this.#folder = parts.folder;
+    this.#anvil = parts.anvil;
+    this.proxy = parts.proxy;
+    this.receiver = parts.receiver;
+  }
+
+  /** Answers once publishing goes on. */
+  static async start(options: ChainTrialOptions = {}): Promise<ChainTrial> {
+    const trial = await ChainTrial.prepare(options);
+    try {
+      await trial.startBroker();
+      await trial.publish();
+      return trial;
+    } catch (error) {
+      await trial[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A chain and its proxy; the broker is not started yet. */
+  static async prepare(options: ChainTrialOptions = {}): Promise<ChainTrial> {
+    const folder = createTempFolder();
+    const anvil = await startAnvil({ ...toAnvilOptions(folder), args: options.anvilArgs ?? [] });
+    const proxy = await ChainProxy.start(anvil.url);
+    return new ChainTrial(options, { folder, anvil, proxy, receiver: await startReceiver() });
+  }
+
+  get anvil(): Anvil {
+    return this.#anvil;
+  }
+
+  get broker(): BrokerProcess {
+    return this.#parts.broker;
+  }
+
+  get client(): Client {
+    return this.#parts.client;
+  }
+
+  /** Starts the broker on the trial's data; it may not be ready yet. */
+  async startBroker(): Promise<void> {
+    const group = { id: "1", endpoints: [this.proxy.url], privateKey: devKey(0), ...quick, ...this.#options.group };
+    const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_SHUTDOWN_DEADLINE_MS: "5000" };
+    const broker = await startBroker({ dataDir: this.#dataDir, env });
+    this.#running = { broker, client: new Client(broker.url) };
+  }
+
+  /** Ends the broker in order and starts it without its store, and so without its subscriptions; what was told before is forgotten. */
+  async restartWithoutStore(): Promise<void> {
+    const { broker, client } = this.#parts;
+    await client[Symbol.asyncDispose]();
+    expect((await broker.stop()).code).toBe(0);
+    for (const file of readdirSync(this.#dataDir).filter((name) => name.startsWith("store.sqlite"))) {
+      rmSync(join(this.#dataDir, file));
+    }
+    await this.startBroker();
+    await until("the broker is ready", () => this.client.isReady(), { timeoutMs: recoverMs });
+    this.receiver.forget();
+    await this.client.subscribe({ topic: "#", url: this.receiver.url, offset: "OFFSET_FIRST" });
+  }
+
+  get #dataDir(): string {
+    return join(this.#folder.path, "data");
+  }
+
+  /** Opens the topics, subscribes to all, and publishes until `end`. */
+  async publish(): Promise<void> {
+    await until("the broker is ready", () => this.client.isReady());
+    for (const topic of topics) await this.client.open(topic);
+    await this.client.subscribe({ topic: "#", url: this.receiver.url });
+    this.load.start(this.broker.url);
+    await this.untilAcknowledged(20);
+  }
+
+  /** Until so many more events are acknowledged. */
+  async untilAcknowledged(count: number): Promise<void> {
+    const before = this.load.acknowledged.size;
+    await until(`${count} more acknowledged`, () => this.load.acknowledged.size >= before + count, {
+      timeoutMs: recoverMs,
+    }).catch((error: unknown) => {
+      const tail = this.broker.stdout().split("\n").slice(-15).join("\n");
+      throw new Error(`${String(error)}; last refusals: ${this.load.refusals.slice(-5).join(" ")}; log:\n${tail}`);
+    });
+  }
+
+  /** Until so many more publishes were answered with something else than SUCCESS. */
+  async untilRefused(count: number): Promise<void> {
+    const before = this.load.refusals.length;
+    await until(`${count} more refused`, () => this.load.refusals.length >= before + count, { timeoutMs: recoverMs });
+  }
+
+  /** Ends the chain's node in order, its state kept, for a while that the caller decides. */
+  async stopChain(): Promise<void> {
+    await this.#anvil.stop();
+  }
+
+  async resumeChain(args: readonly string[] = []): Promise<void> {
+    this.#anvil = await startAnvil({ ...toAnvilOptions(this.#folder), args });
+    this.proxy.retarget(this.#anvil.url);
+  }
+
+  /**
+   * With a chain that behaves again: publishing works by itself, every acknowledged event is on the chain exactly once under its eventId,
+   * no refused one is there, and the subscription was told of all in order.
+   */
+  async expectRecovered(): Promise<readonly EventBody[]> {
+    this.proxy.treat(pass);
+    await this.untilAcknowledged(20);
+    await this.load.stop();
+    await this.#untilQuiet();
+    expect([...new Set(this.load.refused.values())].filter((code) => !honestCodes.includes(code))).toEqual([]);
+    const events = await replayAll(this.client);
+    await expectGaplessSequences(this.client, events);
+    expectHoldsWhatWasSent(events, this.load);
+    await expectFound(this.client, this.load.acknowledged.values());
+    const contents = new Set(events.map(({ content }) => Buffer.from(content, "base64").toString()));
+    expect([...this.load.refused].filter(([content]) => contents.has(content))).toEqual([]);
+    expect(await this.#countOnChain()).toBe(events.length);
+    await this.receiver.waitForCount(events.length);
+    expect(this.receiver.attempts.map(({ event }) => event.eventId)).toEqual(events.map(({ eventId }) => eventId));
+    expect(await this.client.isReady()).toBe(true);
+    return events;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.load.stop();
+    await this.#running?.client[Symbol.asyncDispose]();
+    await this.#running?.broker[Symbol.asyncDispose]();
+    await this.proxy[Symbol.asyncDispose]();
+    await this.#anvil.stop();
+    await this.receiver[Symbol.asyncDispose]();
+    this.#folder[Symbol.dispose]();
+  }
+
+  get #parts(): { readonly broker: BrokerProcess; readonly client: Client } {
+    if (this.#running === undefined) throw new Error("the broker is not started");
+    return this.#running;
+  }
+
+  /** Until nothing waits at the node and no event has come for a while: what was answered TIMEOUT is decided by then. */
+  async #untilQuiet(): Promise<void> {
+    let count = -1;
+    let since = performance.now();
+    await until(
+      "the chain is quiet",
+      async () => {
+        const pool = (await this.#anvil.request("txpool_status")) as { pending: string; queued: string }; // Two counts.
+        const now = await this.#countOnChain();
+        if (now !== count || Number(pool.pending) + Number(pool.queued) > 0) since = performance.now();
+        count = now;
+        return performance.now() - since > quietMs;
+      },
+      { timeoutMs: recoverMs },
+    );
+  }
+
+  /** Events that the chain itself has, read without the broker. */
+  async #countOnChain(): Promise<number> {
+    const chain = createPublicClient({ transport: http(this.#anvil.url, { retryCount: 0 }) });
+    const logs = parseEventLogs({
+      abi: topicAbi,
+      eventName: "EventsPublished",
+      logs: await chain.getLogs({ fromBlock: 0n }),
+    });
+    return logs.reduce((sum, { args }) => sum + args.count, 0);
+  }
+}
+
+function toAnvilOptions(folder: TempFolder): AnvilOptions {
+  return { blockTimeS, stateFile: join(folder.path, "anvil.json") };
+}
