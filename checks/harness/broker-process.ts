@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /** What `npm start` runs once all is built; or another build, to see the checks fail on one that is broken on purpose. */
-const mainFile =
+export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/main.js", import.meta.url));
 
 export interface BrokerOptions {

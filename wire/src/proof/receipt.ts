@@ -8,6 +8,7 @@ export interface ReceiptLog {
   readonly data: Uint8Array;
 }
 
+/** Largest type of a transaction (EIP-2718); a larger first byte begins the list of a legacy receipt. */
 const typeMax = 0x7f;
 const bloomBytes = 256;
 const addressBytes = 20;
