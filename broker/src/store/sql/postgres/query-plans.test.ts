@@ -1,0 +1,119 @@
+import { CompiledQuery } from "kysely";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { toPosition } from "../../../domain/position.ts";
+import { createIndexQueries } from "../index-queries.ts";
+import { migrate } from "../migrations.ts";
+import type { SqlDatabase } from "../schema.ts";
+import { createSubscriptionQueries } from "../subscription-queries.ts";
+import { parsePostgresAddress } from "./address.ts";
+import { createPostgresBackend } from "./postgres-backend.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+
+const topics = 1000;
+const batches = 50_000;
+
+type Queries = ReturnType<typeof createIndexQueries>;
+
+// One group has everything and one topic half of it, so that the planner gains little by either alone.
+describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
+  let server: PostgresServer;
+  let database: SqlDatabase;
+  beforeAll(async () => {
+    server = await startPostgres({ settings: ["autovacuum=off"] });
+    const address = parsePostgresAddress(server.url());
+    const backend = createPostgresBackend({ address, logger: silentLogger, connectionsMax: 1 });
+    database = await backend.open();
+    await migrate(database, backend);
+    await fill();
+  });
+  afterAll(async () => {
+    await database.close();
+    await server.remove();
+  });
+
+  const named = { groupId: "1", name: "topic/17" };
+  const middle = toPosition(batches / 2, 0);
+  const range = {
+    groupId: "1",
+    topicId: 17,
+    after: middle,
+    upTo: middle + 2 ** 40,
+    upToEndOfBlock: middle + 2 ** 40,
+    limit: 64,
+  };
+  const stretch = { groupId: "1", topicId: 17, after: middle, last: toPosition(batches / 2 + 64, 0) };
+  const cases: readonly (readonly [string, (queries: Queries) => CompiledQuery])[] = [
+    ["findTopic", (q) => q.findTopic.bind(named)],
+    ["findTopicByAddress", (q) => q.findTopicByAddress.bind({ ...named, address: "0x17" })],
+    ["findTopicsByDigest", (q) => q.findTopicsByDigest.bind({ ...named, digest: "17" })],
+    ["listTopics", (q) => q.listTopics.bind({ ...named, offset: 500, limit: 10 })],
+    ["findNewestTopic", (q) => q.findNewestTopic.bind(named)],
+    ["findBatch", (q) => q.findBatch.bind({ topicId: 17, sequence: batches / 2 })],
+    ["findNextBatch", (q) => q.findNextBatch.bind({ topicId: 17, after: middle })],
+    ["findSizes", (q) => q.findSizes.bind(range)],
+    ["findSizesOfTopic", (q) => q.findSizesOfTopic.bind(range)],
+    ["readBatches", (q) => q.readBatches.bind(stretch)],
+    ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(stretch)],
+    [
+      "updateTopic",
+      (q) => q.updateTopic.bind({ topic_id: 17, sequence: 1, block_number: 1, closed: 0, event_count: 1 }),
+    ],
+  ];
+
+  it.each(cases)("%s reads no table through, whether the planner knows the tables or not", async (_, bind) => {
+    const query = bind(createIndexQueries(database.relaxed));
+    for (const known of [false, true]) {
+      const plan = await planOf(query, known);
+      expect(plan.join("\n")).toMatch(/Index (Only )?Scan|Bitmap Index Scan/);
+      expect(plan.filter((line) => /Seq Scan on (batches|subscriptions)/.test(line))).toEqual([]);
+    }
+  });
+
+  it.each(["findSizes", "findSizesOfTopic", "findBatch", "findNextBatch", "listTopics"])(
+    "%s stops where it has enough: it sorts nothing",
+    async (name) => {
+      const [, bind] = cases.find(([own]) => own === name) ?? [];
+      if (bind === undefined) throw new Error("no such query");
+      const plan = await planOf(bind(createIndexQueries(database.relaxed)), true);
+      expect(plan.filter((line) => /Sort|Bitmap/.test(line))).toEqual([]);
+    },
+  );
+
+  it("progress goes by key", async () => {
+    const { advance } = createSubscriptionQueries(database.relaxed);
+    const query = advance.bind({ id: "sub-17", cursor: 1, notified_count: 1, notified_at: 1 });
+    expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
+  });
+
+  /** Rolled back, so that what `analyze` learns is forgotten again. */
+  async function planOf(query: CompiledQuery, known: boolean): Promise<readonly string[]> {
+    const lines: string[] = [];
+    const explaining = database.relaxed.transaction().execute(async (transaction) => {
+      if (known) await transaction.executeQuery(CompiledQuery.raw("analyze"));
+      const explained = CompiledQuery.raw(`explain ${query.sql}`, [...query.parameters]);
+      const { rows } = await transaction.executeQuery(explained);
+      // The one column of an explanation.
+      lines.push(...rows.map((row) => (row as { "QUERY PLAN": string })["QUERY PLAN"]));
+      throw new RolledBack();
+    });
+    await expect(explaining).rejects.toThrow(RolledBack);
+    return lines;
+  }
+
+  async function fill(): Promise<void> {
+    const statements = [
+      `insert into groups values ('1', ${batches}, '0x')`,
+      `insert into topics select n, '1', n, 'topic/' || n, n::text, '0x' || n, '0x', 1, 50, 1, 0, 50 from generate_series(1, ${topics}) n`,
+      `insert into batches (group_id, first_position, last_position, topic_id, first_sequence, events_before, byte_count,
+         transaction_hash, log_index, events)
+       select '1', n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, repeat('x', 200)::bytea
+       from generate_series(1, ${batches}) n`,
+      `insert into subscriptions select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, 'active', n, 0, 0, n
+       from generate_series(1, 10000) n`,
+    ];
+    for (const statement of statements) await server.query(statement);
+  }
+});
+
+class RolledBack extends Error {}
