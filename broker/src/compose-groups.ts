@@ -69,6 +69,7 @@ async function externalOptions(group: ExternalGroup, parts: GroupParts) {
     deadlineMs: group.publishTimeoutMs,
     pollMs: group.pollMs,
     journal: parts.store,
+    finality: group.finality,
     fees: group.fees,
     feeBumpAfterMs: group.feeBumpAfterMs,
     ...(group.feeMaxGwei === undefined ? {} : { feeMax: BigInt(Math.round(group.feeMaxGwei * weiPerGwei)) }),

@@ -5,6 +5,7 @@ import { groupsOf, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
+import type { GroupHealth } from "./engine/broker.ts";
 import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
@@ -31,6 +32,8 @@ import { version } from "./version.ts";
 export interface RunningServer {
   /** Base URL, context segment included. */
   readonly url: string;
+  /** How each group is at this moment. */
+  health(): readonly GroupHealth[];
   /** Absolute path of the data folder. */
   readonly dataDir: string;
   /** Settles when a part has ended that the broker cannot go on without: blocks cannot be written, or the chain is gone. */
@@ -101,7 +104,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
     stopBy = clock.now() + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
-  return { url, dataDir: folder.path("."), failure: failure.promise, stop };
+  return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
 }
 
 async function listen(server: HttpServer, { host, port }: Config): Promise<string> {

@@ -4,6 +4,7 @@ import { type RunningServer, startServer } from "./compose.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
 import { servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
+import type { GroupHealth } from "./engine/broker.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { createLogger } from "./telemetry/logger.ts";
@@ -106,6 +107,13 @@ function fail(error: unknown, logger: Logger): never {
   process.exit(exitCodes.failed);
 }
 
+function describeGroup({ reason, chain = {} }: GroupHealth): string {
+  if (reason !== undefined) return `not up yet: ${reason}`;
+  return Object.entries(chain)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+}
+
 function toBanner(server: RunningServer, config: Config): string {
   const rows = [
     ["REST", `${server.url}/rest/<operation>`],
@@ -116,6 +124,7 @@ function toBanner(server: RunningServer, config: Config): string {
     ["Health", `${server.url}/health/ready`],
     ["Metrics", `${server.url}/metrics`],
     ["Data", server.dataDir],
+    ...server.health().map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
   ] as const;
   const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
   return `Stele ${version} is ready.\n${lines.join("\n")}\n`;

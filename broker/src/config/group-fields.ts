@@ -26,7 +26,8 @@ const path = z
   .string()
   .min(1)
   .regex(/^[^\0]*$/);
-const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/);
+// Shorter than a key in hexadecimal, so that one which stands here by mistake is not taken for a name, and is not shown.
+const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,61}$/);
 const signer: z.ZodType<SignerSource> = z.union([
   z.strictObject({ privateKeyFile: path }),
   z.strictObject({ privateKeyEnv: variable }),

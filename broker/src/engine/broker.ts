@@ -82,6 +82,8 @@ export interface GroupHealth {
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;
+  /** Which chain it is, where the registry is, and who signs; as far as is known. */
+  readonly chain?: Readonly<Record<string, string | number>>;
 }
 
 /**

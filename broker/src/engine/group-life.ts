@@ -57,7 +57,7 @@ export class GroupLife {
   health(): GroupHealth {
     const { group, follower } = this.#parts;
     const reason = group.closedBecause ?? this.#outage() ?? follower.failure;
-    const { headBlock } = group.ledger.view();
+    const { headBlock, facts } = group.ledger.view();
     return {
       groupId: group.id,
       ready: reason === undefined,
@@ -65,6 +65,7 @@ export class GroupLife {
       warning: follower.warning,
       indexedBlock: group.progress.blockNumber,
       headBlock,
+      chain: facts,
     };
   }
 

@@ -145,6 +145,7 @@ const readinessSchema = {
           warning: { type: "string" },
           indexedBlock: { type: "integer" },
           headBlock: { type: "integer" },
+          chain: { type: "object" },
         },
       },
     },
