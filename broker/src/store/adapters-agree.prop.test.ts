@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
@@ -7,6 +7,8 @@ import type { BatchRange, IndexedBlock, Store } from "../ports/store.ts";
 import { readIndex } from "../ports/store-roll-back.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
+import { createPostgresStore } from "./sql/postgres/postgres-store.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./sql/postgres/testing/postgres-server.ts";
 import { createSqlStore } from "./sql/sql-store.ts";
 import { temporaryFile } from "./temporary-file.contract.ts";
 
@@ -79,16 +81,36 @@ function countNaively(batches: readonly EventBatch[], name: TopicName, after: Po
     .filter((position) => position > after).length;
 }
 
-it("both adapters read and count any history as its definition does", async () => {
-  const file = temporaryFile();
-  let runs = 0;
+/** Answers a store of each kind that is looked at, empty and not started. */
+type CreateStores = () => Promise<readonly Store[]>;
+
+const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: temporaryFile() })];
+
+describe("the memory and the SQLite store", () => {
+  it("read and count any history as its definition does", async () => readAnyHistory(createEmbedded, 40));
+  it("go back in any history, and on from there, as if the blocks had never been", async () =>
+    goBackAnywhere(createEmbedded, 40));
+});
+
+describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  afterAll(async () => server.remove());
+  const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
+  it("reads and counts any history as its definition does", async () => readAnyHistory(create, 40));
+  it("goes back in any history, and on from there, as if the blocks had never been", async () =>
+    goBackAnywhere(create, 40));
+});
+
+async function readAnyHistory(create: CreateStores, numRuns: number): Promise<void> {
   const history = fc.array(stepArbitrary, { maxLength: 25 });
   const ranges = fc.array(rangeArbitrary, { minLength: 1, maxLength: 15 });
   await fc.assert(
     fc.asyncProperty(history, ranges, async (steps, ranges) => {
       const blocks = toBlocks(steps);
-      runs += 1;
-      for (const store of [createMemoryStore(), createSqlStore({ file: `${file}-${runs}` })]) {
+      for (const store of await create()) {
         await store.start();
         await store.applyBlocks(group, blocks);
         for (const { after, upTo, ...rest } of ranges) {
@@ -102,20 +124,17 @@ it("both adapters read and count any history as its definition does", async () =
         await store.stop();
       }
     }),
-    { numRuns: 40 },
+    { numRuns },
   );
-});
+}
 
-it("both adapters go back in any history, and on from there, as if the blocks had never been", async () => {
-  const file = temporaryFile();
-  let runs = 0;
+async function goBackAnywhere(create: CreateStores, numRuns: number): Promise<void> {
   const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 25 });
   const cuts = fc.array(fc.nat(), { minLength: 1, maxLength: 3 });
   await fc.assert(
     fc.asyncProperty(history, cuts, async (steps, cuts) => {
       const blocks = toBlocks(steps);
-      runs += 1;
-      for (const store of [createMemoryStore(), createSqlStore({ file: `${file}-back-${runs}` })]) {
+      for (const store of await create()) {
         await store.start();
         for (const cut of cuts) {
           await applyFrom(store, group, blocks);
@@ -131,9 +150,9 @@ it("both adapters go back in any history, and on from there, as if the blocks ha
         await store.stop();
       }
     }),
-    { numRuns: 40 },
+    { numRuns },
   );
-});
+}
 
 /** Applies what the store has not yet, one block at a time. */
 async function applyFrom(store: Store, of: typeof group, blocks: readonly IndexedBlock[]): Promise<void> {
