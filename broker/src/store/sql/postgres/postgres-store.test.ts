@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { positionZero } from "../../../domain/position.ts";
+import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
+import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import type { SqlStore } from "../sql-store.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
@@ -14,4 +18,53 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   const create = async () => createPostgresStore({ url: await server.createSchema() });
   testStore("PostgreSQL", create);
   testJournal("PostgreSQL", create);
+  testGroupRecords("PostgreSQL", create);
+
+  describe("that two nodes share", () => {
+    let one: SqlStore;
+    let other: SqlStore;
+    beforeEach(async () => {
+      const url = await server.createSchema();
+      one = createPostgresStore({ url });
+      other = createPostgresStore({ url });
+      await Promise.all([one.start(), other.start()]);
+    });
+    afterEach(async () => Promise.all([one.stop(), other.stop()]));
+
+    it("shows each at once what the other wrote", async () => {
+      await one.applyBlocks(group, history.slice(0, 2));
+      expect(await other.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
+      await other.applyBlocks(group, history.slice(2));
+      expect(await one.findTopic(group, alpha)).toMatchObject({ sequence: 8 });
+      expect(await one.countEventsAfter(group, alpha, positionZero)).toBe(6);
+      await other.rollBack(group, { number: 2, hash: hashOf(2) });
+      expect(await one.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
+      await other.insertSubscription(subscriptionOf(1));
+      expect(await one.deleteSubscription(subscriptionOf(1).id)).toBe(true);
+      expect(await other.listSubscriptions()).toEqual([]);
+    });
+
+    it("takes a block from whoever comes first, and refuses it to the other", async () => {
+      for (const block of history) {
+        const results = await Promise.allSettled([one, other].map(async (store) => store.applyBlocks(group, [block])));
+        expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
+        expect(results.find(({ status }) => status === "rejected")).toMatchObject({
+          reason: { message: expect.stringContaining("does not follow the head") },
+        });
+      }
+      expect(await one.findTopic(group, alpha)).toMatchObject({ sequence: 8 });
+      expect(await other.countEventsAfter(group, alpha, positionZero)).toBe(6);
+    });
+
+    it("gives an identifier to one of those that want it", async () => {
+      const urls = ["http://one/", "http://other/"];
+      const answers = await Promise.all(
+        [one, other].map(async (store, index) =>
+          store.insertSubscription(subscriptionOf(1, { url: urls[index] ?? "" })),
+        ),
+      );
+      expect(answers.filter(Boolean)).toHaveLength(1);
+      expect(await one.findSubscription(subscriptionOf(1).id)).toMatchObject({ url: urls[answers.indexOf(true)] });
+    });
+  });
 });
