@@ -10,10 +10,17 @@ export interface AnvilOptions {
   /** Seconds between blocks; without it, each transaction has a block of its own at once. */
   readonly blockTimeS?: number;
   /** Where the chain's state is kept when it stops, and read when it starts. */
-  readonly stateFile?: string;
+  readonly state?: AnvilState;
   /** The port to listen on; without it, a free one. */
   readonly port?: number;
   readonly args?: readonly string[];
+}
+
+/** What makes a chain the same after a restart. */
+export interface AnvilState {
+  readonly file: string;
+  /** Time of the first block, in seconds: it is not kept, so that another time would make another chain. */
+  readonly genesisTimeS: number;
 }
 
 /** A running anvil: a real EVM node, from the npm package. */
@@ -27,6 +34,8 @@ export interface Anvil extends AsyncDisposable {
 }
 
 const stopTimeoutMs = 20_000;
+/** States of past blocks, as many as other nodes keep; without a bound anvil writes them all to the disk and leaves them there. */
+const statesKept = 128;
 const mnemonic = "test test test test test test test test test test test junk";
 const running = new Set<ChildProcess>();
 process.on("exit", () => {
@@ -40,10 +49,10 @@ export function devKey(index: number): Hex {
   return toHex(privateKey);
 }
 
-export async function startAnvil({ blockTimeS, stateFile, port = 0, args = [] }: AnvilOptions = {}): Promise<Anvil> {
-  const flags = ["--host", "127.0.0.1", "--port", String(port), ...args];
+export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: AnvilOptions = {}): Promise<Anvil> {
+  const flags = ["--host", "127.0.0.1", "--port", String(port), "--prune-history", String(statesKept), ...args];
   if (blockTimeS !== undefined) flags.push("--block-time", String(blockTimeS));
-  if (stateFile !== undefined) flags.push("--state", stateFile);
+  if (state !== undefined) flags.push("--state", state.file, "--timestamp", String(state.genesisTimeS));
   const child = spawn(anvilFile(), flags, { stdio: ["ignore", "pipe", "inherit"] });
   running.add(child);
   const exited = once(child, "exit").finally(() => running.delete(child));

@@ -10,6 +10,9 @@ export const devKeys = [
   "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
 ];
 
+/** States of past blocks; without a bound anvil writes gigabytes of them to the disk. */
+const statesKept = "128";
+
 /** A real EVM node, from the npm package. */
 export class Anvil {
   #child;
@@ -21,7 +24,8 @@ export class Anvil {
 
   /** @param {readonly string[]} flags */
   static async start(flags) {
-    const child = new Child(["--host", "127.0.0.1", "--port", "0", ...flags], { command: anvilFile() });
+    const common = ["--host", "127.0.0.1", "--port", "0", "--prune-history", statesKept];
+    const child = new Child([...common, ...flags], { command: anvilFile() });
     const [, address] = await child.waitFor(/Listening on (\S+)/);
     return new Anvil(child, `http://${address}`);
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { topicAbi } from "@stele/contracts";
 import { createPublicClient, http, parseEventLogs } from "viem";
 import { expect } from "vitest";
-import { type Anvil, type AnvilOptions, devKey, startAnvil } from "../../harness/anvil.ts";
+import { type Anvil, type AnvilState, devKey, startAnvil } from "../../harness/anvil.ts";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { Client, type EventBody } from "../../harness/client.ts";
 import { type ChainGroup, groupsEnv } from "../../harness/group.ts";
@@ -23,6 +23,7 @@ export interface ChainTrialOptions {
 
 interface TrialParts {
   readonly folder: TempFolder;
+  readonly state: AnvilState;
   readonly anvil: Anvil;
   readonly proxy: ChainProxy;
   readonly receiver: Receiver;
@@ -44,12 +45,14 @@ export class ChainTrial implements AsyncDisposable {
   readonly receiver: Receiver;
   readonly #options: ChainTrialOptions;
   readonly #folder: TempFolder;
+  readonly #state: AnvilState;
   #anvil: Anvil;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
   private constructor(options: ChainTrialOptions, parts: TrialParts) {
     this.#options = options;
     this.#folder = parts.folder;
+    this.#state = parts.state;
     this.#anvil = parts.anvil;
     this.proxy = parts.proxy;
     this.receiver = parts.receiver;
@@ -71,9 +74,10 @@ export class ChainTrial implements AsyncDisposable {
   /** A chain and its proxy; the broker is not started yet. */
   static async prepare(options: ChainTrialOptions = {}): Promise<ChainTrial> {
     const folder = createTempFolder();
-    const anvil = await startAnvil({ ...toAnvilOptions(folder), args: options.anvilArgs ?? [] });
+    const state = { file: join(folder.path, "anvil.json"), genesisTimeS: Math.floor(Date.now() / 1000) };
+    const anvil = await startAnvil({ blockTimeS, state, args: options.anvilArgs ?? [] });
     const proxy = await ChainProxy.start(anvil.url);
-    return new ChainTrial(options, { folder, anvil, proxy, receiver: await startReceiver() });
+    return new ChainTrial(options, { folder, state, anvil, proxy, receiver: await startReceiver() });
   }
 
   get anvil(): Anvil {
@@ -146,7 +150,7 @@ export class ChainTrial implements AsyncDisposable {
   }
 
   async resumeChain(args: readonly string[] = []): Promise<void> {
-    this.#anvil = await startAnvil({ ...toAnvilOptions(this.#folder), args });
+    this.#anvil = await startAnvil({ blockTimeS, state: this.#state, args });
     this.proxy.retarget(this.#anvil.url);
   }
 
@@ -215,8 +219,4 @@ export class ChainTrial implements AsyncDisposable {
     });
     return logs.reduce((sum, { args }) => sum + args.count, 0);
   }
-}
-
-function toAnvilOptions(folder: TempFolder): AnvilOptions {
-  return { blockTimeS, stateFile: join(folder.path, "anvil.json") };
 }
