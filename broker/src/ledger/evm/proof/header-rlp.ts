@@ -1,5 +1,4 @@
-import { toRlp } from "viem";
-import type { Hash } from "../../../domain/topic.ts";
+import { fromRlp, toRlp } from "viem";
 import { fromHex, type Hex, integerBytes, toHex } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 
@@ -38,16 +37,51 @@ const laterFields: readonly Field[] = [
   ["requestsHash", "data"],
 ];
 
-/** RLP of the header of a block that an endpoint gave; undefined when it does not hash to the block's hash, or is incomplete. */
+/** Parts of the extra data of a block that validators have sealed: vanity, validators, vote, round, seals. */
+const sealedParts = 5;
+/** Those that they agree on before. */
+const agreedParts = 3;
+
+/** RLP of the header of a block that an endpoint gave; undefined when nothing hashes to the block's hash, or it is incomplete. */
 export function findHeader(block: RpcObject): Uint8Array | undefined {
+  for (const extraData of extraDataForms(block["extraData"])) {
+    const header = encodeHeader({ ...block, extraData });
+    if (header !== undefined && toHex(keccak256(header)) === block["hash"]) return header;
+  }
+  return undefined;
+}
+
+function encodeHeader(block: RpcObject): Uint8Array | undefined {
   const later = laterFields.filter(([name]) => block[name] !== undefined && block[name] !== null);
   const fields = [...commonFields, ...later].map((field) => readField(block, field));
   if (fields.some((field) => field === undefined)) return undefined;
-  const header = toRlp(
+  return toRlp(
     fields.flatMap((field) => field ?? []),
     "bytes",
   );
-  return toHex(keccak256(header)) === (block["hash"] as Hash) ? header : undefined; // A hash, or the comparison fails.
+}
+
+/**
+ * The extra data as it may stand in what is hashed. Chains of Besu and GoQuorum leave out of it what validators add to a block after they
+ * have agreed on it: QBFT writes round 0 and no seals, IBFT 2.0 neither of both.
+ */
+function extraDataForms(extraData: unknown): readonly unknown[] {
+  const parts = findList(extraData);
+  if (parts?.length !== sealedParts) return [extraData];
+  const agreed = parts.slice(0, agreedParts);
+  return [extraData, toRlp([...agreed, "0x", []], "hex"), toRlp(agreed, "hex")];
+}
+
+type Nested = Hex | Nested[];
+
+function findList(encoded: unknown): Nested[] | undefined {
+  if (!isHex(encoded)) return undefined;
+  try {
+    const decoded: Nested = fromRlp(encoded, "hex") as Nested; // What it decodes to: bytes, or a list of such.
+    return typeof decoded === "string" ? undefined : decoded;
+  } catch {
+    return undefined;
+  }
 }
 
 function readField(block: RpcObject, [name, kind]: Field): Uint8Array | undefined {

@@ -120,6 +120,11 @@ describe("proofs on anvil", () => {
     expect(asked).toContain("eth_getTransactionReceipt");
   });
 
+  test("a batch of 20,000 events", async () => {
+    const [batch] = await chain.publish(topic, [someEvents(20_000)], { gas: "0x3b9aca00" });
+    await expectProven(batch, [0, 12_345, 19_999]);
+  });
+
   test.each(["berlin", "london", "paris", "shanghai", "cancun", "prague", "osaka"])("the fork %s", async (fork) => {
     const forked = await AnvilChain.start(["--hardfork", fork]);
     try {

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { EvmProvider } from "../rpc.ts";
+import { ProofMaker } from "./proof-maker.ts";
+import { AnvilChain, someEvents } from "./testing/anvil-chain.ts";
+import { prove, type Published } from "./testing/prove.ts";
+
+const topic = "proof/faults";
+
+let chain: AnvilChain;
+let batch: Published;
+
+beforeAll(async () => {
+  chain = await AnvilChain.start();
+  await chain.open(topic);
+  const [published] = await chain.publish(topic, [someEvents(3)]);
+  if (published === undefined) throw new Error("no batch");
+  batch = published;
+});
+
+afterAll(async () => {
+  await chain.stop();
+});
+
+type RpcObject = Readonly<Record<string, unknown>>;
+/** What the endpoint makes of the true answer to a method: a block, or the receipts of one. */
+interface Changes {
+  readonly eth_getBlockByNumber?: (block: RpcObject) => unknown;
+  readonly eth_getBlockReceipts?: (receipts: readonly RpcObject[]) => unknown;
+  readonly eth_getTransactionReceipt?: () => unknown;
+}
+
+async function refusal(changes: Changes): Promise<unknown> {
+  const table: Readonly<Record<string, ((answer: never) => unknown) | undefined>> = { ...changes };
+  const provider: EvmProvider = {
+    request: async (request) => {
+      const answer = await chain.provider.request(request);
+      const change = table[request.method];
+      return change === undefined ? answer : change(answer as never); // The answer to the method that the change is for.
+    },
+  };
+  return prove({ provider, registry: chain.registry }, batch, 1).then(
+    () => "a proof",
+    (error: unknown) => error,
+  );
+}
+
+const nothing = () => null;
+
+function withFields(fields: RpcObject) {
+  return (block: RpcObject): RpcObject => ({ ...block, ...fields });
+}
+
+function withFirst(fields: RpcObject) {
+  return ([first, ...others]: readonly RpcObject[]): readonly RpcObject[] => [{ ...first, ...fields }, ...others];
+}
+
+function refuse(code: number, message: string) {
+  return (): never => {
+    throw Object.assign(new Error(message), { code });
+  };
+}
+
+function lose(): never {
+  throw new TypeError("fetch failed");
+}
+
+describe("no proof is made", () => {
+  test.each<readonly [string, RegExp, Changes]>([
+    ["of a block that the node does not have", /does not have block/, { eth_getBlockByNumber: nothing }],
+    ["where headers do not hash to their hash", /header/, { eth_getBlockByNumber: withFields({ extraData: "0x01" }) }],
+    ["where the block lacks a field", /header/, { eth_getBlockByNumber: withFields({ stateRoot: undefined }) }],
+    [
+      "where receipts are pruned",
+      /no longer has the receipts/,
+      { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: nothing },
+    ],
+    ["from altered receipts", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x1" }) }],
+    ["from receipts that lack a field", /do not hash/, { eth_getBlockReceipts: withFirst({ logsBloom: null }) }],
+    ["where the event is not", /does not hold the event/, { eth_getBlockReceipts: withFirst({ logs: [] }) }],
+    ["from garbage", /does not have block/, { eth_getBlockByNumber: () => "garbage" }],
+    [
+      "from garbage in the place of receipts",
+      /no longer has/,
+      { eth_getBlockReceipts: () => [1], eth_getTransactionReceipt: () => 1 },
+    ],
+    ["when the node refuses", /refused block/, { eth_getBlockByNumber: refuse(-32_000, "missing trie node") }],
+  ])("%s", async (_, message, changes) => {
+    expect(await refusal(changes)).toMatchObject({ code: 200206, message: expect.stringMatching(message) });
+  });
+
+  test("when the endpoint is lost, which is another error", async () => {
+    expect(await refusal({ eth_getBlockByNumber: lose })).toMatchObject({ code: 200205 });
+    expect(await refusal({ eth_getBlockReceipts: lose })).toMatchObject({ code: 200205 });
+  });
+
+  test("when the endpoint does not answer in time", async () => {
+    const deadline = new AbortController();
+    const silent: EvmProvider = {
+      request: () => {
+        deadline.abort();
+        return new Promise(() => {});
+      },
+    };
+    const place = { address: chain.registry, blockNumber: 1, firstSequence: 1, index: 0 };
+    const made = new ProofMaker({ provider: silent, registry: chain.registry }).make(place, deadline.signal);
+    await expect(made).rejects.toMatchObject({ code: 200205 });
+  });
+});
