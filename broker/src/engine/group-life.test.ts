@@ -7,6 +7,7 @@ import { createDeferred } from "../lib/deferred.ts";
 import { silentLogger } from "../lib/logger.ts";
 import type { Ledger, Outage } from "../ports/ledger.ts";
 import { noMetrics } from "../ports/metrics.ts";
+import type { Store } from "../ports/store.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createBroker, type RunningBroker } from "./create-broker.ts";
 import { defaultEngineLimits } from "./limits.ts";
@@ -25,9 +26,9 @@ class Away {
   outage: Outage | undefined;
   starts = 0;
 
-  constructor(groupId: GroupId, { clock, isFinal }: { readonly clock: VirtualClock; readonly isFinal: boolean }) {
-    this.chain = new MemoryChain({ clock });
-    this.ledger = createMemoryLedger({ groupId, chain: this.chain, isFinal });
+  constructor(groupId: GroupId, options: { readonly chain: MemoryChain; readonly isFinal: boolean }) {
+    this.chain = options.chain;
+    this.ledger = createMemoryLedger({ groupId, ...options });
     const start = this.ledger.start.bind(this.ledger);
     const view = this.ledger.view.bind(this.ledger);
     this.ledger.view = () => ({ ...view(), outage: this.outage });
@@ -42,20 +43,29 @@ class Away {
 let clock: VirtualClock;
 let sink: RecordingSink;
 let broker: RunningBroker;
-afterEach(async () => {
+afterEach(async () => stop());
+
+async function stop(): Promise<void> {
   const stopped = broker.stop(1000);
   await clock.advance(1000);
   await stopped;
-});
+}
 
-function build(options: { readonly isFinal?: boolean } = {}): readonly [Away, Away] {
-  clock = new VirtualClock();
+/** Group 1 on a chain of our own, group 2 on an outside one; on the chains and the store of an earlier broker, if they are given. */
+function build(
+  earlier: { readonly chains?: readonly MemoryChain[]; readonly store?: Store } = {},
+): readonly [Away, Away] {
+  if (earlier.chains === undefined) clock = new VirtualClock();
   sink = new RecordingSink();
   let uuids = 0;
-  const groups = [new Away(one, { clock, isFinal: true }), new Away(two, { clock, isFinal: options.isFinal ?? false })];
+  const [first = new MemoryChain({ clock }), second = new MemoryChain({ clock })] = earlier.chains ?? [];
+  const groups = [
+    new Away(one, { chain: first, isFinal: true }),
+    new Away(two, { chain: second, isFinal: false }),
+  ] as const;
   broker = createBroker({
     ledgers: groups.map(({ ledger }) => ledger),
-    store: createMemoryStore(),
+    store: earlier.store ?? createMemoryStore(),
     sink,
     clock,
     randomness: { fraction: () => 0, uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}` },
@@ -66,7 +76,7 @@ function build(options: { readonly isFinal?: boolean } = {}): readonly [Away, Aw
     extensionPrefix: "svc-",
     hasCoordinator: true,
   });
-  return groups as unknown as readonly [Away, Away]; // There are two.
+  return groups;
 }
 
 /** Starts; what waits for time gets it. */
@@ -78,6 +88,13 @@ async function start(): Promise<void> {
 
 const healthOf = (groupId: GroupId) => broker.health().find((group) => group.groupId === groupId);
 const content = new Uint8Array([1]);
+const order = {
+  topic: "a",
+  interfaceType: "RESTful",
+  subscriptionId: undefined,
+  offset: undefined,
+  secret: undefined,
+} as const;
 const unreached = new BrokerError("chainUnreachable", { details: "http://two: the connection was refused" });
 
 describe("a group whose chain is away at the start", () => {
@@ -97,6 +114,24 @@ describe("a group whose chain is away at the start", () => {
     await clock.advance(defaultEngineLimits.startDelayMsMax);
     expect(healthOf(two)).toMatchObject({ ready: true, reason: undefined });
     await broker.open({ topic: "a", groupId: "2" });
+  });
+
+  it("feeds no subscription of its own meanwhile", async () => {
+    const store = createMemoryStore();
+    const chains = build({ store }).map(({ chain }) => chain);
+    await start();
+    sink.receive("http://two/", () => ({ status: "failed", reason: "closed for the night" }));
+    await broker.open({ topic: "a", groupId: "2" });
+    const id = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
+    await broker.publish({ topic: "a", groupId: "2", content, extensions: [] });
+    await stop();
+    const [, away] = build({ store, chains });
+    away.failure = unreached;
+    await start();
+    expect(sink.sequencesOf(id)).toEqual([]);
+    away.failure = undefined;
+    await clock.advance(defaultEngineLimits.startDelayMsMax);
+    expect(sink.sequencesOf(id)).toEqual([1]);
   });
 
   it("is tried again ever less often, for ever, whatever is wrong", async () => {
@@ -120,7 +155,7 @@ describe("a group whose chain is away at the start", () => {
     const [, away] = build();
     away.ledger.start = async () => new Promise(() => {});
     await start();
-    expect(healthOf(two)).toMatchObject({ ready: false, reason: "it has not started yet" });
+    expect(healthOf(two)).toMatchObject({ ready: false, reason: "its chain has not answered yet" });
   });
 });
 
@@ -164,22 +199,15 @@ describe("two groups", () => {
     await start();
     const publish = (groupId: string) => broker.publish({ topic: "a", groupId, content, extensions: [] });
     for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
-    const call = {
-      topic: "a",
-      interfaceType: "RESTful",
-      subscriptionId: undefined,
-      offset: undefined,
-      secret: undefined,
-    } as const;
-    const first = await broker.subscribe({ ...call, groupId: "1", url: "http://one/" });
-    const second = await broker.subscribe({ ...call, groupId: "2", url: "http://two/" });
+    const first = await broker.subscribe({ ...order, groupId: "1", url: "http://one/" });
+    const second = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
     for (const groupId of ["1", "1", "2"]) await publish(groupId);
     await clock.settle();
     expect(sink.sequencesOf(first)).toEqual([1, 2]);
     expect(sink.sequencesOf(second)).toEqual([1]);
     expect(await broker.state({ topic: "a", groupId: "2" })).toMatchObject({ sequence: 1 });
     await expect(
-      broker.subscribe({ ...call, groupId: "2", subscriptionId: first, url: "http://one/" }),
+      broker.subscribe({ ...order, groupId: "2", subscriptionId: first, url: "http://one/" }),
     ).rejects.toMatchObject({
       code: errorCatalogue.subscriptionElsewhere.code,
     });

@@ -1,4 +1,4 @@
-import { errorCatalogue } from "@stele/wire";
+import { BrokerError, errorCatalogue } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
 import { backoffDelayMs } from "../lib/backoff.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -25,6 +25,8 @@ export interface GroupLifeParts {
 export class GroupLife {
   readonly #parts: GroupLifeParts;
   #isConnected = false;
+  /** Why it could not be brought up the last time; the same is logged once. */
+  #lastReason: string | undefined;
 
   constructor(parts: GroupLifeParts) {
     this.#parts = parts;
@@ -86,8 +88,9 @@ export class GroupLife {
     const { group, clock, limits, randomness, logger } = this.#parts;
     const reason = reasonOf(error);
     group.close(reason);
-    logger.warn("group not started, trying again", { groupId: group.id, failures, reason });
-    logger.debug("group not started", { groupId: group.id, error });
+    if (reason !== this.#lastReason) logger.warn("group not started, trying again", { groupId: group.id, reason });
+    this.#lastReason = reason;
+    logger.debug("group not started", { groupId: group.id, failures, error });
     const delayMs = backoffDelayMs(failures, {
       delayMsMin: limits.startDelayMsMin,
       delayMsMax: limits.startDelayMsMax,
@@ -110,5 +113,6 @@ const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
 /** Whoever is refused for it hears anyway that the chain cannot be reached. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
-  return message.startsWith(unreachable) ? message.slice(unreachable.length) : message;
+  const reason = message.startsWith(unreachable) ? message.slice(unreachable.length) : message;
+  return error instanceof BrokerError ? [reason, ...error.hints].join(". ") : reason;
 }

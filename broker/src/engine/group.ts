@@ -27,7 +27,7 @@ export class Group {
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
   readonly changes = new SharedMutex();
   readonly #store: Store;
-  #closedBecause: string | undefined = "it has not started yet";
+  #closedBecause: string | undefined = "its chain has not answered yet";
 
   constructor(parts: GroupParts) {
     this.ledger = parts.ledger;

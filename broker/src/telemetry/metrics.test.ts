@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { GroupGauge } from "../ports/metrics.ts";
 import { createMetrics } from "./metrics.ts";
 
 test("what is counted can be read out", async () => {
@@ -28,6 +29,24 @@ test("what is counted can be read out", async () => {
     ]),
   );
   expect(metrics.contentType).toMatch(/^text\/plain/);
+});
+
+test("a group's state is asked for whenever the metrics are read out", async () => {
+  const metrics = createMetrics();
+  let groups: readonly GroupGauge[] = [{ groupId: "1", ready: false, indexedBlock: -1 }];
+  metrics.watchGroups(() => groups);
+  const before = await metrics.render();
+  expect(before).toContain('stele_group_up{group="1"} 0');
+  expect(before).not.toMatch(/^stele_(chain_head_block|group_lag_blocks)\{/m);
+  groups = [{ groupId: "1", ready: true, indexedBlock: 15, headBlock: 17 }];
+  const after = await metrics.render();
+  for (const line of [
+    'stele_group_up{group="1"} 1',
+    'stele_chain_head_block{group="1"} 17',
+    'stele_group_lag_blocks{group="1"} 2',
+  ]) {
+    expect(after).toContain(line);
+  }
 });
 
 test("the process and its event loop are measured", async () => {

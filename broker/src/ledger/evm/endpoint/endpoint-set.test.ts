@@ -259,6 +259,18 @@ describe("subscriptions", () => {
     await until(() => expect(first.count("eth_subscribe")).toBe(2));
   });
 
+  it("are polled for as often as asked, and not only when the endpoints are looked at", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url("ws"), second.url()], { pollMs: 5, clock: new FastClock(1) });
+    await ask(set);
+    await subscribe(set);
+    first.acceptsWebSockets = false;
+    first.drop();
+    await expect(ask(set)).resolves.toBe("eth_any");
+    await until(() => expect(second.count("eth_getBlockByNumber")).toBeGreaterThan(20));
+    expect(second.count("eth_blockNumber")).toBeLessThan(5);
+  });
+
   it("that have fallen silent are noticed", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);

@@ -98,13 +98,13 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #ask(call: RpcCall): Promise<unknown> {
-    const failures: EndpointError[] = [];
+    const failures = new Map<Member, EndpointError>();
     for (const member of this.#order()) {
       try {
         return await this.#askMember(member, call);
       } catch (error) {
         if (!isForNext(error)) throw error;
-        failures.push(error);
+        failures.set(member, error);
       }
     }
     throw this.#summarise(failures);
@@ -162,6 +162,7 @@ export class EndpointSet implements EvmProvider {
   #onFailure(member: Member, { failure, failures }: { failure: EndpointError; failures: number }): void {
     const wasDown = member.reason;
     member.onFailure(failure, failures);
+    if (this.#isClosed) return;
     if (wasDown === undefined && member.reason !== undefined) {
       this.#options.logger.warn("chain endpoint lost", { endpoint: member.name, reason: failure.message });
       this.#schedulePatrol();
@@ -199,10 +200,11 @@ export class EndpointSet implements EvmProvider {
     return head !== undefined && head < best - lagBlocksMax;
   }
 
-  #summarise(failures: readonly EndpointError[]): EndpointError {
-    const reach = failures.some((failure) => failure.reach === "unknown") ? "unknown" : "unreached";
-    const message = failures.map((failure) => failure.message).join("; ");
-    return new EndpointError(message === "" ? this.#reasons() : message, { reach });
+  /** One failure of all: what any endpoint may have carried out, is unknown. */
+  #summarise(failures: ReadonlyMap<Member, EndpointError>): EndpointError {
+    const reach = [...failures.values()].some((failure) => failure.reach === "unknown") ? "unknown" : "unreached";
+    const reasons = this.#members.flatMap((member) => failures.get(member)?.message ?? member.reason ?? []);
+    return new EndpointError(reasons.join("; "), { reach });
   }
 
   #reasons(): string {
