@@ -7,6 +7,7 @@ import { publishGas } from "./gas.ts";
 import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
+import { TestJournal } from "./testing/writer-world.ts";
 
 let anvil: Anvil;
 let harnesses = 0;
@@ -31,6 +32,12 @@ async function createHarness(): Promise<EvmHarness> {
 }
 
 describeLedger("EvmLedger on anvil", createHarness);
+
+describeLedger("EvmLedger on anvil with a journal", async () => {
+  const harness = await createHarness();
+  const journal = new TestJournal();
+  return { ...harness, createLedger: () => harness.createLedger({ journal }) };
+});
 
 describe("EvmLedger on anvil", () => {
   const never = new AbortController().signal;

@@ -169,7 +169,7 @@ export class TransactionSender {
       const pending = this.#queue.shift();
       if (pending === undefined) return;
       pending.nonce = this.#nonces.take();
-      this.#sign(pending);
+      void this.#sign(pending);
     }
   }
 

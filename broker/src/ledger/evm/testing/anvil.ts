@@ -15,7 +15,9 @@ export interface Anvil {
 /** Starts anvil on the loopback interface, on a free port unless one is given. */
 export async function startAnvil(options: readonly string[] = []): Promise<Anvil> {
   const port = options.includes("--port") ? [] : ["--port", "0"];
-  const args = ["--host", "127.0.0.1", ...port, "--gas-limit", "1000000000", ...options];
+  // Unless told otherwise, anvil keeps the state after every block in the home folder, which has filled a disk.
+  const kept = ["--max-persisted-states", "1"];
+  const args = ["--host", "127.0.0.1", ...port, "--gas-limit", "1000000000", ...kept, ...options];
   const child = spawn(anvilFile(), args, { stdio: ["ignore", "pipe", "inherit"] });
   const url = await listeningUrl(child);
   return {

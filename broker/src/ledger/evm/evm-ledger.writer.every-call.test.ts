@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { isBrokerError } from "@stele/wire";
+import type { BatchOutcome } from "../../ports/ledger.ts";
+import { connectionLost, connectionRefused, type Interceptor, passAll } from "./testing/intercepted-provider.ts";
+import { type Writer, WriterWorld } from "./testing/writer-world.ts";
+
+/** Requests of one kind that are made to fail, one after the other, in runs of their own. */
+const runsAtOnce = 6;
+const deadlineMs = 1200;
+
+/** What a request meets on its way. */
+const faults: Readonly<Record<string, Interceptor>> = {
+  "is never reached": async () => {
+    throw connectionRefused();
+  },
+  "gives no answer and has done nothing": async () => {
+    throw connectionLost();
+  },
+  "gives no answer and has done it": async (_, pass) => {
+    await pass();
+    throw connectionLost();
+  },
+  "turns it away with an error": async () => {
+    throw Object.assign(new Error("internal error"), { code: -32_603 });
+  },
+};
+
+type Answer = BatchOutcome["status"] | number;
+
+/** One publish run against an endpoint that treats `failing` requests so, from the `from`-th on. Answers how many requests there were. */
+async function run(from: number, failing: number, fault: Interceptor): Promise<number> {
+  const world = await WriterWorld.join(shared, `run ${from} ${failing} ${worlds++}`);
+  await (await world.createFirstWriter()).ledger.stop();
+  let writer = await startAgain(world);
+  let requests = 0;
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_getBlockByNumber") return pass(); // The look for new blocks comes by the clock.
+    requests += 1;
+    return requests >= from && requests < from + failing ? fault(request, pass) : pass();
+  };
+  const answers = new Map<string, Answer>();
+  const publish = async (text: string): Promise<void> => {
+    answers.set(text, await answerOf(writer.append(text)));
+  };
+  await Promise.all(["a", "b", "c"].map(publish));
+  await publish("d");
+  const last = Promise.all(["e", "f"].map(publish));
+  await new Promise((resolve) => setImmediate(resolve)); // Both are on their way now.
+  await writer.abandon();
+  await last;
+  writer = await startAgain(world);
+  await publish("g");
+  const counted = requests;
+  world.provider.current = passAll;
+  while ((await answerOf(writer.append("end"))) !== "committed");
+  await writer.ledger.stop();
+  expectHonest(answers, await world.published());
+  return counted;
+}
+
+async function startAgain(world: WriterWorld): Promise<Writer> {
+  for (;;) {
+    try {
+      return await world.createWriter({ deadlineMs, registry: world.registryAddress });
+    } catch (error) {
+      if (!isBrokerError(error, "chainUnreachable")) throw error;
+    }
+  }
+}
+
+async function answerOf(outcome: Promise<BatchOutcome | undefined>): Promise<Answer> {
+  try {
+    return (await outcome)?.status ?? "rejected";
+  } catch (error) {
+    if (isBrokerError(error)) return error.code;
+    throw error;
+  }
+}
+
+function expectHonest(answers: ReadonlyMap<string, Answer>, published: readonly string[]): void {
+  for (const [text, answer] of answers) {
+    const times = published.filter((other) => other === text).length;
+    if (answer === "committed") expect({ text, answer, times }).toEqual({ text, answer, times: 1 });
+    else if (answer === 200201) expect(times).toBeLessThanOrEqual(1);
+    else expect({ text, answer, times }).toEqual({ text, answer: answer === 200202 ? 200202 : 200205, times: 0 });
+  }
+}
+
+let shared: WriterWorld;
+let worlds = 0;
+
+beforeEach(async () => {
+  shared = await WriterWorld.start();
+});
+
+afterEach(async () => {
+  await shared.stop();
+});
+
+describe.each(Object.entries(faults))("whichever request %s", (_, fault) => {
+  test.each([1, 4])(
+    "%i in a row: what is acknowledged is on the chain once, what failed is not",
+    async (failing) => {
+      const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
+      expect(requests).toBeGreaterThan(20);
+      let next = 1;
+      const runOthers = async (): Promise<void> => {
+        while (next <= requests) await run(next++, failing, fault);
+      };
+      await Promise.all(Array.from({ length: runsAtOnce }, runOthers));
+    },
+    120_000,
+  );
+});

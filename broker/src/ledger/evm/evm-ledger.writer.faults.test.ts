@@ -1,0 +1,140 @@
+import { afterEach, expect, test } from "vitest";
+import { toHex } from "./hex.ts";
+import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
+import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
+
+const gwei = 1_000_000_000n;
+
+let world: WriterWorld;
+
+afterEach(async () => {
+  await world.stop();
+});
+
+/** Counts what is sent, and lets it through. */
+function recordSends(): string[] {
+  const raws: string[] = [];
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_sendRawTransaction") raws.push(String(request.params?.[0]));
+    return pass();
+  };
+  return raws;
+}
+
+test("what was sent without an answer and comes in late is TIMEOUT, and on the chain once", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 500 });
+  await world.ask("evm_setAutomine", false);
+  world.provider.current = async (request, pass) => {
+    const answer = await pass();
+    if (request.method === "eth_sendRawTransaction") throw connectionLost();
+    return answer;
+  };
+  await expect(append("a")).rejects.toMatchObject({ code: 200201 });
+  world.provider.current = passAll;
+  await world.ask("evm_setAutomine", true);
+  await world.ask("evm_mine");
+  expect(await append("b")).toMatchObject({ status: "committed", firstSequence: 2 });
+  expect(await world.published()).toEqual(["a", "b"]);
+  await ledger.stop();
+});
+
+test("a transaction that the pool has dropped is sent again", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  await world.ask("evm_setAutomine", false);
+  const raws = recordSends();
+  const outcomes = Promise.all(["a", "b", "c"].map((text) => append(text)));
+  await until(async () => (await world.poolSize()) === 3);
+  for (const raw of raws) await world.ask("anvil_dropTransaction", hashOf(raw as `0x${string}`));
+  expect(await world.poolSize()).toBe(0);
+  await until(async () => (await world.poolSize()) === 3);
+  await world.ask("evm_mine");
+  expect(await outcomes).toMatchObject([{ firstSequence: 1 }, { firstSequence: 2 }, { firstSequence: 3 }]);
+  expect(await world.published()).toEqual(["a", "b", "c"]);
+  await ledger.stop();
+});
+
+test("a transaction whose nonce somebody else's took in the pool is signed anew, once", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  await world.ask("evm_setAutomine", false);
+  const outcomes = Promise.all(["a", "b"].map((text) => append(text)));
+  await until(async () => (await world.poolSize()) === 2);
+  await world.ask("eth_sendRawTransaction", (await world.signForeign()).raw);
+  await world.ask("evm_mine");
+  await world.ask("evm_setAutomine", true);
+  const committed = await outcomes;
+  expect(committed.map((outcome) => outcome?.status)).toEqual(["committed", "committed"]);
+  expect((await world.published()).toSorted()).toEqual(["a", "b"]);
+  expect(await append("c")).toMatchObject({ firstSequence: 3 });
+  await ledger.stop();
+});
+
+test("a fee that is too low for the next block is raised at once", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  await world.ask(
+    "anvil_setNextBlockBaseFeePerGas",
+    toHex(Buffer.from((80n * gwei).toString(16).padStart(12, "0"), "hex")),
+  );
+  const outcomes = await Promise.all(["a", "b", "c"].map((text) => append(text)));
+  expect(outcomes).toMatchObject([{ firstSequence: 1 }, { firstSequence: 2 }, { firstSequence: 3 }]);
+  expect(await world.published()).toEqual(["a", "b", "c"]);
+  await ledger.stop();
+});
+
+test("a transaction that is stuck for its fee offers more, in its own place", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter({ feeBumpAfterMs: 300 });
+  await world.ask("evm_setAutomine", false);
+  const raws = recordSends();
+  const outcomes = Promise.all(["a", "b"].map((text) => append(text)));
+  await until(async () => (await world.poolSize()) === 2);
+  const nonce = await world.transactionCount();
+  await world.ask("anvil_setNextBlockBaseFeePerGas", "0x12a05f2000"); // 80 gwei
+  await world.ask("evm_mine");
+  expect(await world.published()).toEqual([]);
+  await until(async () => {
+    await world.ask("evm_mine");
+    return (await world.published()).length === 2;
+  });
+  expect(await outcomes).toMatchObject([{ firstSequence: 1 }, { firstSequence: 2 }]);
+  expect(await world.transactionCount()).toBe(nonce + 2);
+  expect(new Set(raws).size).toBeGreaterThanOrEqual(3);
+  expect(await world.published()).toEqual(["a", "b"]);
+  await ledger.stop();
+});
+
+test("nothing is offered above the cap: the caller is told, and nothing is on the chain", async () => {
+  world = await WriterWorld.start();
+  const first = await world.createFirstWriter();
+  await first.ledger.stop();
+  await world.ask("anvil_setNextBlockBaseFeePerGas", "0x12a05f2000"); // 80 gwei
+  const capped = await world.createWriter({ feeMax: 10n * gwei, deadlineMs: 500 });
+  const raws = recordSends();
+  await expect(capped.append("a")).rejects.toMatchObject({ code: 200202 });
+  await capped.ledger.stop();
+  expect(raws.length).toBeGreaterThan(0);
+  const free = await world.createWriter();
+  expect(await free.append("b")).toMatchObject({ firstSequence: 1 });
+  expect(await world.published()).toEqual(["b"]);
+  await free.ledger.stop();
+});
+
+test("while the endpoint cannot be reached, what waits is 200205 and never on the chain", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  world.provider.current = async () => {
+    throw connectionRefused();
+  };
+  const answers = await Promise.allSettled(["a", "b", "c"].map((text) => append(text)));
+  for (const answer of answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
+  world.provider.current = passAll;
+  expect(await append("d")).toMatchObject({ firstSequence: 1 });
+  expect(await world.published()).toEqual(["d"]);
+  await ledger.stop();
+  const next = await world.createWriter();
+  expect(await next.append("e")).toMatchObject({ firstSequence: 2 });
+  await next.ledger.stop();
+});

@@ -1,0 +1,140 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { Signer } from "./native-crypto.ts";
+import { connectionLost, passAll } from "./testing/intercepted-provider.ts";
+import { until, type Writer, WriterWorld } from "./testing/writer-world.ts";
+
+let world: WriterWorld;
+
+afterEach(async () => {
+  await world.stop();
+});
+
+const textsOf = (count: number, prefix: string): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+const journaled = async (): Promise<readonly number[]> => {
+  const entries = await world.journal.listTransactions("1", new Signer(world.privateKey).address);
+  return entries.map(({ nonce }) => nonce);
+};
+
+/** Appends, ends the ledger while nothing is answered, and expects that every caller is told that the fate is unknown. */
+async function abandonUnderWay(
+  writer: Writer,
+  texts: readonly string[],
+  isReady: () => Promise<boolean>,
+): Promise<void> {
+  const answers = Promise.allSettled(texts.map((text) => writer.append(text)));
+  await until(isReady);
+  await writer.abandon();
+  for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200201 } });
+}
+
+describe("a restarted ledger takes up what the journal has", () => {
+  test("transactions that were never sent", async () => {
+    world = await WriterWorld.start();
+    const first = await world.createFirstWriter();
+    let attempts = 0;
+    world.provider.current = async (request, pass) => {
+      if (request.method !== "eth_sendRawTransaction") return pass();
+      attempts += 1;
+      throw connectionLost();
+    };
+    await abandonUnderWay(first, ["a", "b", "c"], async () => (await world.poolSize()) === 0 && attempts >= 3);
+    expect(await world.published()).toEqual([]);
+    world.provider.current = passAll;
+    const second = await world.createWriter();
+    expect(await second.append("d")).toMatchObject({ status: "committed", firstSequence: 4 });
+    expect(await world.published()).toEqual(["a", "b", "c", "d"]);
+    await second.ledger.stop();
+  });
+
+  test("transactions that wait in the pool, and some that are gone from it", async () => {
+    world = await WriterWorld.start();
+    const first = await world.createFirstWriter();
+    await world.ask("evm_setAutomine", false);
+    await abandonUnderWay(first, ["a", "b"], async () => (await world.poolSize()) === 2);
+    const second = await world.createWriter({ deadlineMs: 300 });
+    await abandonUnderWay(second, ["c", "d"], async () => (await world.poolSize()) === 4);
+    await world.ask("anvil_dropAllTransactions");
+    await world.ask("evm_setAutomine", true);
+    const third = await world.createWriter();
+    expect(await third.append("e")).toMatchObject({ status: "committed", firstSequence: 5 });
+    expect(await world.published()).toEqual(["a", "b", "c", "d", "e"]);
+    await third.ledger.stop();
+  });
+
+  test("transactions that were included meanwhile are not sent again, and their entries go once they are deep", async () => {
+    world = await WriterWorld.start();
+    const first = await world.createFirstWriter();
+    await world.ask("evm_setAutomine", false);
+    const texts = textsOf(20, "a");
+    await abandonUnderWay(first, texts, async () => (await world.poolSize()) === texts.length);
+    await world.ask("evm_setAutomine", true);
+    await world.ask("evm_mine");
+    expect(await world.published()).toEqual(texts);
+    const second = await world.createWriter();
+    let sends = 0;
+    world.provider.current = async (request, pass) => {
+      if (request.method === "eth_sendRawTransaction") sends += 1;
+      return pass();
+    };
+    expect(await second.append("b")).toMatchObject({ firstSequence: 21 });
+    expect(sends).toBe(1);
+    await until(async () => {
+      await world.ask("anvil_mine", "0x40");
+      return (await journaled()).length < 16;
+    });
+    expect(await world.published()).toEqual([...texts, "b"]);
+    await second.ledger.stop();
+  });
+
+  test("a nonce that somebody else used meanwhile ends the entry and holds nobody up", async () => {
+    world = await WriterWorld.start();
+    const first = await world.createFirstWriter();
+    await world.ask("evm_setAutomine", false);
+    await abandonUnderWay(first, ["a"], async () => (await world.poolSize()) === 1);
+    await world.ask("anvil_dropAllTransactions");
+    await world.ask("evm_setAutomine", true);
+    await world.ask("eth_sendRawTransaction", (await world.signForeign()).raw);
+    const second = await world.createWriter();
+    expect(await second.append("b")).toMatchObject({ firstSequence: 1 });
+    await until(async () => !(await journaled()).includes(2));
+    expect(await world.published()).toEqual(["b"]);
+    await second.ledger.stop();
+  });
+});
+
+describe("a chain that is killed while events are published, and started again with its state", () => {
+  test("every event is answered honestly, and the ledger goes on by itself", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "stele-writer-"));
+    const options = ["--state", path.join(folder, "state.json")];
+    world = await WriterWorld.start(options);
+    try {
+      const { append, ledger } = await world.createFirstWriter({ deadlineMs: 8000 });
+      const answers = new Map<string, unknown>();
+      const publish = async (text: string): Promise<void> => {
+        const [answer] = await Promise.allSettled([append(text)]);
+        answers.set(text, answer?.status === "fulfilled" ? answer.value?.status : answer?.reason.code);
+      };
+      const running = Promise.all(textsOf(30, "a").map(publish));
+      await until(async () => (await world.published()).length > 5);
+      const down = Promise.all(textsOf(5, "b").map(publish));
+      await world.replaceChain(options, async () => publish("c"));
+      await Promise.all([running, down, publish("d")]);
+      expect(answers.get("d")).toBe("committed");
+      const published = await world.published();
+      for (const [text, answer] of answers) {
+        const times = published.filter((other) => other === text).length;
+        if (answer === "committed") expect({ text, times }).toEqual({ text, times: 1 });
+        else if (answer === 200201) expect(times).toBeLessThanOrEqual(1);
+        else expect({ text, answer, times }).toEqual({ text, answer: 200205, times: 0 });
+      }
+      await ledger.stop();
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,191 @@
+import { decodeEvents } from "@stele/wire";
+import { defaultGroupId } from "../../../domain/group-id.ts";
+import type { Address, Hash } from "../../../domain/topic.ts";
+import { parseTopicName } from "../../../domain/topic-name.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import type { Journal, JournalEntry } from "../../../ports/journal.ts";
+import type { BatchOutcome } from "../../../ports/ledger.ts";
+import { EvmLedger, type EvmLedgerOptions } from "../evm-ledger.ts";
+import { keccak256, Signer } from "../native-crypto.ts";
+import { fromHex, type Hex, toHex } from "../hex.ts";
+import { logSignatures, parseLog } from "../parse-log.ts";
+import type { RpcLog } from "../rpc.ts";
+import { type SignedTransaction, signTransaction } from "../transaction.ts";
+import { type Anvil, startAnvil } from "./anvil.ts";
+import { testKey } from "./evm-harness.ts";
+import { InterceptedProvider } from "./intercepted-provider.ts";
+
+const never = new AbortController().signal;
+const topic = parseTopicName("writer");
+
+/** A started ledger with one open topic, publishing single events. */
+export interface Writer {
+  readonly ledger: EvmLedger;
+  append(text: string, signal?: AbortSignal): Promise<BatchOutcome | undefined>;
+  /** Ends it at once, as far as that can be done to a part of this process: what is under way stays in the journal. */
+  abandon(): Promise<void>;
+}
+
+/** A journal that lives as long as the test, over restarts of ledgers. */
+export class TestJournal implements Journal {
+  readonly #entries = new Map<string, JournalEntry>();
+
+  async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
+    for (const entry of entries) this.#entries.set(`${entry.sender} ${entry.nonce}`, entry);
+  }
+
+  async listTransactions(_: string, sender: Address): Promise<readonly JournalEntry[]> {
+    const own = [...this.#entries.values()].filter((entry) => entry.sender === sender);
+    return own.toSorted((left, right) => left.nonce - right.nonce);
+  }
+
+  async removeTransactions(_: string, sender: Address, nonces: readonly number[]): Promise<void> {
+    for (const nonce of nonces) this.#entries.delete(`${sender} ${nonce}`);
+  }
+}
+
+/** One anvil, one key, one journal, and the network between: what the writer's tests play with. */
+export class WriterWorld {
+  readonly provider: InterceptedProvider;
+  readonly journal = new TestJournal();
+  readonly privateKey: Uint8Array;
+  #anvil: Anvil;
+  #registryAddress: Address | undefined;
+  #topicAddress: Address | undefined;
+
+  private constructor(anvil: Anvil, key: string) {
+    this.#anvil = anvil;
+    this.privateKey = testKey(key);
+    this.provider = new InterceptedProvider({
+      request: async (request) => {
+        return this.#anvil.provider.request(request);
+      },
+    });
+  }
+
+  static async start(options: readonly string[] = []): Promise<WriterWorld> {
+    const world = new WriterWorld(await startAnvil(options), "writer");
+    await world.fund(world.privateKey);
+    return world;
+  }
+
+  /** A world on the chain of another one, with a key and a registry of its own. It ends with that one. */
+  static async join(other: WriterWorld, key: string): Promise<WriterWorld> {
+    const world = new WriterWorld(other.#anvil, key);
+    await world.fund(world.privateKey);
+    return world;
+  }
+
+  async fund(privateKey: Uint8Array): Promise<void> {
+    await this.ask("anvil_setBalance", new Signer(privateKey).address, "0xffffffffffffffffffff");
+  }
+
+  /** Asks anvil past everything that a test has put in between. */
+  async ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+    return this.#anvil.provider.request({ method, params });
+  }
+
+  async createWriter(options: Partial<EvmLedgerOptions> = {}): Promise<Writer> {
+    const ledger = new EvmLedger({
+      groupId: defaultGroupId,
+      provider: this.provider,
+      privateKey: this.privateKey,
+      journal: this.journal,
+      clock: createSystemClock(),
+      logger: silentLogger,
+      pollMs: 20,
+      ...options,
+    });
+    await ledger.start();
+    return {
+      ledger,
+      append: async (text, signal = never) => {
+        const events = [{ content: Buffer.from(text), extensions: [] }];
+        return (await ledger.append([{ topic, address: await this.topicAddress(), events }], signal))[0];
+      },
+      abandon: async () => ledger.stop(AbortSignal.abort()),
+    };
+  }
+
+  /** Starts a writer on a chain that seals at once, and opens the topic. */
+  async createFirstWriter(options: Partial<EvmLedgerOptions> = {}): Promise<Writer> {
+    const writer = await this.createWriter(options);
+    this.#registryAddress = writer.ledger.registryAddress;
+    await writer.ledger.openTopic(topic, never);
+    await this.topicAddress();
+    return writer;
+  }
+
+  get registryAddress(): Address {
+    if (this.#registryAddress === undefined) throw new Error("no registry is deployed");
+    return this.#registryAddress;
+  }
+
+  async topicAddress(): Promise<Address> {
+    if (this.#topicAddress !== undefined) return this.#topicAddress;
+    for (const log of await this.#logs()) {
+      const parsed = parseLog(log, this.registryAddress);
+      if (parsed?.kind === "topic-opened") this.#topicAddress = parsed.address;
+    }
+    if (this.#topicAddress === undefined) throw new Error("no topic is open");
+    return this.#topicAddress;
+  }
+
+  /** The events on the chain in their order, as anybody reads them; checks that the sequences have no gap. */
+  async published(): Promise<string[]> {
+    const events: string[] = [];
+    const address = await this.topicAddress();
+    for (const log of await this.#logs()) {
+      const parsed = parseLog(log, "0x");
+      if (parsed?.kind !== "events-published" || parsed.address !== address) continue;
+      if (parsed.firstSequence !== events.length + 1) throw new Error(`a gap before sequence ${parsed.firstSequence}`);
+      for (const { content } of decodeEvents(parsed.events)) events.push(Buffer.from(content).toString());
+    }
+    return events;
+  }
+
+  async transactionCount(): Promise<number> {
+    return Number(await this.ask("eth_getTransactionCount", new Signer(this.privateKey).address, "latest"));
+  }
+
+  /** A transaction with the ledger's key and the next nonce that is not in a block, which offers more than the ledger does. */
+  async signForeign(): Promise<SignedTransaction> {
+    const signer = new Signer(this.privateKey);
+    const fees = { kind: "eip1559", maxFeePerGas: 900_000_000_000n, maxPriorityFeePerGas: 90_000_000_000n } as const;
+    const call = { gas: 21_000, to: signer.address, data: new Uint8Array(0) };
+    const chainId = Number(await this.ask("eth_chainId"));
+    return signTransaction({ chainId, nonce: await this.transactionCount(), fees, ...call }, signer);
+  }
+
+  /** How many transactions wait in the pool, executable or behind a gap. */
+  async poolSize(): Promise<number> {
+    const { pending, queued } = (await this.ask("txpool_status")) as { pending: Hex; queued: Hex }; // Geth's txpool namespace.
+    return Number(pending) + Number(queued);
+  }
+
+  /** Kills the chain and goes on with another one in its place. */
+  async replaceChain(options: readonly string[], whileDown: () => Promise<void> = async () => {}): Promise<void> {
+    await this.#anvil.stop();
+    await whileDown();
+    this.#anvil = await startAnvil(options);
+  }
+
+  async stop(): Promise<void> {
+    await this.#anvil.stop();
+  }
+
+  async #logs(): Promise<readonly RpcLog[]> {
+    const filter = { fromBlock: "0x0", toBlock: "latest", topics: [logSignatures] };
+    return (await this.ask("eth_getLogs", filter)) as readonly RpcLog[]; // By the specification.
+  }
+}
+
+export function hashOf(raw: Hex): Hash {
+  return toHex(keccak256(fromHex(raw)));
+}
+
+/** Asks again until it is so; everything else goes on in between. */
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
+}
