@@ -6,8 +6,8 @@ import { AbortListeners } from "./abort-listeners.ts";
 import type { Round } from "./block-reader.ts";
 import type { FeePolicy } from "./fee-policy.ts";
 import { InFlight } from "./in-flight.ts";
+import { JournalRecovery } from "./journal-recovery.ts";
 import type { JournalWriter } from "./journal-writer.ts";
-import { KeptTransactions } from "./kept-transactions.ts";
 import type { Signer } from "./native-crypto.ts";
 import { Nonces } from "./nonces.ts";
 import { Overseer } from "./overseer.ts";
@@ -17,7 +17,6 @@ import {
   TransactionTooLarge,
   type TransactionRequest,
 } from "./pending-transaction.ts";
-import { recoverTransaction } from "./recovered-transaction.ts";
 import type { Rpc } from "./rpc.ts";
 import { type RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import { TransactionQueue } from "./transaction-queue.ts";
@@ -66,7 +65,7 @@ export class TransactionSender {
   readonly #queue = new TransactionQueue();
   readonly #inFlight = new InFlight();
   readonly #nonces = new Nonces();
-  readonly #kept = new KeptTransactions();
+  readonly #recovery: JournalRecovery;
   readonly #transmitter: Transmitter;
   readonly #overseer: Overseer;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#giveUp(pending));
@@ -78,6 +77,7 @@ export class TransactionSender {
   constructor(options: TransactionSenderOptions) {
     this.#options = options;
     const inFlight = this.#inFlight;
+    this.#recovery = new JournalRecovery({ ...options, adopt: (pending) => this.#adopt(pending) });
     this.#transmitter = new Transmitter({
       ...options,
       inFlight,
@@ -98,12 +98,7 @@ export class TransactionSender {
 
   /** Takes up what an earlier run has left in the journal. */
   async start(): Promise<void> {
-    const entries = (await this.#options.journal?.list()) ?? [];
-    const now = this.#options.clock.now();
-    for (const entry of entries) this.#adopt(recoverTransaction(entry, now));
-    this.#nonces.atLeast((entries.at(-1)?.nonce ?? -1) + 1);
-    if (entries.length > 0)
-      this.#options.logger.info("transactions of an earlier run taken up", { count: entries.length });
+    this.#nonces.atLeast(await this.#recovery.start());
   }
 
   /** Waits until every caller has an answer or `signal` aborts: then fates stay unknown. What the journal has, a later run takes up. */
@@ -140,13 +135,13 @@ export class TransactionSender {
   /** Takes what new blocks say about our transactions. */
   onRound(round: Pick<Round, "logs">): void {
     this.#overseer.onRound(round);
-    this.#letGo();
+    this.#recovery.letGo(this.#options.readUpTo());
   }
 
   /** Blocks after `blockNumber` are no longer on the chain: what they held is sent again where it does not come back by itself. */
   onReorganised(blockNumber: number): void {
     this.#overseer.onReorganised(blockNumber);
-    void this.#adoptKept(this.#kept.takeAfter(blockNumber));
+    this.#recovery.onReorganised(blockNumber);
   }
 
   #create(request: TransactionRequest): PendingTransaction {
@@ -276,22 +271,14 @@ export class TransactionSender {
   }
 
   #onIncluded(pending: PendingTransaction, inclusion: Inclusion): void {
-    const { nonce, variants, order } = pending;
+    const { nonce, order } = pending;
     pending.isDone = true;
     this.#inFlight.delete(pending);
     if (order === 0)
       this.#options.logger.info("transaction of an earlier run included", { nonce, ...inclusion, logs: undefined });
-    if (nonce !== undefined && this.#options.journal !== undefined) {
-      const bytes = variants.reduce((sum, { raw }) => sum + raw.length / 2, 0);
-      this.#kept.keep({ nonce, blockNumber: inclusion.blockNumber, bytes });
-    }
+    this.#recovery.keep(pending, inclusion.blockNumber);
     pending.resolve(inclusion);
     this.#pump();
-  }
-
-  #letGo(): void {
-    const nonces = this.#kept.letGo(this.#options.readUpTo());
-    if (nonces.length > 0) void this.#survive(this.#options.journal?.remove(nonces));
   }
 
   /** Its time is over, or its caller has gone. */
@@ -354,26 +341,12 @@ export class TransactionSender {
 
   /** The chain lacks these nonces, and they are none of those in flight: it lost what it had, or what held them was never sent. */
   #fillGap(nonces: readonly number[]): void {
-    const kept = this.#kept.takeNonces(new Set(nonces));
+    const kept = this.#recovery.takeUp(nonces);
     for (const nonce of nonces) if (!kept.includes(nonce)) void this.#fill(nonce);
-    void this.#adoptKept(kept);
-  }
-
-  async #adoptKept(nonces: readonly number[]): Promise<void> {
-    if (nonces.length === 0) return;
-    const wanted = new Set(nonces);
-    try {
-      const entries = (await this.#options.journal?.list()) ?? [];
-      const now = this.#options.clock.now();
-      for (const entry of entries) {
-        if (wanted.has(entry.nonce) && !this.#inFlight.has(entry.nonce)) this.#adopt(recoverTransaction(entry, now));
-      }
-    } catch (error) {
-      this.#options.logger.error("journal of transactions not read", { error });
-    }
   }
 
   #adopt(pending: PendingTransaction): void {
+    if (pending.nonce === undefined || this.#inFlight.has(pending.nonce)) return;
     this.#inFlight.adopt(pending);
     this.#overseer.watch();
   }
