@@ -53,7 +53,11 @@ async function stop(): Promise<void> {
 
 /** Group 1 on a chain of our own, group 2 on an outside one; on the chains and the store of an earlier broker, if they are given. */
 function build(
-  earlier: { readonly chains?: readonly MemoryChain[]; readonly store?: Store } = {},
+  earlier: {
+    readonly chains?: readonly MemoryChain[];
+    readonly store?: Store;
+    readonly publishTimeoutMs?: number;
+  } = {},
 ): readonly [Away, Away] {
   if (earlier.chains === undefined) clock = new VirtualClock();
   sink = new RecordingSink();
@@ -63,6 +67,7 @@ function build(
     new Away(one, { chain: first, isFinal: true }),
     new Away(two, { chain: second, isFinal: false }),
   ] as const;
+  Object.assign(groups[1].ledger, { publishTimeoutMs: earlier.publishTimeoutMs });
   broker = createBroker({
     ledgers: groups.map(({ ledger }) => ledger),
     store: earlier.store ?? createMemoryStore(),
@@ -190,6 +195,30 @@ describe("an outage after the start", () => {
     expect(await broker.exist({ topic: "a", groupId: "2" })).toBe(true);
     away.outage = undefined;
     expect(healthOf(two)).toMatchObject({ ready: true });
+  });
+});
+
+describe("a group with a time of its own for publishing", () => {
+  it("waits as long as that, and the others as ever", async () => {
+    const groups = build({ publishTimeoutMs: 120_000 });
+    await start();
+    const answers: unknown[] = [];
+    for (const { ledger } of groups) {
+      await broker.open({ topic: "a", groupId: ledger.groupId });
+      ledger.append = (_, signal) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")), { once: true });
+        });
+      const call = { topic: "a", groupId: ledger.groupId, content, extensions: [] };
+      void broker.publish(call).then(({ status }) => answers.push([ledger.groupId, status]));
+    }
+    await clock.advance(119_000);
+    expect(answers).toEqual([["1", "TIMEOUT"]]);
+    await clock.advance(1_000);
+    expect(answers).toEqual([
+      ["1", "TIMEOUT"],
+      ["2", "TIMEOUT"],
+    ]);
   });
 });
 

@@ -24,6 +24,8 @@ export class Group {
   readonly ledger: Ledger;
   readonly progress = new IndexProgress();
   readonly gatherer: Gatherer;
+  /** The engine's, with what is this group's own. */
+  readonly limits: EngineLimits;
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
   readonly changes = new SharedMutex();
   readonly #store: Store;
@@ -32,7 +34,11 @@ export class Group {
   constructor(parts: GroupParts) {
     this.ledger = parts.ledger;
     this.#store = parts.store;
-    this.gatherer = new Gatherer({ ...parts, progress: this.progress });
+    this.limits = {
+      ...parts.limits,
+      transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
+    };
+    this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress });
   }
 
   get id(): GroupId {

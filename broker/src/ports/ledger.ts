@@ -104,6 +104,8 @@ export interface Ledger {
   readonly limits: LedgerLimits;
   /** Whether this chain never takes a block back. */
   readonly isFinal: boolean;
+  /** How long a caller waits for its transaction and its block; as long as the engine's limit says when left out. */
+  readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry where none is. To be called before anything else; again after it has failed. */
   start(): Promise<void>;
   /** Waits for what is under way, no longer than until `signal` aborts, then lets go of the chain. `follow` ends. */

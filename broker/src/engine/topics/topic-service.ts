@@ -5,7 +5,6 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ListCall, ListResult, TopicCall } from "../broker.ts";
 import type { Group, Groups } from "../group.ts";
-import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 
 /** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */
@@ -16,7 +15,6 @@ export interface TopicServiceParts {
   readonly groups: Groups;
   readonly store: Store;
   readonly clock: Clock;
-  readonly limits: EngineLimits;
 }
 
 /** Opens, closes and describes topics. */
@@ -68,7 +66,7 @@ export class TopicService {
 
   /** Sends one transaction and waits until its block is indexed. */
   async #change(group: Group, send: (signal: AbortSignal) => Promise<{ readonly blockNumber: number }>): Promise<void> {
-    using deadline = new Deadline(this.#parts.clock, this.#parts.limits.transactionTimeoutMs);
+    using deadline = new Deadline(this.#parts.clock, group.limits.transactionTimeoutMs);
     const { blockNumber } = await send(deadline.signal);
     if (!(await group.progress.waitFor(blockNumber, deadline.signal))) {
       throw new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet` });

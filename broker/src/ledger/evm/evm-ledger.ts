@@ -97,6 +97,7 @@ interface Parts {
 /** The Ledger on any EVM chain that can be asked through EIP-1193. */
 export class EvmLedger implements Ledger {
   readonly groupId: GroupId;
+  readonly publishTimeoutMs: number | undefined;
   readonly isFinal: boolean;
   readonly #room: TransactionRoom;
   readonly #options: EvmLedgerOptions;
@@ -110,6 +111,7 @@ export class EvmLedger implements Ledger {
   constructor(options: EvmLedgerOptions) {
     this.groupId = options.groupId;
     this.isFinal = options.isFinal ?? false;
+    this.publishTimeoutMs = options.deadlineMs;
     this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
     this.#rpc = new Rpc(options.provider);

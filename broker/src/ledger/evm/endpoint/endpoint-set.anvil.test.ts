@@ -41,7 +41,7 @@ describe.each([
       await expect(set.request({ method: "eth_nothing" })).rejects.toMatchObject({ name: "RpcAnswerError" });
       if (scheme === "http") return;
       const heads: unknown[] = [];
-      set.on("message", (message) => heads.push(message));
+      set.on?.("message", (message) => heads.push(message));
       const subscription = await set.request({ method: "eth_subscribe", params: ["newHeads"] });
       await set.request(mine);
       await vi.waitFor(() => expect(heads).toMatchObject([{ type: "eth_subscription", data: { subscription } }]));

@@ -211,7 +211,7 @@ describe("behind", () => {
 
 function watch(set: EndpointSet): { subscription: unknown; number: unknown }[] {
   const heads: { subscription: unknown; number: unknown }[] = [];
-  set.on("message", (message) => {
+  set.on?.("message", (message) => {
     const { data } = message as { data: { subscription: unknown; result: { number: unknown } } }; // EIP-1193.
     heads.push({ subscription: data.subscription, number: data.result.number });
   });

@@ -34,6 +34,8 @@ export interface EndpointSetOptions {
  * out is asked again of the next: every request may be repeated, a signed transaction as well.
  */
 export class EndpointSet implements EvmProvider {
+  /** Only where an endpoint can notify. */
+  readonly on?: (event: "message", listener: (message: unknown) => void) => void;
   readonly #options: EndpointSetOptions;
   readonly #members: readonly Member[];
   readonly #subscriptions: HeadSubscriptions;
@@ -54,6 +56,9 @@ export class EndpointSet implements EvmProvider {
     const [first] = this.#members;
     if (first === undefined) throw new TypeError("a group has at least one endpoint");
     this.#current = first;
+    if (this.#members.some(({ connection }) => connection.canNotify)) {
+      this.on = (_, listener) => void this.#subscriptions.listeners.add(listener);
+    }
     this.#schedulePatrol();
   }
 
@@ -63,12 +68,8 @@ export class EndpointSet implements EvmProvider {
     return this.#ask(call);
   }
 
-  on(event: "message", listener: (message: unknown) => void): void {
-    if (event === "message") this.#subscriptions.listeners.add(listener);
-  }
-
-  removeListener(event: "message", listener: (message: unknown) => void): void {
-    if (event === "message") this.#subscriptions.listeners.delete(listener);
+  removeListener(_event: "message", listener: (message: unknown) => void): void {
+    this.#subscriptions.listeners.delete(listener);
   }
 
   failure(): Outage | undefined {
@@ -91,7 +92,7 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #subscribe(params: readonly unknown[]): Promise<unknown> {
-    if (!this.#members.some(({ connection }) => connection.canNotify)) {
+    if (this.on === undefined) {
       throw new RpcAnswerError("no endpoint can notify", { code: -32601 });
     }
     return this.#subscriptions.subscribe(params, this.#current);
