@@ -1,28 +1,34 @@
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import { findFirstTrue } from "../../lib/first-true.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { LedgerBlock } from "../../ports/ledger.ts";
+import type { BlockRef, LedgerBlock, LedgerStep } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 import type { BlockReader, Round } from "./block-reader.ts";
-import { finalNumber } from "./finality.ts";
+import type { FinalityPolicy } from "./finality.ts";
 import { RangeSize } from "./range-size.ts";
-import type { Header } from "./rpc.ts";
+import { RecentBlocks } from "./recent-blocks.ts";
+import type { Header, Rpc } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 
-/** Rounds kept for followers that keep up; whoever is behind them reads by range. */
-const recentRoundsMax = 256;
-/** Encoded events in those rounds, in bytes. */
-const recentBytesMax = 8_388_608;
 /** Headers that came with notifications, kept until their blocks are read. */
 const headsMax = 64;
+/** Looks in a row at a chain that is shorter than ours, and another, before it is believed: it may be one node that is behind. */
+const shorterLooksMax = 8;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 
 export interface BlockFeedOptions {
+  readonly rpc: Rpc;
   readonly reader: BlockReader;
+  readonly finality: FinalityPolicy;
+  /** Whether the chain never takes a block back. */
+  readonly isFinal: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Told of every round of new blocks, once, ascending, without a gap. */
   readonly onRound: (round: Round) => void;
+  /** Told when blocks that were given to `onRound` are no more; those up to `blockNumber` still are. New rounds follow it. */
+  readonly onReorganised: (blockNumber: number) => void;
 }
 
 /** Reads every new final block once and lets any number of followers have it; older blocks are read for each follower. */
@@ -30,23 +36,32 @@ export class BlockFeed {
   readonly #options: BlockFeedOptions;
   readonly #stopping = new AbortController();
   readonly #changed = new Wakeup();
-  readonly #heads = new Map<number, Header>();
-  readonly #recent: Round[] = [];
+  readonly #headers = new Map<number, Header>();
+  readonly #recent = new RecentBlocks();
   readonly #size = new RangeSize();
-  #recentBytes = 0;
+  /** The newest block heard of. */
+  #head: Header | undefined;
+  /** A head that was not looked at yet. */
+  #news: Header | undefined;
   #final = -1;
-  /** The newest block that was read. */
-  #tail = -1;
+  /** The newest block that was read; undefined before the first. */
+  #tail: BlockRef | undefined;
+  #shorterLooks = 0;
+  /** How often the chain was reorganised. */
+  #reorganisations = 0;
   #running: Promise<void> | undefined;
 
   constructor(options: BlockFeedOptions) {
     this.#options = options;
   }
 
-  /** Begins after `head`; blocks up to it are history. */
-  start(head: Header): void {
-    this.#final = finalNumber(head);
-    this.#tail = this.#final;
+  /** Begins after the final block of now; those up to it are history. @throws RpcFailure. */
+  async start(head: Header): Promise<void> {
+    const { finality, rpc } = this.#options;
+    const { number, header } = await finality.finalAt(head);
+    this.#head = head;
+    this.#final = number;
+    if (number >= 0) this.#begin(header ?? (await rpc.header(number)));
     this.#running = this.#run();
   }
 
@@ -57,80 +72,192 @@ export class BlockFeed {
 
   /** The newest block that has been read, so what happened up to it is known. */
   get tail(): number {
-    return this.#tail;
+    return this.#tail?.number ?? -1;
   }
 
   onHead(head: Header): void {
-    this.#heads.set(head.number, head);
-    const [oldest] = this.#heads.keys();
-    if (this.#heads.size > headsMax && oldest !== undefined) this.#heads.delete(oldest);
-    this.#final = Math.max(this.#final, finalNumber(head));
+    const isKnown = head.hash === this.#head?.hash && this.#shorterLooks === 0;
+    this.#head = head;
+    if (isKnown) return;
+    this.#news = head;
+    this.#headers.set(head.number, head);
+    const [oldest] = this.#headers.keys();
+    if (this.#headers.size > headsMax && oldest !== undefined) this.#headers.delete(oldest);
     this.#changed.wake();
   }
 
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<readonly LedgerBlock[]> {
+  async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
     const ended = AbortSignal.any([signal, this.#stopping.signal]);
+    const since = this.#reorganisations;
     const size = new RangeSize();
-    let next = after + 1;
+    let at = after;
+    let isHeld = this.#options.isFinal || at === undefined;
     while (!ended.aborted) {
-      const blocks = next > this.#tail ? [] : (this.#recentFrom(next) ?? (await this.#older(next, { size, ended })));
-      const last = blocks.at(-1);
-      if (last === undefined) await this.#changed.wait(ended);
+      const result = isHeld ? await this.#next(at, { size, ended }) : await this.#hold(at, ended);
+      if (this.#reorganisations !== since || result === "gone") {
+        if (!ended.aborted) yield { kind: "reorganised" };
+        return;
+      }
+      if (result === "held") isHeld = true;
+      // Nothing may have come between the look and here.
+      else if (result === "none" && this.tail <= (at?.number ?? -1)) await this.#changed.wait(ended);
+      else if (result === "none") continue;
       else {
-        yield blocks;
-        next = last.number + 1;
+        at = result.at(-1);
+        yield { kind: "blocks", blocks: result };
       }
     }
+  }
+
+  /** Whether a follower begins on this chain; `none` while the chain is not that high. */
+  async #hold(at: BlockRef | undefined, ended: AbortSignal): Promise<"held" | "gone" | "none"> {
+    if (at === undefined || this.tail < at.number) return "none";
+    const name = this.#recent.findName(at.number);
+    const isOnChain =
+      name === undefined
+        ? await this.#try(async () => this.#options.reader.isOnChain(at), { size: new RangeSize(), ended })
+        : name.hash === at.hash;
+    return isOnChain === true ? "held" : "gone";
+  }
+
+  async #next(at: BlockRef | undefined, options: TryOptions): Promise<readonly LedgerBlock[] | "gone" | "none"> {
+    const next = (at?.number ?? -1) + 1;
+    if (next > this.tail) return "none";
+    const recent = this.#recent.read(next);
+    if (recent !== undefined) return recent;
+    const to = (this.#recent.from ?? this.tail + 1) - 1;
+    const round = await this.#try(async () => this.#read(at, { to, size: options.size }), options);
+    return round === undefined ? "none" : round === "gone" ? "gone" : round.blocks;
   }
 
   async #run(): Promise<void> {
     const ended = this.#stopping.signal;
-    while (!ended.aborted) {
-      if (this.#final <= this.#tail) {
+    for (let failures = 0; !ended.aborted; ) {
+      if (this.#news === undefined && this.#final <= this.tail) {
         await this.#changed.wait(ended);
         continue;
       }
-      const round = await this.#read({ from: this.#tail + 1, to: this.#final }, { size: this.#size, ended });
-      if (round !== undefined) this.#take(round);
+      try {
+        await this.#advance();
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        this.#news ??= this.#head;
+        await this.#recover(error, { attempt: failures, size: this.#size, ended });
+      }
     }
   }
 
-  #take(round: Round): void {
-    this.#tail = round.blocks.at(-1)?.number ?? this.#tail;
-    for (const number of this.#heads.keys()) if (number <= this.#tail) this.#heads.delete(number);
-    this.#recent.push(round);
-    this.#recentBytes += round.bytes;
-    while (this.#recent.length > recentRoundsMax || (this.#recentBytes > recentBytesMax && this.#recent.length > 1)) {
-      this.#recentBytes -= this.#recent.shift()?.bytes ?? 0;
+  /** What is tried again after a failure begins with the newest head: the blocks that were wanted may be no more. */
+  async #advance(): Promise<void> {
+    const news = this.#news;
+    this.#news = undefined;
+    if (news !== undefined && (await this.#consider(news)) === "fork") await this.#goBack();
+    if (this.#final <= this.tail) return;
+    const round = await this.#read(this.#tail, { to: this.#final, size: this.#size });
+    if (round === "gone") await this.#goBack();
+    else this.#take(round);
+  }
+
+  /** Learns what is final now. Answers `fork` when what was final no longer is. */
+  async #consider(head: Header): Promise<"fork" | undefined> {
+    const { finality, isFinal, rpc } = this.#options;
+    const final = await finality.finalAt(head);
+    if (isFinal) {
+      this.#final = Math.max(this.#final, final.number);
+      return undefined;
     }
+    this.#final = Math.max(this.tail, final.number);
+    const name = this.#recent.findName(final.number);
+    if (final.number > this.tail || name === undefined) {
+      this.#shorterLooks = 0;
+      return undefined;
+    }
+    const isOurs = (final.header?.hash ?? (await rpc.header(final.number)).hash) === name.hash;
+    const isShorter = final.number < this.tail;
+    this.#shorterLooks = isShorter && !isOurs ? this.#shorterLooks + 1 : 0;
+    return isOurs || (isShorter && this.#shorterLooks < shorterLooksMax) ? undefined : "fork";
+  }
+
+  /** Looks for the newest block that is still on the chain, and goes on from there. */
+  async #goBack(): Promise<void> {
+    const { rpc, onReorganised, logger } = this.#options;
+    const names = this.#recent.names;
+    const place = await findFirstTrue(names.length, async (index) => {
+      const name = names[index];
+      return name !== undefined && (await rpc.findHeader(name.number))?.hash === name.hash;
+    });
+    const ancestor = names[place];
+    if (ancestor !== undefined && ancestor.hash === this.#tail?.hash) {
+      throw new RpcFailure("refused", "the chain has no child of the newest block that was read", { cause: ancestor });
+    }
+    logger.info("chain reorganised below what was read", { from: this.tail, to: ancestor?.number });
+    if (ancestor === undefined) await this.#beginAnew();
+    else this.#begin(ancestor);
+    this.#headers.clear();
+    this.#shorterLooks = 0;
+    this.#reorganisations += 1;
+    this.#final = this.tail;
+    this.#news = this.#head;
+    onReorganised(this.tail);
+    this.#changed.wake();
+  }
+
+  async #beginAnew(): Promise<void> {
+    const { rpc, finality } = this.#options;
+    const { number, header } = await finality.finalAt(await rpc.header("latest"));
+    const first = number < 0 ? undefined : (header ?? (await rpc.header(number)));
+    this.#recent.cutBack(-1);
+    this.#tail = undefined;
+    if (first !== undefined) this.#begin(first);
+  }
+
+  #begin({ number, hash }: BlockRef): void {
+    this.#recent.cutBack(number - 1);
+    this.#tail = { number, hash };
+    if (!this.#options.isFinal) this.#recent.name([this.#tail]);
+  }
+
+  #take(round: Round): void {
+    const last = round.blocks.at(-1);
+    this.#tail = last === undefined ? this.#tail : { number: last.number, hash: last.hash };
+    for (const number of this.#headers.keys()) if (number <= this.tail) this.#headers.delete(number);
+    this.#recent.add(round);
+    if (!this.#options.isFinal) this.#recent.name(round.blocks);
     this.#options.onRound(round);
     this.#changed.wake();
   }
 
-  /** Recent blocks from `next` on; undefined when they reach back less far. */
-  #recentFrom(next: number): readonly LedgerBlock[] | undefined {
-    if ((this.#recent[0]?.from ?? Number.POSITIVE_INFINITY) > next) return undefined;
-    const start = this.#recent.findLastIndex(({ from }) => from <= next);
-    const blocks = this.#recent.slice(start).flatMap((round) => round.blocks);
-    return blocks.filter(
-      ({ number, entries }, index) => number >= next && (entries.length > 0 || index === blocks.length - 1),
-    );
+  /** Reads from the beginning of the stretch as much as the endpoint takes. */
+  async #read(
+    after: BlockRef | undefined,
+    { to, size }: { readonly to: number; readonly size: RangeSize },
+  ): Promise<Round | "gone"> {
+    const { reader, isFinal } = this.#options;
+    const headers = isFinal ? this.#headers : this.#headersOfChain();
+    const stretch = { after, to, blocksMax: size.blocks, headers, head: this.#head?.number ?? -1 };
+    const round = isFinal ? await reader.readFinal(stretch) : await reader.read(stretch);
+    if (round !== undefined) size.onAnswer(round.bytes);
+    return round ?? "gone";
   }
 
-  async #older(next: number, options: ReadOptions): Promise<readonly LedgerBlock[]> {
-    const recentFrom = this.#recent[0]?.from ?? this.#tail + 1;
-    const round = await this.#read({ from: next, to: recentFrom - 1 }, options);
-    return round?.blocks ?? [];
+  /** Known headers of the chain that the head is on: one of another chain would link as well, and be read as if it were still there. */
+  #headersOfChain(): ReadonlyMap<number, Header> {
+    const headers = new Map<number, Header>();
+    let header = this.#head;
+    while (header !== undefined) {
+      headers.set(header.number, header);
+      const parent: Header | undefined = this.#headers.get(header.number - 1);
+      header = parent?.hash === header.parentHash ? parent : undefined;
+    }
+    return headers;
   }
 
-  /** Reads from the beginning of the range as much as the endpoint takes; tries until it succeeds or is ended. */
-  async #read(range: { from: number; to: number }, { size, ended }: ReadOptions): Promise<Round | undefined> {
+  /** Tries until it succeeds; undefined when it is ended first. */
+  async #try<T>(task: () => Promise<T>, { size, ended }: TryOptions): Promise<T | undefined> {
     for (let attempt = 1; !ended.aborted; attempt += 1) {
-      const to = Math.min(range.to, range.from + size.blocks - 1);
       try {
-        const round = await this.#options.reader.read({ from: range.from, to }, this.#heads);
-        size.onAnswer(round.bytes);
-        return round;
+        return await task();
       } catch (error) {
         await this.#recover(error, { attempt, size, ended });
       }
@@ -138,21 +265,20 @@ export class BlockFeed {
     return undefined;
   }
 
-  async #recover(error: unknown, { attempt, size, ended }: ReadOptions & { readonly attempt: number }): Promise<void> {
+  async #recover(error: unknown, { attempt, size, ended }: TryOptions & { readonly attempt: number }): Promise<void> {
     if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
-    this.#heads.clear();
+    this.#headers.clear();
     this.#options.logger.warn("blocks not read, trying again", { attempt, error });
     const pause = new Wakeup();
-    const cancel = this.#options.clock.after(backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), () =>
-      pause.wake(),
-    );
+    const delayMs = backoffDelayMs(attempt, { ...retryLimits, fraction: 1 });
+    const cancel = this.#options.clock.after(delayMs, () => pause.wake());
     await pause.wait(ended);
     cancel();
   }
 }
 
-interface ReadOptions {
+interface TryOptions {
   readonly size: RangeSize;
   readonly ended: AbortSignal;
 }

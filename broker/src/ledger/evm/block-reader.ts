@@ -1,10 +1,17 @@
 import type { Address } from "../../domain/topic.ts";
-import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { BlockRef, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
+import { BlockLogs } from "./block-logs.ts";
+import { LogBloom } from "./log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
-import { type Header, type Rpc, type RpcLog } from "./rpc.ts";
+import type { Header, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 import type { TopicSet } from "./topic-set.ts";
+
+/** Blocks below the head that are read one by one, each held against the one before it. */
+export const nearBlocks = 64;
+/** Headers and logs asked for at once. */
+const requestsAtOnce = 16;
 
 /** Blocks read at once. */
 export interface Round {
@@ -25,32 +32,106 @@ export interface BlockReaderOptions {
   readonly verifier: BatchVerifier;
 }
 
-/** Turns ranges of blocks into what happened in them. */
+/** What to read: blocks after `after` up to `to`, as many as may be asked for at once. */
+export interface Stretch {
+  /** Undefined before the first block. */
+  readonly after: BlockRef | undefined;
+  readonly to: number;
+  readonly blocksMax: number;
+  /** The newest block heard of. */
+  readonly head: number;
+  /** Headers that are known already. */
+  readonly headers: ReadonlyMap<number, Header>;
+}
+
+/** Turns blocks into what happened in them. */
 export class BlockReader {
   readonly #options: BlockReaderOptions;
+  readonly #blockLogs: BlockLogs;
+  readonly #bloom = new LogBloom(logSignatures);
+  /** Blocks near the head that are read at once. */
+  #atOnce = requestsAtOnce;
 
   constructor(options: BlockReaderOptions) {
     this.#options = options;
+    this.#blockLogs = new BlockLogs(options.rpc);
+  }
+
+  /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
+  async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
+    const from = (after?.number ?? -1) + 1;
+    return this.#readRange({ from, to: Math.min(to, from + blocksMax - 1) }, headers);
   }
 
   /**
-   * Reads blocks `from` to `to`, both included. `heads` are headers that are known already.
-   * @throws RpcFailure; also when the chain changed its mind while it was read, and then it is to be read again.
+   * Reads blocks that continue the chain which `after` is on; answers undefined when it is on the chain no more. Far below the head logs are
+   * asked for by range, which an endpoint that is behind would answer with less than there is; near the head block by block.
+   * @throws RpcFailure; also when the chain changed while it was read, or endpoints disagree: then it is to be read again.
    */
-  async read(
-    range: { readonly from: number; readonly to: number },
-    heads: ReadonlyMap<number, Header>,
-  ): Promise<Round> {
-    const rawLogs = await this.#options.rpc.logs(range, logSignatures);
-    const logs: ContractLog[] = [];
-    let bytes = 0;
-    for (const raw of rawLogs) {
-      const log = await this.#parse(raw);
-      if (log === undefined) continue;
-      logs.push(log);
-      if (log.kind === "events-published") bytes += log.events.length;
+  async read(stretch: Stretch): Promise<Round | undefined> {
+    const { after, to, blocksMax, head, headers } = stretch;
+    const from = (after?.number ?? -1) + 1;
+    const farEnd = Math.min(to, head - nearBlocks, from + blocksMax - 1);
+    if (farEnd < from || blocksMax === 1) return this.#readLinked(stretch);
+    const round = await this.#readRange({ from, to: farEnd }, headers);
+    if (after !== undefined && !(await this.isOnChain(after))) return undefined;
+    return from === 0 ? this.#withFirst(round) : round;
+  }
+
+  /** @throws RpcFailure, also when the endpoint does not have that number. */
+  async isOnChain(block: BlockRef): Promise<boolean> {
+    return (await this.#options.rpc.header(block.number)).hash === block.hash;
+  }
+
+  /** After a failure one block at a time, so that an endpoint which often fails is got through; then more again. */
+  async #readLinked(stretch: Stretch): Promise<Round | undefined> {
+    const atOnce = this.#atOnce;
+    this.#atOnce = 1;
+    const round = await this.#readSome(stretch, atOnce);
+    this.#atOnce = Math.min(requestsAtOnce, atOnce * 2);
+    return round;
+  }
+
+  async #readSome({ after, to, headers: known }: Stretch, atOnce: number): Promise<Round | undefined> {
+    const from = (after?.number ?? -1) + 1;
+    const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
+    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));
+    const [first] = headers;
+    if (after !== undefined && first !== undefined && first.parentHash !== after.hash) {
+      if (await this.isOnChain(after)) throw changed(first);
+      return undefined;
     }
-    return { from: range.from, logs, bytes, blocks: await this.#blocks(range.to, logs, heads) };
+    const logs = await Promise.all(headers.map(async (header) => this.#logsOf(header)));
+    const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
+  }
+
+  async #logsOf(header: Header): Promise<readonly ContractLog[]> {
+    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
+  }
+
+  async #readRange(
+    range: { readonly from: number; readonly to: number },
+    headers: ReadonlyMap<number, Header>,
+  ): Promise<Round> {
+    const logs = await this.#parseAll(await this.#options.rpc.logs(range, logSignatures));
+    const blocks = await this.#blocks(range.to, logs, headers);
+    return { from: range.from, logs, bytes: bytesOf(logs), blocks };
+  }
+
+  /** The first block of all is the one that an index can always go back to. */
+  async #withFirst(round: Round): Promise<Round> {
+    if (round.blocks[0]?.number === 0) return round;
+    return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
+  }
+
+  async #parseAll(raws: readonly RpcLog[]): Promise<ContractLog[]> {
+    const logs: ContractLog[] = [];
+    for (const raw of raws) {
+      const log = await this.#parse(raw);
+      if (log !== undefined) logs.push(log);
+    }
+    return logs;
   }
 
   async #parse(raw: RpcLog): Promise<ContractLog | undefined> {
@@ -58,32 +139,46 @@ export class BlockReader {
     const log = parseLog(raw, registry);
     if (log?.kind === "topic-opened") topics.add(log.address);
     if (log?.kind !== "events-published") return log;
-    const isTopic = topics.has(log.address);
+    const isTopic = topics.has(log.address, log.blockNumber);
     return (typeof isTopic === "boolean" ? isTopic : await isTopic) ? log : undefined;
   }
 
   async #blocks(
     last: number,
     logs: readonly ContractLog[],
-    heads: ReadonlyMap<number, Header>,
+    known: ReadonlyMap<number, Header>,
   ): Promise<LedgerBlock[]> {
+    const groups = groupByBlock(logs);
+    const headers = await this.#headers(groups, known);
     const blocks: LedgerBlock[] = [];
-    for (const group of groupByBlock(logs)) {
-      const [first] = group;
-      if (first === undefined) continue;
-      const header = await this.#header(first.blockNumber, heads);
-      if (header.hash !== first.blockHash) {
-        throw new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
-      }
-      const entries = group.flatMap((log) => this.#entry(log) ?? []);
+    for (const [index, header] of headers.entries()) {
+      const group = groups[index] ?? [];
+      if (header.hash !== group[0]?.blockHash) throw changed(header);
+      const entries = this.#entries(group);
       if (entries.length > 0 || header.number === last) blocks.push(toBlock(header, entries));
     }
-    if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, heads), []));
+    if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, known), []));
     return blocks;
   }
 
-  async #header(number: number, heads: ReadonlyMap<number, Header>): Promise<Header> {
-    return heads.get(number) ?? (await this.#options.rpc.header(number));
+  async #headers(
+    groups: readonly (readonly ContractLog[])[],
+    known: ReadonlyMap<number, Header>,
+  ): Promise<readonly Header[]> {
+    const headers: Header[] = [];
+    for (let first = 0; first < groups.length; first += requestsAtOnce) {
+      const some = groups.slice(first, first + requestsAtOnce);
+      headers.push(...(await Promise.all(some.map(async ([log]) => this.#header(log?.blockNumber ?? 0, known)))));
+    }
+    return headers;
+  }
+
+  async #header(number: number, known: ReadonlyMap<number, Header>): Promise<Header> {
+    return known.get(number) ?? (await this.#options.rpc.header(number));
+  }
+
+  #entries(logs: readonly ContractLog[]): LedgerEntry[] {
+    return logs.flatMap((log) => this.#entry(log) ?? []);
   }
 
   #entry(log: ContractLog): LedgerEntry | undefined {
@@ -97,6 +192,20 @@ export class BlockReader {
     if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
     return { kind: "events-committed", firstSequence, count, events, ...place };
   }
+}
+
+/** Headers up to where one is not the child of the one before: the chain changed in between, or endpoints disagree. */
+function linked(headers: readonly Header[]): readonly Header[] {
+  const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
+  return broken === -1 ? headers : headers.slice(0, broken);
+}
+
+function changed(header: Header): RpcFailure {
+  return new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
+}
+
+function bytesOf(logs: readonly ContractLog[]): number {
+  return logs.reduce((sum, log) => sum + (log.kind === "events-published" ? log.events.length : 0), 0);
 }
 
 function toBlock(header: Header, entries: readonly LedgerEntry[]): LedgerBlock {

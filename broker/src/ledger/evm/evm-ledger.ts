@@ -17,10 +17,10 @@ import type {
 } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
-import { BlockReader } from "./block-reader.ts";
+import { BlockReader, nearBlocks } from "./block-reader.ts";
 import { deployRegistry } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
-import { finalNumber } from "./finality.ts";
+import { type Finality, FinalityPolicy } from "./finality.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
@@ -52,6 +52,8 @@ const defaultLimits: LedgerLimits = {
 const defaultDeadlineMs = 30_000;
 const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
+/** Looks for a block that must be there: endpoints behind one address may not be equally far. */
+const looksMax = 3;
 const topicGas = 1_500_000;
 const noRoot = new Uint8Array(32);
 
@@ -71,6 +73,8 @@ export interface EvmLedgerOptions {
   readonly limits?: LedgerLimits;
   /** Whether the chain never takes a block back, as the embedded one. */
   readonly isFinal?: boolean;
+  /** Which blocks count as final; all when left out. */
+  readonly finality?: Finality;
   /** How long the fate of a transaction is waited for. */
   readonly deadlineMs?: number;
   /** Where transactions stand before they are sent. Left out for a chain whose waiting transactions end with this process. */
@@ -103,6 +107,7 @@ export class EvmLedger implements Ledger {
   readonly #options: EvmLedgerOptions;
   readonly #rpc: Rpc;
   readonly #signer: Signer;
+  readonly #finality: FinalityPolicy;
   readonly #verifier = new BatchVerifier();
   readonly #gas = new GasPolicy();
   #parts: Parts | undefined;
@@ -115,6 +120,7 @@ export class EvmLedger implements Ledger {
     this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
     this.#rpc = new Rpc(options.provider);
+    this.#finality = new FinalityPolicy(this.#rpc, options.finality ?? "latest");
     this.#signer = new Signer(options.privateKey);
   }
 
@@ -178,17 +184,23 @@ export class EvmLedger implements Ledger {
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
-    for await (const blocks of this.#started().feed.follow(after?.number ?? -1, signal))
-      yield { kind: "blocks", blocks };
+    yield* this.#started().feed.follow(after, signal);
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {
-    return (await this.#now(signal)).blockNumber;
+    if (signal.aborted) throw abortedEarly();
+    const head = await this.#ask(this.#started().heads.refresh());
+    return (await this.#ask(this.#finality.finalAt(head))).number;
   }
 
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
-    if (blockNumber > (await this.finalBlockNumber(signal))) return undefined;
-    return (await this.#ask(this.#rpc.header(blockNumber))).hash;
+    const { heads } = this.#started();
+    for (let look = 1; look <= looksMax; look += 1) {
+      if (signal.aborted) throw abortedEarly();
+      const header = await this.#ask(this.#rpc.findHeader(blockNumber));
+      if (header !== undefined || heads.latest.number < blockNumber) return header?.hash;
+    }
+    return undefined;
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
@@ -232,9 +244,10 @@ export class EvmLedger implements Ledger {
     throw new BrokerError("transactionFailed", { details: "the chain takes no transaction that large" });
   }
 
+  /** The newest block, final or not: what a question is answered with is in it or before it. */
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    if (signal.aborted) throw new BrokerError("chainUnreachable", { details: "given up before it was asked" });
-    return { blockNumber: finalNumber(await this.#ask(this.#started().heads.refresh())) };
+    if (signal.aborted) throw abortedEarly();
+    return { blockNumber: (await this.#ask(this.#started().heads.refresh())).number };
   }
 
   async #ask<T>(answer: Promise<T>): Promise<T> {
@@ -263,9 +276,23 @@ export class EvmLedger implements Ledger {
       deployRegistry(this.#rpc, { ...common, ...options }),
     );
     const registry = new Registry(this.#rpc, { address, from: this.#signer.address });
-    const topics = new TopicSet(async (topic) => registry.isTopic(topic));
+    const topics = new TopicSet(async (topic, blockNumber) => {
+      if (await registry.isTopic(topic)) return true;
+      const isNear = !this.isFinal && heads.latest.number - blockNumber < nearBlocks;
+      return isNear && registry.wasTopic(topic, blockNumber);
+    });
     const reader = new BlockReader({ rpc: this.#rpc, registry: address, topics, verifier: this.#verifier });
-    const feed: BlockFeed = new BlockFeed({ reader, clock, logger, onRound: (round) => sender.onRound(round) });
+    const feed: BlockFeed = new BlockFeed({
+      ...common,
+      reader,
+      finality: this.#finality,
+      isFinal: this.isFinal,
+      onRound: (round) => sender.onRound(round),
+      onReorganised: (blockNumber) => {
+        heads.onReorganised();
+        sender.onReorganised(blockNumber);
+      },
+    });
     const heads: HeadWatcher = new HeadWatcher({
       ...common,
       pollMs: this.#options.pollMs ?? defaultPollMs,
@@ -319,7 +346,7 @@ async function startParts(parts: Parts): Promise<void> {
   const { heads, feed, sender } = parts;
   try {
     await heads.start();
-    feed.start(heads.latest);
+    await feed.start(heads.latest);
     await sender.start();
   } catch (error) {
     await stopParts(parts);
@@ -331,6 +358,10 @@ async function stopParts({ sender, feed, heads }: Parts, signal?: AbortSignal): 
   await sender.stop(signal);
   await feed.stop();
   await heads.stop();
+}
+
+function abortedEarly(): BrokerError {
+  return new BrokerError("chainUnreachable", { details: "given up before it was asked" });
 }
 
 function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {

@@ -8,6 +8,7 @@ export interface HeadWatcherOptions {
   readonly logger: Logger;
   /** Between two looks at an endpoint that cannot notify. */
   readonly pollMs: number;
+  /** Told of every head that the endpoint names, also again, and also a lower one: it may be behind, or the chain reorganised. */
   readonly onHead: (head: Header) => void;
 }
 
@@ -15,6 +16,8 @@ export interface HeadWatcherOptions {
 export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;
+  /** What was heard last. */
+  #last: Header | undefined;
   #subscription: unknown;
   #cancelPoll: (() => void) | undefined;
   #isPoking = false;
@@ -24,10 +27,15 @@ export class HeadWatcher {
     this.#options = options;
   }
 
-  /** The newest block heard of. To be read after `start`. */
+  /** The highest block heard of since `start` or the last reorganisation. To be read after `start`. */
   get latest(): Header {
     if (this.#latest === undefined) throw new Error("the head watcher is not started");
     return this.#latest;
+  }
+
+  /** What was heard before counts no more. */
+  onReorganised(): void {
+    this.#latest = this.#last;
   }
 
   get isPolling(): boolean {
@@ -99,8 +107,9 @@ export class HeadWatcher {
   };
 
   #take(head: Header): void {
-    if (this.#stopped || (this.#latest !== undefined && head.number < this.#latest.number)) return;
-    this.#latest = head;
+    if (this.#stopped) return;
+    this.#last = head;
+    if (this.#latest === undefined || head.number >= this.#latest.number) this.#latest = head;
     this.#options.onHead(head);
   }
 

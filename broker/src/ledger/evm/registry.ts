@@ -36,14 +36,32 @@ export class Registry {
     return (await this.#stateOf(address)).topic !== zeroAddress;
   }
 
-  async #stateOf(address: Address): Promise<{ readonly topic: Address; readonly closed: boolean }> {
-    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "stateOf", args: [address] });
-    return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "stateOf", data: await this.#call(data) });
+  /** Whether it was one after a block; an endpoint that has not got that block refuses to answer. Before the registry, nothing was. */
+  async wasTopic(address: Topic["address"], blockNumber: number): Promise<boolean> {
+    const answer = await this.#call(stateCalldata(address), blockNumber);
+    return answer !== "0x" && decodeState(answer).topic !== zeroAddress;
   }
 
-  async #call(data: `0x${string}`): Promise<`0x${string}`> {
-    return this.#rpc.call({ from: this.#from, to: this.address, data });
+  async #stateOf(address: Address): Promise<TopicState> {
+    return decodeState(await this.#call(stateCalldata(address)));
   }
+
+  async #call(data: `0x${string}`, blockNumber?: number): Promise<`0x${string}`> {
+    return this.#rpc.call({ from: this.#from, to: this.address, data }, blockNumber);
+  }
+}
+
+interface TopicState {
+  readonly topic: Address;
+  readonly closed: boolean;
+}
+
+function stateCalldata(address: Address): `0x${string}` {
+  return encodeFunctionData({ abi: topicRegistryAbi, functionName: "stateOf", args: [address] });
+}
+
+function decodeState(data: `0x${string}`): TopicState {
+  return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "stateOf", data });
 }
 
 export function openCalldata(name: string): Buffer {

@@ -30,6 +30,9 @@ export interface Header {
   readonly timestamp: number;
   /** Undefined on chains without EIP-1559. */
   readonly baseFeePerGas: bigint | undefined;
+  /** Undefined where the endpoint gives none. */
+  readonly logsBloom: Hex | undefined;
+  readonly transactionsRoot: Hex | undefined;
   /** Gas of all transactions in it, at most. */
   readonly gasLimit: number;
 }
@@ -77,6 +80,40 @@ export class Rpc {
     return readHeader(block);
   }
 
+  /** Undefined when there is no such block, or none yet. */
+  async findHeader(tag: number | "safe" | "finalized"): Promise<Header | undefined> {
+    const block = await this.#ask<unknown>("eth_getBlockByNumber", toTag(tag), false);
+    return block === null ? undefined : readHeader(block);
+  }
+
+  /** Logs of one block. An endpoint that does not have it refuses. */
+  async logsOf(blockHash: Hash, signatures: readonly Hex[]): Promise<readonly RpcLog[]> {
+    return this.#ask<readonly RpcLog[]>("eth_getLogs", { blockHash, topics: [signatures] });
+  }
+
+  /** Logs of one block from its receipts; undefined where the endpoint does not give them at once. */
+  async blockLogs(blockHash: Hash): Promise<readonly RpcLog[] | undefined> {
+    try {
+      const receipts = await this.#ask<readonly Pick<RawReceipt, "logs">[] | null>("eth_getBlockReceipts", blockHash);
+      if (receipts !== null) return receipts.flatMap(({ logs }) => logs);
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || error.kind !== "unsupported") throw error;
+      return undefined;
+    }
+    throw new RpcFailure("refused", "the endpoint does not have the block", { cause: blockHash });
+  }
+
+  /** Hashes of a block's transactions. */
+  async transactionsOf(blockHash: Hash): Promise<readonly Hash[]> {
+    const block = await this.#ask<{ readonly transactions: readonly Hash[] } | null>(
+      "eth_getBlockByHash",
+      blockHash,
+      false,
+    );
+    if (block !== null) return block.transactions;
+    throw new RpcFailure("refused", "the endpoint does not have the block", { cause: blockHash });
+  }
+
   async logs(
     range: { readonly from: number; readonly to: number },
     signatures: readonly Hex[],
@@ -102,8 +139,8 @@ export class Rpc {
     return (await this.#ask<unknown>("eth_getTransactionByHash", hash)) !== null;
   }
 
-  async call(request: CallRequest): Promise<Hex> {
-    return this.#ask<Hex>("eth_call", request, "latest");
+  async call(request: CallRequest, tag: number | "latest" = "latest"): Promise<Hex> {
+    return this.#ask<Hex>("eth_call", request, toTag(tag));
   }
 
   async code(address: Address): Promise<Hex> {
@@ -185,7 +222,7 @@ interface RawFullBlock {
 /** Reads a block or a new head. @throws RpcFailure when it is none. */
 export function readHeader(value: unknown): Header {
   const block = (value ?? {}) as Readonly<Record<string, unknown>>; // Any object; what is used of it is checked.
-  const { number, hash, parentHash, timestamp, baseFeePerGas, gasLimit } = block;
+  const { number, hash, parentHash, timestamp, baseFeePerGas, gasLimit, logsBloom, transactionsRoot } = block;
   if (!isHex(number) || !isHex(hash) || !isHex(parentHash) || !isHex(timestamp) || !isHex(gasLimit)) {
     throw new RpcFailure("refused", "the endpoint answered no block", { cause: value });
   }
@@ -196,6 +233,8 @@ export function readHeader(value: unknown): Header {
     timestamp: Number(timestamp) * 1000,
     baseFeePerGas: isHex(baseFeePerGas) ? BigInt(baseFeePerGas) : undefined,
     gasLimit: Number(gasLimit),
+    logsBloom: isHex(logsBloom) ? logsBloom : undefined,
+    transactionsRoot: isHex(transactionsRoot) ? transactionsRoot : undefined,
   };
 }
 

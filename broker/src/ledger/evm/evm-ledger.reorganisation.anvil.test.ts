@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { decodeEvents, encodeEvents } from "@stele/wire";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
+import type { EvmLedger, EvmLedgerOptions } from "./evm-ledger.ts";
+import { Signer } from "./native-crypto.ts";
+import { type Anvil, startAnvil } from "./testing/anvil.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
+import { InterceptedProvider, passAll } from "./testing/intercepted-provider.ts";
+
+const never = new AbortController().signal;
+const name = parseTopicName("a");
+let anvil: Anvil;
+let harness: EvmHarness;
+let provider: InterceptedProvider;
+let count = 0;
+
+beforeAll(async () => {
+  anvil = await startAnvil();
+});
+afterAll(() => anvil.stop());
+beforeEach(async () => {
+  count += 1;
+  const key = `reorganisation ${count}`;
+  for (const who of [key, `stranger to ${key}`]) {
+    await ask("anvil_setBalance", new Signer(testKey(who)).address, "0xffffffffffffffffffffff");
+  }
+  provider = new InterceptedProvider(anvil.provider);
+  harness = createEvmHarness(provider, key);
+});
+
+async function ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
+  return anvil.provider.request({ method, params });
+}
+
+const mine = (blocks: number): Promise<unknown> => ask("anvil_mine", `0x${blocks.toString(16)}`);
+
+/** What a follower has of the chain, with what was taken back left out again. */
+class Copy {
+  blocks: LedgerBlock[] = [];
+  reorganisations = 0;
+  readonly #ledger: EvmLedger;
+
+  constructor(ledger: EvmLedger) {
+    this.#ledger = ledger;
+  }
+
+  get contents(): string[] {
+    return this.blocks
+      .flatMap((block) => block.entries)
+      .flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []))
+      .map(({ content }) => Buffer.from(content).toString());
+  }
+
+  get #head(): BlockRef | undefined {
+    return this.blocks.at(-1);
+  }
+
+  /** Follows until it has what is final now, and `enough` holds. */
+  async catchUp(enough: (copy: Copy) => boolean = () => true): Promise<void> {
+    for (;;) {
+      if ((await this.#isWhole()) && enough(this)) return;
+      const controller = new AbortController();
+      for await (const step of this.#ledger.follow(this.#head, controller.signal)) {
+        if (step.kind === "reorganised") {
+          this.reorganisations += 1;
+          await this.#cutBack();
+        } else this.blocks.push(...step.blocks);
+        if ((await this.#isWhole()) && enough(this)) break;
+      }
+      controller.abort();
+    }
+  }
+
+  async #isWhole(): Promise<boolean> {
+    const final = await this.#ledger.finalBlockNumber(never);
+    if (this.#head === undefined || this.#head.number < final) return false;
+    return (await this.#ledger.findBlockHash(this.#head.number, never)) === this.#head.hash;
+  }
+
+  async #cutBack(): Promise<void> {
+    while (this.#head !== undefined) {
+      if ((await this.#ledger.findBlockHash(this.#head.number, never)) === this.#head.hash) return;
+      this.blocks.pop();
+    }
+  }
+}
+
+async function withTopic(
+  use: (parts: { ledger: EvmLedger; copy: Copy; publish: (text: string) => Promise<void> }) => Promise<void>,
+  options: Partial<EvmLedgerOptions> = {},
+): Promise<void> {
+  const ledger = harness.createLedger(options);
+  await ledger.start();
+  try {
+    await harness.stranger.open(name);
+    await mine(5);
+    const copy = new Copy(ledger);
+    await copy.catchUp();
+    const opened = copy.blocks.flatMap(({ entries }) => entries).find(({ kind }) => kind === "topic-opened");
+    const address: Address = opened?.address ?? "0x";
+    const publish = async (text: string): Promise<void> => {
+      const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
+      await harness.stranger.publish([{ address, count: 1, events }]);
+    };
+    await use({ ledger, copy, publish });
+  } finally {
+    provider.current = passAll;
+    await ledger.stop();
+  }
+}
+
+describe("a chain that takes blocks back", () => {
+  test("is followed along its new blocks, also when they are as many as the old", async () => {
+    await withTopic(async ({ copy, publish }) => {
+      for (const text of ["1", "2", "3"]) await publish(text);
+      await copy.catchUp();
+      expect(copy.contents).toEqual(["1", "2", "3"]);
+      await ask("anvil_reorg", 2, []);
+      await copy.catchUp();
+      expect(copy.contents).toEqual(["1"]);
+      expect(copy.reorganisations).toBe(1);
+      await publish("4");
+      await copy.catchUp();
+      expect(copy.contents).toEqual(["1", "4"]);
+    });
+  });
+
+  test("is followed when it comes back shorter, and other blocks are added", async () => {
+    await withTopic(async ({ copy, publish }) => {
+      await publish("1");
+      await mine(3);
+      for (const text of ["2", "3"]) await publish(text);
+      await copy.catchUp();
+      await ask("anvil_rollback", 4);
+      await publish("other");
+      await copy.catchUp();
+      expect(copy.contents).toEqual(["1", "other"]);
+    });
+  });
+
+  test("is not seen inside the confirmations", async () => {
+    await withTopic(
+      async ({ copy, publish }) => {
+        await publish("1");
+        await mine(3);
+        for (const text of ["2", "3"]) await publish(text);
+        await copy.catchUp();
+        expect(copy.contents).toEqual(["1"]);
+        await ask("anvil_reorg", 3, []);
+        await mine(4);
+        await publish("4");
+        await mine(4);
+        await copy.catchUp((now) => now.contents.length > 1);
+        expect(copy.contents).toEqual(["1", "4"]);
+        expect(copy.reorganisations).toBe(0);
+      },
+      { finality: 3 },
+    );
+  });
+
+  test("is found out by who begins at a block that is no more", async () => {
+    await withTopic(async ({ ledger, copy, publish }) => {
+      await publish("1");
+      await copy.catchUp();
+      const gone = copy.blocks.at(-1);
+      await ask("anvil_reorg", 3, []);
+      await mine(2);
+      const late = harness.createLedger();
+      await late.start();
+      for await (const step of late.follow(gone, never)) {
+        expect(step.kind).toBe("reorganised");
+        break;
+      }
+      await late.stop();
+      expect(await ledger.findBlockHash(gone?.number ?? 0, never)).not.toBe(gone?.hash);
+    });
+  });
+});
+
+describe("an endpoint with several nodes behind it", () => {
+  test("of which some are behind takes nothing back and hides nothing", async () => {
+    await withTopic(async ({ copy, publish }) => {
+      let turn = 0;
+      const behind = async (method: string): Promise<unknown> => {
+        const head = (await anvil.provider.request({ method: "eth_blockNumber" })) as string; // A quantity.
+        const number = `0x${(Number(head) - 3).toString(16)}`;
+        return method === "eth_getBlockByNumber" ? ask("eth_getBlockByNumber", number, false) : number;
+      };
+      provider.current = async ({ method, params = [] }, pass) => {
+        turn = (turn * 75 + 74) % 65_537;
+        if (turn % 2 === 0) return pass();
+        if (method === "eth_getBlockByNumber" && params[0] === "latest") return behind(method);
+        const isNew = turn % 3 === 0 && (method === "eth_getLogs" || method === "eth_getBlockByNumber");
+        if (isNew && method === "eth_getLogs") throw Object.assign(new Error("unknown block"), { code: -32000 });
+        return isNew ? null : pass();
+      };
+      for (let index = 0; index < 12; index += 1) await publish(`${index}`);
+      await copy.catchUp((now) => now.contents.length === 12);
+      expect(copy.contents).toEqual(Array.from({ length: 12 }, (_, index) => `${index}`));
+      expect(copy.reorganisations).toBe(0);
+    });
+  });
+});
+
+describe("a block whose logs the endpoint does not give", () => {
+  test.each([
+    ["too many", { code: -32005, message: "query returned more than 10000 results" }],
+    ["no question by hash", { code: -32602, message: "invalid argument 0: blockHash" }],
+  ])("%s: its receipts are read", async (_, refusal) => {
+    await withTopic(async ({ copy, publish }) => {
+      provider.current = async ({ method }, pass) => {
+        if (method === "eth_getLogs") throw Object.assign(new Error(refusal.message), { code: refusal.code });
+        return pass();
+      };
+      for (const text of ["1", "2"]) await publish(text);
+      await copy.catchUp();
+      provider.current = async ({ method }, pass) => {
+        if (method === "eth_getLogs") throw Object.assign(new Error(refusal.message), { code: refusal.code });
+        if (method === "eth_getBlockReceipts") throw Object.assign(new Error("no such method"), { code: -32601 });
+        return pass();
+      };
+      await publish("3");
+      await copy.catchUp();
+      expect(copy.contents).toEqual(["1", "2", "3"]);
+    });
+  });
+});

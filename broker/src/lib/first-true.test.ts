@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { findFirstTrue } from "./first-true.ts";
+
+it("finds every place in every count, near ones with few questions", async () => {
+  for (let count = 0; count <= 40; count += 1) {
+    for (let first = 0; first <= count; first += 1) {
+      let questions = 0;
+      const found = await findFirstTrue(count, async (place) => {
+        questions += 1;
+        expect(place).toBeLessThan(count);
+        return place >= first;
+      });
+      expect(found).toBe(first);
+      expect(questions).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(first + 2)));
+    }
+  }
+});
