@@ -22,18 +22,14 @@ const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 export async function verifyEvent(options: EventArguments): Promise<EventReport> {
   const read = eventIdPattern.test(options.what) ? await askForProof(options) : await readProof(options.what);
   if ("reason" in read) return { status: "refuted", step: "form", reason: read.reason };
-  const blockHash = options.blockHash ?? (await trustedHash(read.proof, options));
+  const chain = new ChainClient(options);
+  const blockHash = options.blockHash ?? (await trustedHash(read.proof, chain));
   if (blockHash === undefined) return { status: "refuted", step: "event", reason: "its eventId is none" };
   const given = options.registry === undefined ? {} : { expectedRegistry: options.registry };
   const result = verifyProof(read.proof, blockHash, { ...given, keccak: keccak256 });
   if (result.status === "refuted") return result;
-  const blockHashFrom = options.blockHash === undefined ? rpcOf(options) : undefined;
+  const blockHashFrom = options.blockHash === undefined ? chain.url : undefined;
   return { status: "verified", event: result.event, blockHash, blockHashFrom };
-}
-
-/** The node that is trusted: the broker's own view of its chain unless another one is given. */
-export function rpcOf({ rpc, broker }: { readonly rpc: string | undefined; readonly broker: string }): string {
-  return rpc ?? `${broker}/chain`;
 }
 
 type ReadProof = { readonly proof: Proof } | { readonly reason: string };
@@ -58,9 +54,9 @@ async function readText(path: string): Promise<string> {
 }
 
 /** The hash of the block that the proof names; undefined when it names none. */
-async function trustedHash(proof: Proof, options: EventArguments): Promise<string | undefined> {
+async function trustedHash(proof: Proof, chain: ChainClient): Promise<string | undefined> {
   const blockNumber = findBlockNumber(proof);
-  return blockNumber === undefined ? undefined : new ChainClient(rpcOf(options)).blockHash(blockNumber);
+  return blockNumber === undefined ? undefined : chain.blockHash(blockNumber);
 }
 
 function findBlockNumber({ event }: Proof): number | undefined {

@@ -7,7 +7,6 @@ import { readBatches } from "./chain-batches.ts";
 import { ChainClient } from "./chain-client.ts";
 import { Comparison, type Difference, type MalformedBatch } from "./comparison.ts";
 import { Unverifiable } from "./unverifiable.ts";
-import { rpcOf } from "./verify-event.ts";
 
 /** What came of it. Of differences and malformed batches, the first few are kept, and all are counted. */
 export interface TopicReport {
@@ -32,7 +31,7 @@ export interface TopicReport {
 /** Compares a topic's events on the chain with those that the broker gives. @throws Unverifiable. */
 export async function verifyTopic(options: TopicArguments): Promise<TopicReport> {
   const broker = new BrokerClient(options);
-  const chain = new ChainClient(rpcOf(options));
+  const chain = new ChainClient(options);
   const state = await broker.findTopic(options.topic);
   const { address, registry } = await locate(chain, options, state?.topicAddress);
   const head = await chain.blockNumber();
