@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeNamesAndContent } from "./suites/names-and-content.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeNamesAndContent);

@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeOperations } from "./suites/operations.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeOperations);

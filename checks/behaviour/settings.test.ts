@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeSettings } from "./suites/settings.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeSettings);

@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeSubscriptions } from "./suites/subscriptions.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeSubscriptions);

@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeTopics } from "./suites/topics.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeTopics);

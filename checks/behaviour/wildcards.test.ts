@@ -1,4 +1,4 @@
+import { onEveryWorld } from "../harness/worlds.ts";
 import { describeWildcards } from "./suites/wildcards.ts";
-import { onEveryWorld } from "./worlds.ts";
 
 onEveryWorld(describeWildcards);

@@ -1,9 +1,8 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { startBroker } from "../harness/broker-process.ts";
-import { Client } from "../harness/client.ts";
-import { createTempFolder } from "../harness/temp-folder.ts";
+import type { Client } from "../harness/client.ts";
+import { worlds } from "../harness/worlds.ts";
 import { replayAll } from "./support/replay.ts";
 
 interface Answers {
@@ -13,25 +12,27 @@ interface Answers {
   readonly replay: readonly string[];
 }
 
-it("a store that is deleted is rebuilt from the chain: list, state, getEvent and replay are the same byte for byte (ARCHITECTURE, invariant 5)", async () => {
-  using folder = createTempFolder();
-  const { before, eventIds } = await fill(folder.path);
-  const gone = readdirSync(folder.path).filter((file) => file.startsWith("store.sqlite"));
-  expect(gone).toContain("store.sqlite");
-  for (const file of gone) rmSync(join(folder.path, file));
-  await using broker = await startBroker({ dataDir: folder.path });
-  await using client = new Client(broker.url);
-  expect(await ask(client, eventIds)).toEqual(before);
-  const [eventId = ""] = eventIds;
-  const next = await client.publish("r/0", "after the rebuild");
-  expect(next.eventId.split("-").slice(0, 2)).toEqual([eventId.split("-")[0], "121"]);
-  await client.close("r/1");
-});
+it.concurrent.each(worlds)(
+  "$name: a store that is deleted is rebuilt from the chain: list, state, getEvent and replay are the same byte for byte (ARCHITECTURE, invariant 5)",
+  async (world) => {
+    await using running = await world.start();
+    const { before, eventIds } = await fill(running.client);
+    expect((await running.stop()).code).toBe(0);
+    const gone = readdirSync(running.dataDir).filter((file) => file.startsWith("store.sqlite"));
+    expect(gone).toContain("store.sqlite");
+    for (const file of gone) rmSync(join(running.dataDir, file));
+    await running.resume();
+    const { client } = running;
+    expect(await ask(client, eventIds)).toEqual(before);
+    const [eventId = ""] = eventIds;
+    const next = await client.publish("r/0", "after the rebuild");
+    expect(next.eventId.split("-").slice(0, 2)).toEqual([eventId.split("-")[0], "121"]);
+    await client.close("r/1");
+  },
+);
 
 /** Topics with events one by one, in batches, large, binary, with extensions; closed, reopened and empty topics. */
-async function fill(dataDir: string): Promise<{ before: Answers; eventIds: readonly string[] }> {
-  await using broker = await startBroker({ dataDir });
-  await using client = new Client(broker.url);
+async function fill(client: Client): Promise<{ before: Answers; eventIds: readonly string[] }> {
   for (let index = 0; index < 15; index += 1) await client.open(`r/${index}`);
   const publishes = Array.from({ length: 360 }, (_, index) =>
     client.publish(`r/${index % 3}`, Buffer.from([index, index >> 8, 0, 255]), { "svc-index": String(index) }),
@@ -43,9 +44,7 @@ async function fill(dataDir: string): Promise<{ before: Answers; eventIds: reado
   await client.close("r/7");
   await client.open("r/7");
   const eventIds = sent.map(({ eventId }) => eventId);
-  const before = await ask(client, eventIds);
-  expect((await broker.stop()).code).toBe(0);
-  return { before, eventIds };
+  return { before: await ask(client, eventIds), eventIds };
 }
 
 async function ask(client: Client, eventIds: readonly string[]): Promise<Answers> {

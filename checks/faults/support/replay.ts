@@ -1,13 +1,14 @@
 import { expect } from "vitest";
 import type { Client, EventBody } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
+import { until } from "../../harness/until.ts";
 import type { PublishLoad } from "./publish-load.ts";
+
+const steadyMs = 3000;
 
 /** Everything that the broker holds, in the order of its group, by a new subscription that starts with the first event. */
 export async function replayAll(client: Client): Promise<readonly EventBody[]> {
-  let total = 0;
-  const topics = await listTopics(client);
-  for (const topic of topics) total += (await client.state(topic)).sequenceNumber;
+  const total = await countEvents(client);
   await using receiver = await startReceiver();
   const subscriptionId = await client.subscribe({ topic: "#", url: receiver.url, offset: "OFFSET_FIRST" });
   const events = [...(await receiver.waitForCount(total, { timeoutMs: 60_000 }))];
@@ -23,6 +24,25 @@ export async function listTopics(client: Client): Promise<readonly string[]> {
     if (topicInfoList.length === 0) return names;
     names.push(...topicInfoList.map(({ topicName }) => topicName));
   }
+}
+
+/** Until no event has come for a while: what was sent by a broker that is gone has come by then. */
+export async function untilSteady(client: Client): Promise<void> {
+  let count = -1;
+  let since = performance.now();
+  const isSteady = async (): Promise<boolean> => {
+    const now = await countEvents(client);
+    if (now !== count) since = performance.now();
+    count = now;
+    return performance.now() - since > steadyMs;
+  };
+  await until("no more events come", isSteady, { timeoutMs: 60_000 });
+}
+
+async function countEvents(client: Client): Promise<number> {
+  let count = 0;
+  for (const topic of await listTopics(client)) count += (await client.state(topic)).sequenceNumber;
+  return count;
 }
 
 /** What an eventId says of its place. */

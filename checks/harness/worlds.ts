@@ -1,8 +1,12 @@
 import { describe } from "vitest";
-import { anvilWorld, embeddedWorld, type World } from "../harness/world.ts";
+import { anvilWorld, embeddedWorld, type World } from "./world.ts";
 
-/** Every chain that the behaviour suites run on. */
-const worlds: readonly World[] = [embeddedWorld, anvilWorld({ blockTimeS: 0 }), anvilWorld({ blockTimeS: 1 })];
+/** Every chain that the product is checked on. */
+export const worlds: readonly World[] = [
+  embeddedWorld,
+  anvilWorld({ blockTimeS: 0 }),
+  anvilWorld({ blockTimeS: 1, protocol: "ws" }),
+];
 
 /** Runs a suite on all worlds at once, since those whose blocks come by the clock mostly wait; in each, one block after another. */
 export function onEveryWorld(describeSuite: (world: World) => void): void {
