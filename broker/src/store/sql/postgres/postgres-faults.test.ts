@@ -18,6 +18,7 @@ import {
 import { silentLogger } from "../../../lib/logger.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { parsePostgresAddress } from "./address.ts";
+import { lockMsMax } from "./limits.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import type { SessionLimits } from "./session.ts";
@@ -101,8 +102,10 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const other = await session();
     await other.query("begin");
     await other.query("lock table topics, subscriptions");
+    const begunAt = performance.now();
     await expect(store.applyBlocks(group, [gammaBlock])).rejects.toEqual(storeUnreachable);
     await expect(store.insertSubscription(subscriptionOf(1))).rejects.toEqual(storeUnreachable);
+    expect(performance.now() - begunAt).toBeLessThan(lockMsMax); // The other limit would end it as well, later.
     await other.query("rollback");
     expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
     await store.applyBlocks(group, [gammaBlock]);
@@ -128,7 +131,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   });
 
   it("calls that find no connection free are told that it is busy", async () => {
-    const store = await started({}, { connectionsMax: 1 });
+    const store = await started({ lockMsMax: 0 }, { connectionsMax: 1 });
     const other = await session();
     await other.query("begin");
     await other.query("lock table subscriptions");
