@@ -177,6 +177,22 @@ describe("ws", () => {
     expect(lost).toHaveLength(1);
   });
 
+  it("a connection on which nothing comes any more is made anew; one that only answers late is kept", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url("ws"));
+    await connection.request(call);
+    node.answer = () => undefined;
+    const late = failureOf(connection.request(call));
+    node.notifyHead();
+    expect(await late).toMatchObject({ reach: "unknown" });
+    expect(node.requests).toHaveLength(1);
+    await failureOf(connection.request(call));
+    node.answer = undefined;
+    expect(await connection.request(call)).toBe("eth_any");
+    expect(node.requests).toHaveLength(2);
+    expect(lost).toEqual([`${node.url("ws")}: no answer within ${timeoutMs} ms`]);
+  });
+
   it("a handshake that is turned away: unreached, with the wait that is asked for", async () => {
     await using node = await FakeNode.start();
     node.acceptsWebSockets = false;

@@ -36,6 +36,8 @@ export class SocketConnection implements Connection {
   readonly #pending = new Map<number, Pending>();
   #socket: OpenSocket | undefined;
   #id = 0;
+  /** Messages that have come, on whichever channel. */
+  #messages = 0;
   #isEnded = false;
 
   constructor(address: EndpointAddress, options: SocketConnectionOptions) {
@@ -54,9 +56,8 @@ export class SocketConnection implements Connection {
     this.#id += 1;
     const id = this.#id;
     const answer = createDeferred<unknown>();
-    const cancelTimeout = this.#options.clock.after(this.#timeoutMs, () =>
-      this.#settle(id)?.reject(this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown")),
-    );
+    const messagesBefore = this.#messages;
+    const cancelTimeout = this.#options.clock.after(this.#timeoutMs, () => this.#onTimeout(id, messagesBefore));
     this.#pending.set(id, { method, answer, cancelTimeout });
     channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     return answer.promise;
@@ -98,6 +99,16 @@ export class SocketConnection implements Connection {
     return socket;
   }
 
+  /** A connection on which nothing at all has come meanwhile is taken for dead, though nobody has closed it. */
+  #onTimeout(id: number, messagesBefore: number): void {
+    const failure = this.#failure(`no answer within ${this.#timeoutMs} ms`, "unknown");
+    this.#settle(id)?.reject(failure);
+    const socket = this.#socket;
+    if (socket === undefined || this.#messages !== messagesBefore) return;
+    this.#onClose(socket, failure);
+    socket.channel.close();
+  }
+
   #onClose(socket: OpenSocket, failure: EndpointError): void {
     socket.isOpen.reject(failure);
     if (this.#socket !== socket) return;
@@ -116,6 +127,7 @@ export class SocketConnection implements Connection {
 
   #onMessage(socket: OpenSocket, text: string): void {
     if (this.#socket !== socket) return;
+    this.#messages += 1;
     const message = parseObject(text);
     if (message === undefined) {
       this.#onClose(socket, this.#failure("the answer is not JSON-RPC", "unknown"));
