@@ -1,0 +1,67 @@
+import { BrokerError, encodeEvents } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+
+/** A chain whose transactions hold at most so many bytes of events, which nobody was told. */
+async function startNarrow(
+  bytesMax: number,
+  fails: (texts: string) => boolean = () => false,
+): Promise<{ sizes: number[] }> {
+  const chain = new MemoryChain({ clock: new VirtualClock() });
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: true, confirmations: 0 });
+  await ledger.start();
+  const sizes: number[] = [];
+  const append: Ledger["append"] = async (batches, signal) => {
+    const encoded = batches.map(({ events }) => Buffer.from(encodeEvents(events)));
+    if (encoded.reduce((sum, { length }) => sum + length, 0) > bytesMax) {
+      return batches.map(() => ({ status: "too-large" }));
+    }
+    if (encoded.some((bytes) => fails(bytes.toString("latin1")))) throw new BrokerError("chainUnreachable");
+    sizes.push(batches.reduce((sum, { events }) => sum + events.length, 0));
+    return ledger.append(batches, signal);
+  };
+  engine = await TestEngine.start({ chain, append });
+  return { sizes };
+}
+
+describe("a chain that takes only small transactions", () => {
+  it("is given smaller ones, and the events keep their order", async () => {
+    const { sizes } = await startNarrow(100);
+    for (const name of ["a", "b"]) await engine.broker.open(topic(name));
+    const texts = Array.from({ length: 40 }, (_, index) => `event number ${index}`);
+    const ids = await Promise.all(texts.map((text, index) => engine.publish(index % 2 === 0 ? "a" : "b", text)));
+    const events = await Promise.all(ids.map((eventId) => engine.broker.getEvent({ eventId, groupId: undefined })));
+    expect(events.map(({ content }) => Buffer.from(content).toString())).toEqual(texts);
+    expect(events.map(({ sequence }) => sequence)).toEqual(texts.map((_, index) => Math.floor(index / 2) + 1));
+    expect(sizes.length).toBeGreaterThan(4);
+  });
+
+  it("refuses the one event that fits into none, and takes those around it", async () => {
+    await startNarrow(100);
+    await engine.broker.open(topic("a"));
+    const answers = await Promise.allSettled(
+      ["before", "x".repeat(200), "after"].map((text) => engine.publish("a", text)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(answers[1]).toMatchObject({ reason: { code: 200202, message: expect.stringContaining("too large") } });
+  });
+
+  it("a part that fails is answered so, and the other part as it ended", async () => {
+    await startNarrow(60, (bytes) => bytes.includes("bad"));
+    await engine.broker.open(topic("a"));
+    const texts = ["good good good good", "also good also good", "bad bad bad bad bad", "and bad and bad and"];
+    const answers = await Promise.allSettled(texts.map((text) => engine.publish("a", text)));
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "rejected"]);
+    expect(answers[3]).toMatchObject({ reason: { code: 200205 } });
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from "vitest";
+import { GasPolicy, publishGas } from "./gas.ts";
+import { TransactionRoom } from "./transaction-room.ts";
+
+const configured = { eventsPerTransactionMax: 1000, bytesPerTransactionMax: 98_304, transactionsInFlightMax: 16 };
+const batchOf = (bytes: number, count: number) =>
+  ({ address: "0x", count, eventsRoot: new Uint8Array(32), events: new Uint8Array(bytes) }) as const;
+
+describe("the room for events in a transaction", () => {
+  test("is what is configured where the block has gas for it", () => {
+    const room = new TransactionRoom(configured);
+    room.onHead(30_000_000);
+    expect(room.limits).toEqual(configured);
+  });
+
+  test.each([500_000, 1_000_000, 3_000_000])("fits a block of %i gas, and uses nearly all of it", (gasLimit) => {
+    const room = new TransactionRoom(configured);
+    room.onHead(gasLimit);
+    const { bytesPerTransactionMax } = room.limits;
+    expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeLessThanOrEqual(gasLimit);
+    expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeGreaterThan(gasLimit * 0.99);
+    room.onHead(30_000_000);
+    expect(room.limits).toEqual(configured);
+  });
+
+  test("is halved by a refusal of several events, shrinks to less than one that was refused alone, and never vanishes", () => {
+    const room = new TransactionRoom(configured);
+    room.onTooLarge([batchOf(60_000, 10), batchOf(20_000, 1)]);
+    expect(room.limits.bytesPerTransactionMax).toBe(40_000);
+    room.onTooLarge([batchOf(60_000, 1)]);
+    expect(room.limits.bytesPerTransactionMax).toBe(40_000);
+    room.onTooLarge([batchOf(30_000, 1)]);
+    expect(room.limits.bytesPerTransactionMax).toBe(29_999);
+    room.onTooLarge([batchOf(10, 2)]);
+    expect(room.limits.bytesPerTransactionMax).toBe(1024);
+  });
+});
+
+test("gas follows a chain that charges more than the formula, with head room", () => {
+  const gas = new GasPolicy();
+  const formula = gas.forPublish(1000, 1);
+  const needed = gas.onShort(formula, formula * 2);
+  expect(needed).toBe(Math.ceil(formula * 2.4));
+  const next = gas.forPublish(1000, 1);
+  expect(next - needed).toBeLessThanOrEqual(1);
+  expect(next).toBeGreaterThanOrEqual(needed);
+  gas.onShort(next, formula);
+  expect(gas.forPublish(1000, 1)).toBe(next);
+});
