@@ -104,7 +104,27 @@ function isHex(text: string, bytes: number | undefined): boolean {
   return found !== undefined && (bytes === undefined || found.length === bytes);
 }
 
-/** JSON text without the white space between its tokens. */
+/** JSON text without the white space between its tokens. By hand: one expression over a string of megabytes overflows the stack. */
 function withoutSpace(text: string): string {
-  return text.replaceAll(/("(?:[^"\\]|\\.)*")|[ \t\n\r]+/g, "$1");
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const quote = text.indexOf('"', at);
+    const start = quote === -1 ? text.length : quote;
+    parts.push(text.slice(at, start).replaceAll(/[ \t\n\r]+/g, ""));
+    at = afterString(text, start);
+    parts.push(text.slice(start, at));
+  }
+  return parts.join("");
+}
+
+/** Where the JSON string that begins at `start` has ended. */
+function afterString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at += 1) {
+    at = text.indexOf('"', at);
+    if (at === -1) return text.length;
+    let escapes = 0;
+    while (text[at - 1 - escapes] === "\\") escapes += 1;
+    if (escapes % 2 === 0) return at + 1;
+  }
+  return text.length;
 }

@@ -142,6 +142,13 @@ describe("the text of a proof", () => {
     }
   });
 
+  test("may be long, and hold quotes, escapes and white space", () => {
+    const node = `0x${"ab".repeat(4_000_000)}` as const;
+    const content = { ...proof.event, topic: 'a "b" \\ \\" c\\', extensions: [[" \n", '"'] as [string, string]] };
+    const long = { ...proof, event: content, receipt: { ...proof.receipt, nodes: [node] } };
+    for (const indent of [0, 2]) expect(parseProof(JSON.stringify(long, null, indent)).status).toBe("proof");
+  });
+
   test.each(["", "null", "[]", "{", "{}", "\u0000\u0001", '"0x"'])("is not %j", (garbage) => {
     expect(parseProof(garbage)).toMatchObject({ status: "malformed" });
   });
