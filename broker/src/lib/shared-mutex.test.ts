@@ -29,11 +29,12 @@ it("an exclusive task waits for the shared ones before it, and those after it wa
   expect(order).toHaveLength(10);
 });
 
+async function fail(): Promise<never> {
+  throw new Error("failed");
+}
+
 it("a task that fails lets the next in", async () => {
   const mutex = new SharedMutex();
-  const fail = async (): Promise<never> => {
-    throw new Error("failed");
-  };
   await expect(mutex.exclusive(fail)).rejects.toThrow("failed");
   await expect(mutex.shared(fail)).rejects.toThrow("failed");
   expect(await mutex.exclusive(async () => 1)).toBe(1);

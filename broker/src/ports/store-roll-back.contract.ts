@@ -71,11 +71,13 @@ export function testRollBack(store: () => Store): void {
     const gamma = topicOf(parseTopicName("gamma"), 3);
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
-    const close = (name: typeof alpha, closed: boolean) => ({ name, closed });
     await store().applyBlocks(group, [
-      blockOf(7, { opened: [gamma], closed: [close(alpha, true)] }),
+      blockOf(7, { opened: [gamma], closed: [{ name: alpha, closed: true }] }),
       blockOf(8, {
-        closed: [close(alpha, false), close(gamma.name, true)],
+        closed: [
+          { name: alpha, closed: false },
+          { name: gamma.name, closed: true },
+        ],
         batches: [batchOf(gamma.name, { block: 8, sequence: 1, count: 1 })],
       }),
     ]);
@@ -164,20 +166,23 @@ function testVanished(store: () => Store): void {
   });
 }
 
+function made(number: number, filter: TopicFilter, progress: readonly [block: number, index: number, count: number]) {
+  const [block, index, notifiedCount] = progress;
+  return subscriptionOf(number, { filter, cursor: toPosition(block, index), notifiedCount });
+}
+
 /** Alpha has acknowledged 1-5 in blocks 2 and 4, and 8 in block 6; all of beta is in blocks 2 and 4. */
 function testCursors(store: () => Store): void {
-  const made = (number: number, filter: TopicFilter, cursor: [number, number], notifiedCount: number) =>
-    subscriptionOf(number, { filter, cursor: toPosition(...cursor), notifiedCount });
   it("cursors beyond go back to the end of the block, and what they acknowledged beyond is not counted", async () => {
     const name = parseTopicFilter("alpha");
     const all = parseTopicFilter("#");
     const given = [
-      made(1, name, [6, 0], 6),
-      made(2, name, [4, 1], 4),
-      made(3, all, [4, 1], 7),
-      made(4, all, [6, 0], 2),
-      made(5, all, [2, 1], 2),
-      { ...made(6, all, [6, 0], 9), groupId: otherGroup },
+      made(1, name, [6, 0, 6]),
+      made(2, name, [4, 1, 4]),
+      made(3, all, [4, 1, 7]),
+      made(4, all, [6, 0, 2]),
+      made(5, all, [2, 1, 2]),
+      { ...made(6, all, [6, 0, 9]), groupId: otherGroup },
     ];
     await store().applyBlocks(group, history);
     for (const subscription of given) await store().insertSubscription(subscription);

@@ -142,7 +142,7 @@ async function goBackAnywhere(create: CreateStores, numRuns: number): Promise<vo
           const { number, hash } = keep.at(-1) ?? blockOf(1);
           const { vanished } = await store.rollBack(group, { number, hash });
           const gone = blocks.slice(keep.length).flatMap((block) => block.batches);
-          expect(vanished).toEqual(gone.map(({ events: _, ...place }) => place));
+          expect(vanished).toEqual(gone.map((batch) => expect.objectContaining(placeOf(batch))));
           await expectSame(store, keep);
         }
         await applyFrom(store, group, blocks);
@@ -152,6 +152,10 @@ async function goBackAnywhere(create: CreateStores, numRuns: number): Promise<vo
     }),
     { numRuns },
   );
+}
+
+function placeOf({ topic, firstSequence, firstPosition, count, transactionHash, logIndex }: EventBatch): unknown {
+  return { topic, firstSequence, firstPosition, count, transactionHash, logIndex };
 }
 
 /** Applies what the store has not yet, one block at a time. */

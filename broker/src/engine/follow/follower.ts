@@ -189,10 +189,9 @@ export class Follower {
     readonly topics: number;
   }): void {
     const { clock, logger, ledger } = this.#parts;
-    const at = clock.now();
     logger.warn("chain reorganised", { groupId: ledger.groupId, ...what });
-    const text = `the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events, at ${new Date(at).toISOString()}`;
-    this.#warning = { at, text };
+    const text = `in the last hour the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events`;
+    this.#warning = { at: clock.now(), text };
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {

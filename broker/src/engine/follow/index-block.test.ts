@@ -92,6 +92,24 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
   expect(result?.block.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
+it("leaves out what would take a topic's sequence beyond what a number can carry, then and for good", () => {
+  const last = Number.MAX_SAFE_INTEGER;
+  const malformed: LedgerEntry = {
+    ...place,
+    kind: "events-malformed",
+    address: address("a"),
+    firstSequence: last - 9,
+    count: 2 ** 32 - 1,
+    fault: "wrong-count",
+    reason: "wrong count",
+  };
+  const entries = [committed("a", last - 11, 2), malformed, committed("a", last + 2 ** 32, 1)];
+  const [result] = indexBlocks([block(1, entries)], known);
+  expect(result?.block.batches.map(({ firstSequence }) => firstSequence)).toEqual([last - 11]);
+  expect(result?.block.skipped).toEqual([]);
+  expect(result?.left.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
+});
+
 it("skips a batch for which the block has no positions left", () => {
   const [result] = indexBlocks(
     [block(1, [committed("a", 1, eventsPerBlockMax - 1), committed("a", 1_048_576, 2)])],

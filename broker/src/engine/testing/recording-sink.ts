@@ -22,10 +22,13 @@ export class RecordingSink implements Sink {
     this.attempts.push(notification);
     const receiver = this.#receivers.get(notification.subscription.url);
     if (receiver === undefined) return { status: "accepted" };
-    const aborted = new Promise<AttemptOutcome>((resolve) => {
-      signal.addEventListener("abort", () => resolve({ status: "failed", reason: "aborted" }), { once: true });
+    return new Promise((resolve, reject) => {
+      const abort = (): void => resolve({ status: "failed", reason: "aborted" });
+      signal.addEventListener("abort", abort, { once: true });
+      Promise.resolve(receiver(notification))
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener("abort", abort));
     });
-    return Promise.race([receiver(notification), aborted]);
   }
 
   async stop(): Promise<void> {}

@@ -179,19 +179,20 @@ describe("a chain that takes blocks back", () => {
   });
 });
 
+/** The block that a node takes for the newest which is three behind. */
+async function blockBehind(): Promise<unknown> {
+  const head = (await ask("eth_blockNumber")) as string; // A quantity.
+  return ask("eth_getBlockByNumber", `0x${(Number(head) - 3).toString(16)}`, false);
+}
+
 describe("an endpoint with several nodes behind it", () => {
   test("of which some are behind takes nothing back and hides nothing", async () => {
     await withTopic(async ({ copy, publish }) => {
       let turn = 0;
-      const behind = async (method: string): Promise<unknown> => {
-        const head = (await anvil.provider.request({ method: "eth_blockNumber" })) as string; // A quantity.
-        const number = `0x${(Number(head) - 3).toString(16)}`;
-        return method === "eth_getBlockByNumber" ? ask("eth_getBlockByNumber", number, false) : number;
-      };
       provider.current = async ({ method, params = [] }, pass) => {
         turn = (turn * 75 + 74) % 65_537;
         if (turn % 2 === 0) return pass();
-        if (method === "eth_getBlockByNumber" && params[0] === "latest") return behind(method);
+        if (method === "eth_getBlockByNumber" && params[0] === "latest") return blockBehind();
         const isNew = turn % 3 === 0 && (method === "eth_getLogs" || method === "eth_getBlockByNumber");
         if (isNew && method === "eth_getLogs") throw Object.assign(new Error("unknown block"), { code: -32000 });
         return isNew ? null : pass();

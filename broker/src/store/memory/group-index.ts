@@ -155,7 +155,7 @@ export class GroupIndex {
   #dropBatches(after: number): readonly VanishedBatch[] {
     const dropped = this.#batches.splice(lowerBound(this.#batches, after + 1, lastPositionOfRecord));
     for (const { batch } of dropped) this.#batchesByTopic.get(batch.topic)?.pop();
-    return dropped.map(({ batch: { events: _, ...place } }) => place);
+    return dropped.map(({ batch }) => withoutEvents(batch));
   }
 
   #dropTopics(keep: number): number {
@@ -177,6 +177,11 @@ export class GroupIndex {
   #topicsOf(names: readonly TopicName[]): readonly Topic[] {
     return names.flatMap((name) => this.findTopic(name) ?? []);
   }
+}
+
+function withoutEvents(batch: EventBatch): VanishedBatch {
+  const { topic, firstSequence, firstPosition, count, blockNumber, transactionHash, logIndex } = batch;
+  return { topic, firstSequence, firstPosition, count, blockNumber, transactionHash, logIndex };
 }
 
 /** Leaves out what the index need not go back to any more, but for the newest of it, which is where it can go back to at most. */
