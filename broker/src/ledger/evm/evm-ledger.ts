@@ -136,7 +136,7 @@ export class EvmLedger implements Ledger {
   async start(): Promise<void> {
     try {
       const parts = await this.#build();
-      if (this.#isStopped) await stopParts(parts);
+      if (this.#isStopped) await stopParts(parts, AbortSignal.abort());
       else this.#parts = parts;
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
@@ -349,7 +349,7 @@ async function startParts(parts: Parts): Promise<void> {
     await feed.start(heads.latest);
     await sender.start();
   } catch (error) {
-    await stopParts(parts);
+    await stopParts(parts, AbortSignal.abort());
     throw error;
   }
 }
