@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, passAll } from "./testing/intercepted-provider.ts";
-import { until, type Writer, WriterWorld } from "./testing/writer-world.ts";
+import { TestJournal, until, type Writer, WriterWorld } from "./testing/writer-world.ts";
 
 let world: WriterWorld;
 
@@ -105,6 +105,35 @@ describe("a restarted ledger takes up what the journal has", () => {
     expect(await world.published()).toEqual(["b"]);
     await second.ledger.stop();
   });
+});
+
+test("a nonce that is missing is filled, when journal and pool have both lost what had it", async () => {
+  world = await WriterWorld.start();
+  const first = await world.createFirstWriter();
+  await world.ask("evm_setAutomine", false);
+  await abandonUnderWay(first, ["a"], async () => (await world.poolSize()) === 1);
+  const second = await world.createWriter({ journal: new TestJournal() });
+  const outcome = second.append("b");
+  await until(async () => (await world.poolSize()) === 2);
+  await world.ask("anvil_dropAllTransactions");
+  await world.ask("evm_setAutomine", true);
+  expect(await outcome).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(await world.published()).toEqual(["b"]);
+  await second.ledger.stop();
+});
+
+test("what a deep reorganisation has thrown out is sent again, once", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  const snapshot = await world.ask("evm_snapshot");
+  expect(await Promise.all(["a", "b"].map((text) => append(text)))).toMatchObject([{ firstSequence: 1 }, {}]);
+  await world.ask("evm_revert", snapshot);
+  await world.ask("anvil_mine", "0x4");
+  expect(await world.published()).toEqual([]);
+  await until(async () => (await world.published()).length === 2);
+  expect(await append("c")).toMatchObject({ firstSequence: 3 });
+  expect(await world.published()).toEqual(["a", "b", "c"]);
+  await ledger.stop();
 });
 
 describe("a chain that is killed while events are published, and started again with its state", () => {
