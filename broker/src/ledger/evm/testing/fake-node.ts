@@ -1,0 +1,98 @@
+import type { Address, Hash } from "../../../domain/topic.ts";
+import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
+import { keccak256 } from "../native-crypto.ts";
+import { logSignatures } from "../parse-log.ts";
+import type { EvmProvider } from "../rpc.ts";
+
+const closedSignature = logSignatures[2] ?? "0x";
+const bloomBytes = 256;
+
+interface FakeBlock {
+  readonly number: number;
+  readonly hash: Hash;
+  readonly parentHash: Hash;
+  readonly marks: readonly number[];
+}
+
+/** A chain of blocks with logs that close a topic each, named by a mark, served as several nodes would of which some are behind. */
+export class FakeNode implements EvmProvider {
+  readonly registry: Address;
+  /** Says of each request how many blocks the node is behind that answers it. */
+  behind: () => number = () => 0;
+  #blocks: FakeBlock[] = [];
+  #made = 0;
+
+  constructor(registry: Address) {
+    this.registry = registry;
+    this.seal([]);
+  }
+
+  get head(): number {
+    return this.#blocks.length - 1;
+  }
+
+  get marks(): readonly number[] {
+    return this.#blocks.flatMap(({ marks }) => marks);
+  }
+
+  seal(marks: readonly number[]): void {
+    this.#made += 1;
+    const number = this.#blocks.length;
+    const parentHash = this.#blocks.at(-1)?.hash ?? toHex(new Uint8Array(32));
+    const hash = toHex(keccak256(Buffer.from(`${parentHash} ${number} ${this.#made}`)));
+    this.#blocks.push({ number, hash, parentHash, marks });
+  }
+
+  /** Takes blocks back; answers what they held. */
+  cutBack(to: number): readonly (readonly number[])[] {
+    return this.#blocks.splice(to + 1).map(({ marks }) => marks);
+  }
+
+  async request({ method, params = [] }: Parameters<EvmProvider["request"]>[0]): Promise<unknown> {
+    const height = Math.max(0, this.head - this.behind());
+    const [first] = params as readonly [unknown]; // As the ledger asks.
+    if (method === "eth_getBlockByNumber") {
+      const number = first === "latest" ? height : Number(first);
+      const block = number > height ? undefined : this.#blocks[number];
+      return block === undefined ? null : toHeader(block);
+    }
+    if (method !== "eth_getLogs") throw Object.assign(new Error(`no method ${method}`), { code: -32601 });
+    const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex }; // As the ledger asks.
+    const seen = this.#blocks.slice(0, height + 1);
+    if (filter.blockHash !== undefined) {
+      const block = seen.find(({ hash }) => hash === filter.blockHash);
+      if (block === undefined) throw Object.assign(new Error("unknown block"), { code: -32000 });
+      return this.#logsOf(block);
+    }
+    return seen.slice(Number(filter.fromBlock), Number(filter.toBlock) + 1).flatMap((block) => this.#logsOf(block));
+  }
+
+  #logsOf({ number, hash, marks }: FakeBlock): readonly unknown[] {
+    return marks.map((mark, index) => ({
+      address: this.registry,
+      topics: [closedSignature, `0x${mark.toString(16).padStart(64, "0")}`],
+      data: "0x",
+      blockNumber: toQuantity(number),
+      blockHash: hash,
+      transactionHash: hash,
+      logIndex: toQuantity(index),
+    }));
+  }
+}
+
+function toHeader({ number, hash, parentHash, marks }: FakeBlock): unknown {
+  const root = marks.length === 0 ? "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421" : hash;
+  const logsBloom = bloomOf(marks.length === 0 ? [] : [closedSignature]);
+  const fixed = { timestamp: "0x1", gasLimit: "0x1000000", transactionsRoot: root, logsBloom };
+  return { number: toQuantity(number), hash, parentHash, ...fixed };
+}
+
+/** By the yellow paper, with the bits counted from the right. */
+function bloomOf(topics: readonly Hex[]): Hex {
+  let bloom = 0n;
+  for (const topic of topics) {
+    const hash = keccak256(fromHex(topic));
+    for (const at of [0, 2, 4]) bloom |= 1n << BigInt((((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
+  }
+  return `0x${bloom.toString(16).padStart(2 * bloomBytes, "0")}`;
+}
