@@ -13,6 +13,18 @@ export const refuseForRate: Treatment = ({ response }) => {
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: 429, message: "Too Many Requests" } }));
 };
 
+/** Takes so many requests in each second and refuses the others for their rate. */
+export function limitRate(requestsMax: number): Treatment {
+  let second = 0;
+  let count = 0;
+  return (passage) => {
+    const now = Math.floor(performance.now() / 1000);
+    count = now === second ? count + 1 : 1;
+    second = now;
+    return count > requestsMax ? refuseForRate(passage) : pass(passage);
+  };
+}
+
 /** Does the node's work, writes half of the answer and cuts the connection. */
 export const cutAnswers: Treatment = async ({ forward, response }) => {
   const answer = await forward();

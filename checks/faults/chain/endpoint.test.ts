@@ -1,0 +1,98 @@
+import { describe, it } from "vitest";
+import { createRandom } from "../../harness/random.ts";
+import { until } from "../../harness/until.ts";
+import { pass, type Treatment } from "../support/chain-proxy.ts";
+import {
+  cutAnswers,
+  cutRequests,
+  hangRequests,
+  limitRate,
+  refuseForRate,
+  refuseRangesOver,
+  refuseWith,
+  sometimes,
+  swallowAnswers,
+} from "../support/chain-treatments.ts";
+import { ChainTrial } from "../support/chain-trial.ts";
+import { staleNode } from "../support/stale-node.ts";
+
+const random = createRandom(20_261_121);
+const share = 0.15;
+const untilAnsweredEvents = 40;
+const refusals = 8;
+/** Two requests in a row that time out, and what the broker waits on top before it tells. */
+const toldMs = 60_000;
+
+const ownError = refuseWith({ code: -32_603, message: "internal error" });
+const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treatment, random });
+
+/** Under these, publishing goes on. */
+const bearable: readonly (readonly [string, Treatment])[] = [
+  ["takes so many requests a second and refuses others with 429", limitRate(25)],
+  ["cuts the connection in the middle of an answer now and then", nowAndThen(cutAnswers)],
+  ["cuts the connection before it has the request now and then", nowAndThen(cutRequests)],
+  ["answers an error of its own now and then", nowAndThen(ownError)],
+];
+
+/** Faults of all requests: nothing can be published until they are over. */
+const always: readonly (readonly [string, Treatment])[] = [
+  ["refuses everything for its rate", refuseForRate],
+  ["takes no request and times out", hangRequests],
+  ["does what it is asked and times out", swallowAnswers],
+  ["does what it is asked and cuts every answer in the middle", cutAnswers],
+  ["cuts every connection", cutRequests],
+];
+
+describe("an endpoint that (issue: faults)", () => {
+  it.concurrent.each(bearable)("%s: publishing goes on, nothing is lost or twice", async (_what, treatment) => {
+    await using trial = await ChainTrial.start();
+    trial.proxy.treat(treatment);
+    await trial.untilAcknowledged(untilAnsweredEvents);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent.each(always)("%s: answers are honest, and work resumes by itself", async (_what, treatment) => {
+    await using trial = await ChainTrial.start();
+    trial.proxy.treat(treatment);
+    await trial.untilRefused(refusals);
+    await until("the broker tells that it is not ready", async () => !(await trial.client.isReady()), {
+      timeoutMs: toldMs,
+    });
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("answers every request with an error of its own: answers are honest, and work resumes by itself", async () => {
+    await using trial = await ChainTrial.start();
+    trial.proxy.treat(ownError);
+    await trial.untilRefused(refusals);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("searches logs over few blocks only: all is read, by the live broker and by one that begins", async () => {
+    await using trial = await ChainTrial.start();
+    trial.proxy.treat(refuseRangesOver(7));
+    await trial.untilAcknowledged(untilAnsweredEvents);
+    await trial.load.stop();
+    await trial.anvil.request("anvil_mine", ["0x300"]);
+    await trial.restartWithoutStore();
+    trial.load.start(trial.broker.url);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("is two nodes behind a balancer, one of which is some blocks behind: nothing is skipped", async () => {
+    await using trial = await ChainTrial.start();
+    trial.proxy.treat((passage) =>
+      random.fraction() < share ? staleNode(1 + random.below(4))(passage) : pass(passage),
+    );
+    await trial.untilAcknowledged(untilAnsweredEvents);
+    await trial.expectRecovered();
+  });
+
+  it.concurrent("is reached no more and then again, with all connections cut", async () => {
+    await using trial = await ChainTrial.start();
+    await trial.proxy.refuse();
+    await trial.untilRefused(refusals);
+    await trial.proxy.listen();
+    await trial.expectRecovered();
+  });
+});
