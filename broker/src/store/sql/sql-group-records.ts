@@ -19,7 +19,7 @@ export class SqlGroupRecords implements GroupRecords {
       .executeTakeFirst();
     if (row === undefined) return undefined;
     return {
-      chainId: Number(row.chain_id),
+      chainId: row.chain_id,
       genesisHash: row.genesis_hash as Hash, // Written below.
       registryAddress: row.registry_address as Address, // Written below.
     };
