@@ -118,7 +118,11 @@ function causes(error: unknown): { readonly error: unknown; readonly code: unkno
   let current: unknown = error;
   while (typeof current === "object" && current !== null && chain.length < causesMax) {
     const { code, message, cause } = current as { code?: unknown; message?: unknown; cause?: unknown }; // Any error's fields, checked below.
-    chain.push({ error: current, code, message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "" });
+    chain.push({
+      error: current,
+      code,
+      message: typeof message === "string" ? message.slice(0, messageCharactersMax) : "",
+    });
     current = cause;
   }
   return chain.length === 0 ? [{ error, code: undefined, message: String(error) }] : chain;
