@@ -125,7 +125,8 @@ export class Client implements AsyncDisposable {
 
   /** Whether every group serves. */
   async isReady(): Promise<boolean> {
-    return (await this.http.send({ method: "GET", path: "/health/ready" })).status === 200;
+    const answer = await this.http.send({ method: "GET", path: "/health/ready" });
+    return (answer.json() as { status: string }).status === "ready"; // Held by the gateway's own tests.
   }
 
   /** The admin listing as it stands: by node, by subscription. */
