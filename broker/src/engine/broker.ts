@@ -3,7 +3,7 @@ import type { Event, Extensions } from "../domain/event.ts";
 import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
-import type { TopicPage } from "../ports/store.ts";
+import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -71,6 +71,18 @@ export interface ProofResult {
   readonly chain: ChainProof;
 }
 
+export interface SkippedEntriesCall {
+  readonly groupId: string | undefined;
+  /** How many at most, as it was written; 100 when undefined. */
+  readonly limit: string | undefined;
+}
+
+/** What was left out of a group's index, newest first. */
+export interface SkippedEntriesResult {
+  readonly groupId: string;
+  readonly entries: readonly SkippedEntry[];
+}
+
 /** Whether a group can serve: its chain answers and its index follows. */
 export interface GroupHealth {
   readonly groupId: string;
@@ -103,5 +115,7 @@ export interface Broker {
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
   getProof(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<ProofResult>;
   listSubscriptions(): Promise<readonly SubscriptionStatus[]>;
+  /** Also of a group that is not up. */
+  listSkippedEntries(call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
   health(): readonly GroupHealth[];
 }

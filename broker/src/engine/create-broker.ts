@@ -23,6 +23,7 @@ import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
+import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
 import { Deadline, pause } from "./time.ts";
@@ -71,6 +72,7 @@ class Engine implements RunningBroker {
   readonly #proofs: ProofQuery;
   readonly #subscriptions: SubscriptionService;
   readonly #subscriptionQuery: SubscriptionQuery;
+  readonly #skippedEntries: SkippedEntriesQuery;
   readonly #stopping = new AbortController();
 
   constructor(options: EngineOptions) {
@@ -93,6 +95,7 @@ class Engine implements RunningBroker {
     this.#proofs = new ProofQuery({ ...parts, events: this.#events });
     this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events });
     this.#subscriptionQuery = new SubscriptionQuery(parts);
+    this.#skippedEntries = new SkippedEntriesQuery(parts);
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
     options.metrics.watchGroups(() => this.health());
   }
@@ -134,6 +137,7 @@ class Engine implements RunningBroker {
   getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
   getProof: Broker["getProof"] = async (call) => this.#proofs.get(this.#groups.get(call.groupId), call.eventId);
   listSubscriptions: Broker["listSubscriptions"] = () => this.#subscriptionQuery.list();
+  listSkippedEntries: Broker["listSkippedEntries"] = (call) => this.#skippedEntries.list(call);
 
   health(): readonly GroupHealth[] {
     return this.#lives.map((life) => life.health());

@@ -97,11 +97,17 @@ export class Groups {
 
   /** A blank groupId counts as left out. @throws BrokerError 100306 malformed, 200211 unknown, 200205 not up yet. */
   get(groupId: string | undefined): Group {
+    const group = this.getAny(groupId);
+    if (group.closedBecause !== undefined) throw new BrokerError("chainUnreachable", { details: notUp(group) });
+    return group;
+  }
+
+  /** Like `get`, also of a group that is not up. @throws BrokerError 100306 malformed, 200211 unknown. */
+  getAny(groupId: string | undefined): Group {
     const isLeftOut = groupId === undefined || groupId.trim() === "";
     const id = isLeftOut ? this.#defaultId : parseGroupId(groupId);
     const group = this.#byId.get(id);
     if (group === undefined) throw new BrokerError("groupUnknown", { details: quote(id) });
-    if (group.closedBecause !== undefined) throw new BrokerError("chainUnreachable", { details: notUp(group) });
     return group;
   }
 }

@@ -176,7 +176,7 @@ class World {
   async expected(): Promise<{ readonly index: unknown; readonly events: readonly Event[] }> {
     const fresh = createMemoryStore();
     const blocks = this.chain.read(0, this.chain.head - this.#confirmations + 1);
-    const results = indexBlocks(blocks, new Map()).map(({ block }) => block);
+    const results = indexBlocks(blocks, new Map());
     await fresh.applyBlocks(group, results);
     return { index: await readIndex(fresh), events: results.flatMap(({ batches }) => batches.flatMap(eventsOf)) };
   }

@@ -6,6 +6,7 @@ import { parseTopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Progress, Store } from "./store.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
+import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
 import {
   alpha,
   batchOf,
@@ -48,6 +49,7 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("subscriptions", () => testSubscriptions(() => store));
     describe("progress", () => testProgress(() => store));
     describe("going back", () => testRollBack(() => store));
+    describe("entries left out", () => testSkippedEntries(() => store));
   });
 }
 

@@ -5,7 +5,28 @@ import type { Subscription, SubscriptionId, SubscriptionState } from "../domain/
 import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { VanishedBatch } from "../domain/vanished-events.ts";
-import type { BlockRef } from "./ledger.ts";
+import type { BatchFault, BlockRef } from "./ledger.ts";
+
+/** Why an entry of the chain was left out of the index. */
+export type SkipReason =
+  | BatchFault
+  | "topic-name-refused"
+  | "topic-name-taken"
+  | "topic-not-indexed"
+  | "block-full"
+  | "sequence-too-high";
+
+/** Something on the chain that was left out of the index: who finds the transaction finds who wrote it. */
+export interface SkippedEntry {
+  readonly code: SkipReason;
+  /** The code in words, with what was found. */
+  readonly reason: string;
+  /** The topic contract. */
+  readonly address: Address;
+  readonly blockNumber: number;
+  readonly transactionHash: Hash;
+  readonly logIndex: number;
+}
 
 /** What one final block changes in the index. The engine makes it from a ledger's block; all of it is well-formed. */
 export interface IndexedBlock {
@@ -17,6 +38,8 @@ export interface IndexedBlock {
   readonly batches: readonly EventBatch[];
   /** Sequences taken by malformed batches: the topic's sequence moves past them, no event is stored. */
   readonly skipped: readonly { readonly name: TopicName; readonly firstSequence: number; readonly count: number }[];
+  /** What was left out, in the order of the chain; undefined where nothing was. */
+  readonly leftOut?: readonly SkippedEntry[];
 }
 
 /** How far a group's index is. */
@@ -48,6 +71,9 @@ export const reorganisationBlocksMax = 4096;
 
 /** Batches that are remembered after a reorganisation took them; the oldest make room. */
 export const vanishedBatchesMax = 10_000;
+
+/** Entries left out of the index that are remembered of a group; the oldest make room. */
+export const skippedEntriesMax = 10_000;
 
 /** A page of topics in the order in which they were opened. */
 export interface TopicPage {
@@ -111,6 +137,12 @@ export interface Store {
   rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack>;
   /** The batch that held an event which a reorganisation took; undefined when there was none, or it is forgotten. */
   findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined>;
+
+  /**
+   * What was left out of the indexed blocks, newest first: of the newest {@link skippedEntriesMax}, at most so many. What a reorganisation
+   * takes back is no longer among them.
+   */
+  listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
   findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined>;

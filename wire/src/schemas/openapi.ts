@@ -6,6 +6,7 @@ import {
   brokerExceptionSchema,
   eventSchema,
   sendResultSchema,
+  skippedListingSchema,
   subscriptionListingSchema,
   topicInfoSchema,
   topicPageSchema,
@@ -28,6 +29,7 @@ const components = new Map<z.ZodType, string>([
   [topicStateSchema, "TopicState"],
   [topicPageSchema, "TopicPage"],
   [subscriptionListingSchema, "SubscriptionListing"],
+  [skippedListingSchema, "SkippedListing"],
   [brokerExceptionSchema, "BrokerException"],
 ]);
 
@@ -158,6 +160,17 @@ const adminPaths = {
   "/admin/listSubscription": toGet("listSubscription", "Every subscription, by node and identifier.", {
     200: toAnswer(subscriptionListingSchema, "listSubscription"),
   }),
+  "/admin/skippedEntries": {
+    get: {
+      ...toGet("skippedEntries", "What was left out of a group's index, newest first.", {
+        200: toAnswer(skippedListingSchema, "skippedEntries"),
+      }).get,
+      parameters: [
+        { name: "groupId", in: "query", required: false, schema: { type: "string" } },
+        { name: "limit", in: "query", required: false, schema: { type: "integer", minimum: 1, default: 100 } },
+      ],
+    },
+  },
   "/health/live": toGet("live", "Whether the process answers.", { 200: toJsonResponse("It does.", anyObject) }),
   "/health/ready": {
     get: {

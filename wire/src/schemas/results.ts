@@ -76,6 +76,26 @@ export const subscriptionListingSchema = z
   .meta({ title: "SubscriptionListing" });
 export type SubscriptionListing = z.output<typeof subscriptionListingSchema>;
 
+/** What a broker left out of a group's index, newest first: what others wrote to the chain and is no event or topic. */
+export const skippedListingSchema = z
+  .strictObject({
+    groupId: z.string().describe("The group."),
+    entries: z
+      .array(
+        z.strictObject({
+          reason: z.string().describe("Why, as the metric stele_chain_entries_skipped_total names it."),
+          details: z.string().describe("Why, in words."),
+          blockNumber: z.int().describe("Block that it stands in."),
+          transactionHash: z.string().describe("Transaction that wrote it; its sender is who did."),
+          logIndex: z.int().describe("Place of its log in the block."),
+          topicAddress: z.string().describe("Topic contract."),
+        }),
+      )
+      .describe("Newest first."),
+  })
+  .meta({ title: "SkippedListing" });
+export type SkippedListing = z.output<typeof skippedListingSchema>;
+
 /** What a failed REST call answers with, under HTTP status 200. */
 export const brokerExceptionSchema = z
   .strictObject({

@@ -7,11 +7,11 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { RollBack, Store } from "../../ports/store.ts";
+import type { RollBack, SkippedEntry, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../time.ts";
 import { findAncestor } from "./find-ancestor.ts";
-import { findTopicName, indexBlocks, type SkippedEntry } from "./index-block.ts";
+import { findTopicName, indexBlocks } from "./index-block.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
 export interface FollowerParts {
@@ -122,11 +122,17 @@ export class Follower {
     return ancestor;
   }
 
+  /** A chain that others run may show this for a while: its node is being restored, or another one answers that is far behind. */
   #anotherChain(head: BlockRef, found: string): Error {
-    const { groupId } = this.#parts.ledger;
+    const { groupId, isFinal } = this.#parts.ledger;
+    const seen = `its newest block is ${head.number} with hash ${head.hash}, but ${found}`;
+    const remedy =
+      "restore the chain that belongs to it, or delete the store to build it anew from this chain (which loses the subscriptions)";
     return new Error(
-      `The index of group ${groupId} was made from another chain: its newest block is ${head.number} with hash ${head.hash}, but ${found}. ` +
-        "Restore the chain that belongs to it, or delete the store to build it anew from this chain (which loses the subscriptions).",
+      isFinal
+        ? `The index of group ${groupId} was made from another chain: ${seen}; ${remedy}.`
+        : `The chain has none of the blocks that the index of group ${groupId} can go back to: ${seen}. It is tried again. ` +
+            `Only if it stays so was the index made from another chain: ${remedy}.`,
     );
   }
 
@@ -198,14 +204,10 @@ export class Follower {
     const { ledger, store, progress, metrics, onIndexed } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
-    const results = indexBlocks(blocks, await this.#findNames(blocks));
-    await store.applyBlocks(
-      ledger.groupId,
-      results.map((result) => result.block),
-      { isFinal: ledger.isFinal },
-    );
-    this.#report(results.flatMap((result) => result.left));
-    onIndexed(results.flatMap((result) => result.block.batches));
+    const indexed = indexBlocks(blocks, await this.#findNames(blocks));
+    await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal });
+    this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
+    onIndexed(indexed.flatMap(({ batches }) => batches));
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
     progress.advanceTo(last.number);
@@ -235,7 +237,8 @@ export class Follower {
       if (known === undefined) counts.set(entry.code, { first: entry, count: 1 });
       else known.count += 1;
     }
-    for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
+    for (const { first, count } of counts.values())
+      logger.warn("chain entries skipped", { groupId: ledger.groupId, ...first, count });
   }
 }
 

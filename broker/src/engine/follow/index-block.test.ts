@@ -35,7 +35,7 @@ it("places batches of a block one after the other, and starts anew in the next b
     [block(7, [committed("a", 1, 3), committed("a", 4, 2)]), block(8, [committed("a", 6, 1)])],
     known,
   );
-  const positions = results.map((result) => result.block.batches.map((batch) => batch.firstPosition));
+  const positions = results.map((result) => result.batches.map((batch) => batch.firstPosition));
   expect(positions).toEqual([[toPosition(7, 0), toPosition(7, 3)], [toPosition(8, 0)]]);
 });
 
@@ -48,8 +48,8 @@ it("knows a topic from the entry that opens it, in this block and in later ones"
     sender: address("c"),
   };
   const results = indexBlocks([block(1, [opened, committed("b", 1, 1)]), block(2, [committed("b", 2, 1)])], known);
-  expect(results.flatMap((result) => result.block.batches.map((batch) => batch.topic))).toEqual(["b", "b"]);
-  expect(results[0]?.block.opened).toMatchObject([{ name: "b", createdTimestamp: 1_700_000_000_000, sequence: 0 }]);
+  expect(results.flatMap((result) => result.batches.map((batch) => batch.topic))).toEqual(["b", "b"]);
+  expect(results[0]?.opened).toMatchObject([{ name: "b", createdTimestamp: 1_700_000_000_000, sequence: 0 }]);
 });
 
 it("leaves out a topic whose name our rules refuse, with its events, and goes on", () => {
@@ -61,8 +61,11 @@ it("leaves out a topic whose name our rules refuse, with its events, and goes on
     sender: address("c"),
   };
   const [result] = indexBlocks([block(1, [opened, committed("b", 1, 5), committed("a", 1, 1)])], known);
-  expect(result?.left.map((entry) => entry.reason)).toEqual(["topic name breaks the rules", "topic is not indexed"]);
-  expect(result?.block.batches.map((batch) => batch.firstPosition)).toEqual([toPosition(1, 0)]);
+  expect(result?.leftOut?.map((entry) => entry.reason)).toEqual([
+    "topic name breaks the rules",
+    "topic is not indexed",
+  ]);
+  expect(result?.batches.map((batch) => batch.firstPosition)).toEqual([toPosition(1, 0)]);
 });
 
 it("leaves out a topic whose name another topic has, known before or opened in the same round", () => {
@@ -70,8 +73,8 @@ it("leaves out a topic whose name another topic has, known before or opened in t
     return { ...place, kind: "topic-opened", address: address(digit), name, sender: address("c") };
   };
   const results = indexBlocks([block(1, [opened("b", "a"), opened("d", "e")]), block(2, [opened("f", "e")])], known);
-  expect(results.flatMap((result) => result.block.opened.map((topic) => topic.address))).toEqual([address("d")]);
-  expect(results.flatMap((result) => result.left.map((entry) => entry.reason))).toEqual([
+  expect(results.flatMap((result) => result.opened.map((topic) => topic.address))).toEqual([address("d")]);
+  expect(results.flatMap((result) => (result.leftOut ?? []).map((entry) => entry.reason))).toEqual([
     "another topic has this name",
     "another topic has this name",
   ]);
@@ -88,8 +91,8 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
     reason: "wrong root",
   };
   const [result] = indexBlocks([block(1, [malformed, committed("a", 2 ** 32, 1)])], known);
-  expect(result?.block.skipped).toEqual([{ name: "a", firstSequence: 1, count: 2 ** 32 - 1 }]);
-  expect(result?.block.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
+  expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1, count: 2 ** 32 - 1 }]);
+  expect(result?.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
 it("leaves out what would take a topic's sequence beyond what a number can carry, then and for good", () => {
@@ -105,9 +108,9 @@ it("leaves out what would take a topic's sequence beyond what a number can carry
   };
   const entries = [committed("a", last - 11, 2), malformed, committed("a", last + 2 ** 32, 1)];
   const [result] = indexBlocks([block(1, entries)], known);
-  expect(result?.block.batches.map(({ firstSequence }) => firstSequence)).toEqual([last - 11]);
-  expect(result?.block.skipped).toEqual([]);
-  expect(result?.left.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
+  expect(result?.batches.map(({ firstSequence }) => firstSequence)).toEqual([last - 11]);
+  expect(result?.skipped).toEqual([]);
+  expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
 });
 
 it("skips a batch for which the block has no positions left", () => {
@@ -115,6 +118,6 @@ it("skips a batch for which the block has no positions left", () => {
     [block(1, [committed("a", 1, eventsPerBlockMax - 1), committed("a", 1_048_576, 2)])],
     known,
   );
-  expect(result?.block.batches).toHaveLength(1);
-  expect(result?.block.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
+  expect(result?.batches).toHaveLength(1);
+  expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
 });

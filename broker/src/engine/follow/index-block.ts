@@ -3,31 +3,8 @@ import type { EventBatch } from "../../domain/event.ts";
 import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { BatchFault, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
-import type { IndexedBlock } from "../../ports/store.ts";
-
-/** Why an entry of the chain was left out, as metrics name it. */
-export type SkipReason =
-  | BatchFault
-  | "topic-name-refused"
-  | "topic-name-taken"
-  | "topic-not-indexed"
-  | "block-full"
-  | "sequence-too-high";
-
-/** Something on the chain that was left out of the index. */
-export interface SkippedEntry {
-  readonly code: SkipReason;
-  readonly reason: string;
-  readonly address: Address;
-  readonly transactionHash: string;
-}
-
-/** An index block with what was left out of it. */
-export interface IndexingResult {
-  readonly block: IndexedBlock;
-  readonly left: readonly SkippedEntry[];
-}
+import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import type { IndexedBlock, SkippedEntry } from "../../ports/store.ts";
 
 /**
  * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of, and those whose
@@ -38,7 +15,7 @@ export interface IndexingResult {
 export function indexBlocks(
   blocks: readonly LedgerBlock[],
   known: ReadonlyMap<Address, TopicName>,
-): readonly IndexingResult[] {
+): readonly IndexedBlock[] {
   const topics = { names: new Map(known), taken: new Set(known.values()) };
   return blocks.map((block) => {
     const draft = new BlockDraft(block, topics);
@@ -60,7 +37,7 @@ class BlockDraft {
   readonly #closed: IndexedBlock["closed"][number][] = [];
   readonly #batches: EventBatch[] = [];
   readonly #skipped: IndexedBlock["skipped"][number][] = [];
-  readonly #left: SkippedEntry[] = [];
+  readonly #leftOut: SkippedEntry[] = [];
   #eventCount = 0;
 
   constructor(block: LedgerBlock, topics: KnownTopics) {
@@ -82,18 +59,16 @@ class BlockDraft {
     else this.#closed.push({ name: topic, closed: entry.kind === "topic-closed" });
   }
 
-  finish(): IndexingResult {
+  finish(): IndexedBlock {
     const { number, hash } = this.#block;
     return {
-      block: {
-        number,
-        hash,
-        opened: this.#opened,
-        closed: this.#closed,
-        batches: this.#batches,
-        skipped: this.#skipped,
-      },
-      left: this.#left,
+      number,
+      hash,
+      opened: this.#opened,
+      closed: this.#closed,
+      batches: this.#batches,
+      skipped: this.#skipped,
+      ...(this.#leftOut.length === 0 ? {} : { leftOut: this.#leftOut }),
     };
   }
 
@@ -156,7 +131,8 @@ class BlockDraft {
   }
 
   #leave(entry: LedgerEntry, why: Pick<SkippedEntry, "code" | "reason">): void {
-    this.#left.push({ ...why, address: entry.address, transactionHash: entry.transactionHash });
+    const { address, transactionHash, logIndex } = entry;
+    this.#leftOut.push({ ...why, address, blockNumber: this.#block.number, transactionHash, logIndex });
   }
 }
 

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
-import { toListing } from "./listing.ts";
+import { toListing, toSkippedListing } from "./listing.ts";
 
 /** Renders every metric, as Prometheus reads them. */
 export interface MetricsPage {
@@ -34,6 +34,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     exposeHeadRoute: false,
     handler: (_request, reply) => sendListing(reply, options),
   });
+  app.get("/admin/skippedEntries", (request, reply) => sendSkippedEntries(reply, queryOf(request), options));
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
   app.get("/health/ready", (request, reply) =>
     sendReadiness(reply, { ...options, groupId: queryOf(request).get("groupId") ?? undefined }),
@@ -51,6 +52,19 @@ async function sendListing(reply: FastifyReply, options: AdminOptions): Promise<
     return sendJson(reply, toListing(options.nodeAddress(), await options.broker.listSubscriptions()));
   } catch (error) {
     return sendFailure(reply, error, { logger: options.logger, operation: "listSubscription" });
+  }
+}
+
+async function sendSkippedEntries(
+  reply: FastifyReply,
+  query: URLSearchParams,
+  { broker, logger }: AdminOptions,
+): Promise<FastifyReply> {
+  try {
+    const call = { groupId: query.get("groupId") ?? undefined, limit: query.get("limit") ?? undefined };
+    return sendJson(reply, toSkippedListing(await broker.listSkippedEntries(call)));
+  } catch (error) {
+    return sendFailure(reply, error, { logger, operation: "skippedEntries" });
   }
 }
 
@@ -92,6 +106,7 @@ function toIndex({ basePath, version, hasChain }: AdminOptions) {
     jsonrpc: `${basePath}/jsonrpc`,
     ...(hasChain ? { chain: `${basePath}/chain` } : {}),
     subscriptions: `${basePath}/admin/listSubscription`,
+    skippedEntries: `${basePath}/admin/skippedEntries`,
     openapi: `${basePath}/openapi.json`,
     live: `${basePath}/health/live`,
     ready: `${basePath}/health/ready`,

@@ -1,4 +1,4 @@
-import { operationNames, restPathOf, subscriptionListingSchema } from "@stele/wire";
+import { BrokerError, operationNames, restPathOf, skippedListingSchema, subscriptionListingSchema } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
 import { sampleSubscriptionId } from "../testing/recording-broker.ts";
@@ -40,6 +40,33 @@ describe("INTERFACE.md, SubscriptionListing", () => {
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ code: 200000, message: "unknown error" });
     expect(server.errors).toHaveLength(1);
+  });
+});
+
+describe("entries left out of the index", () => {
+  it("are listed with who wrote them and why, as the query asks", async () => {
+    await using server = await serve();
+    const response = await fetch(`${server.url}/admin/skippedEntries?groupId=2&limit=7`);
+    const listing: unknown = await response.json();
+    expect(response.status).toBe(200);
+    expect(listing).toMatchObject({
+      groupId: "1",
+      entries: [{ reason: "wrong-count", blockNumber: 1120, logIndex: 5 }],
+    });
+    expect(skippedListingSchema.safeParse(listing).error).toBeUndefined();
+    await fetch(`${server.url}/admin/skippedEntries`);
+    expect(server.calls.map(({ call }) => call)).toEqual([
+      { groupId: "2", limit: "7" },
+      { groupId: undefined, limit: undefined },
+    ]);
+  });
+
+  it("a failure is HTTP 200 with a code", async () => {
+    await using server = await serve({
+      listSkippedEntries: () => Promise.reject(new BrokerError("groupUnknown", { details: '"9"' })),
+    });
+    const response = await fetch(`${server.url}/admin/skippedEntries?groupId=9`);
+    expect([response.status, await response.json()]).toEqual([200, { code: 200211, message: 'unknown group: "9"' }]);
   });
 });
 
@@ -99,7 +126,7 @@ describe("the rest of admin", () => {
     await using server = await serve({}, { basePath });
     const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
     expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
-    for (const name of ["subscriptions", "openapi", "live", "ready", "metrics"]) {
+    for (const name of ["subscriptions", "skippedEntries", "openapi", "live", "ready", "metrics"]) {
       expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);
     }
     const document = await (await fetch(`${server.url}/openapi.json`)).json();

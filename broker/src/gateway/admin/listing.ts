@@ -1,9 +1,17 @@
-import type { SubscriptionEntry, SubscriptionListing } from "@stele/wire";
-import type { SubscriptionStatus } from "../../engine/broker.ts";
+import type { SkippedListing, SubscriptionEntry, SubscriptionListing } from "@stele/wire";
+import type { SkippedEntriesResult, SubscriptionStatus } from "../../engine/broker.ts";
 
 /** The admin listing of one node, which is known to others by `address`, host:port. */
 export function toListing(address: string, subscriptions: readonly SubscriptionStatus[]): SubscriptionListing {
   return { [address]: Object.fromEntries(subscriptions.map((status) => [status.id, toEntry(status)])) };
+}
+
+/** The admin listing of what was left out of a group's index. */
+export function toSkippedListing({ groupId, entries }: SkippedEntriesResult): SkippedListing {
+  const rows = entries.map(({ code, reason, blockNumber, transactionHash, logIndex, address }) => {
+    return { reason: code, details: reason, blockNumber, transactionHash, logIndex, topicAddress: address };
+  });
+  return { groupId, entries: rows };
 }
 
 function toEntry(status: SubscriptionStatus): SubscriptionEntry {

@@ -14,6 +14,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     getEvent: refuse("getEvent"),
     getProof: refuse("getProof"),
     listSubscriptions: refuse("listSubscriptions"),
+    listSkippedEntries: refuse("listSkippedEntries"),
     health: () => [],
     ...operations,
   };

@@ -7,6 +7,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Broker, ProofResult, SubscriptionStatus } from "../../engine/broker.ts";
+import type { SkippedEntry } from "../../ports/store.ts";
 import { createFakeBroker } from "./fake-broker.ts";
 
 export const sampleEventId = formatEventId({ topicDigest: "2cf24dba", sequence: 59, blockNumber: 1124 });
@@ -74,6 +75,15 @@ export const sampleProofBody: Proof = {
   header: "0xc0",
 };
 
+const sampleSkippedEntry: SkippedEntry = {
+  code: "wrong-count",
+  reason: "2 events where 3 were claimed",
+  address: sampleTopic.address,
+  blockNumber: 1120,
+  transactionHash: `0x${"d4".repeat(32)}`,
+  logIndex: 5,
+};
+
 /** What the broker was asked, in order. */
 export interface RecordedCall {
   readonly operation: string;
@@ -101,6 +111,7 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),
     getProof: record("getProof", sampleProof),
     listSubscriptions: () => Promise.resolve([sampleSubscription]),
+    listSkippedEntries: record("listSkippedEntries", { groupId: defaultGroupId, entries: [sampleSkippedEntry] }),
     ...overrides,
   });
   return { broker, calls };

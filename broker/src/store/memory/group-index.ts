@@ -12,6 +12,8 @@ import {
   type IndexHead,
   type RollBack,
   reorganisationBlocksMax,
+  type SkippedEntry,
+  skippedEntriesMax,
   type TopicPage,
   vanishedBatchesMax,
 } from "../../ports/store.ts";
@@ -41,6 +43,8 @@ export class GroupIndex {
   /** Blocks that can be taken back, ascending, and the one before them. */
   #undo: BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
+  /** Ascending. */
+  #leftOut: readonly SkippedEntry[] = [];
 
   get head(): IndexHead | undefined {
     return this.#head;
@@ -54,6 +58,8 @@ export class GroupIndex {
       this.#batches.push(record);
       this.#batchesByTopic.get(record.batch.topic)?.push(record);
     }
+    const leftOut = blocks.flatMap((block) => block.leftOut ?? []);
+    if (leftOut.length > 0) this.#leftOut = [...this.#leftOut, ...leftOut].slice(-skippedEntriesMax);
     this.#head = plan.head;
     this.#undo = options.isFinal ? [] : withinWindow([...this.#undo, ...plan.undo], plan.head);
   }
@@ -82,6 +88,7 @@ export class GroupIndex {
     }
     this.#head = to === undefined ? undefined : { blockNumber: to.number, hash: to.hash };
     this.#undo = this.#undo.filter(({ number }) => number <= target);
+    this.#leftOut = this.#leftOut.filter(({ blockNumber }) => blockNumber <= target);
     this.#vanished = [...this.#vanished, ...vanished].slice(-vanishedBatchesMax);
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
   }
@@ -94,6 +101,11 @@ export class GroupIndex {
         sequence < batch.firstSequence + batch.count &&
         topicDigest(batch.topic) === digest,
     );
+  }
+
+  /** Newest first. */
+  listSkippedEntries(atMost: number): readonly SkippedEntry[] {
+    return this.#leftOut.toReversed().slice(0, atMost);
   }
 
   findTopic(name: TopicName): Topic | undefined {

@@ -15,6 +15,7 @@ import type {
   IndexHead,
   Progress,
   RollBack,
+  SkippedEntry,
   Store,
   TopicPage,
 } from "../../ports/store.ts";
@@ -66,6 +67,10 @@ class MemoryStore extends MemoryGroups implements Store {
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
     return this.#groups.get(groupId)?.findVanished(place);
+  }
+
+  async listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]> {
+    return this.#groups.get(groupId)?.listSkippedEntries(atMost) ?? [];
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

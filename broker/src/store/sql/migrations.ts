@@ -5,7 +5,13 @@ import { StoreError } from "./store-error.ts";
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createFirstTables, createJournal, createRollBackTables, createGroupChains];
+const migrations: readonly Migration[] = [
+  createFirstTables,
+  createJournal,
+  createRollBackTables,
+  createGroupChains,
+  createSkippedEntries,
+];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -185,5 +191,19 @@ async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("chain_id", "bigint", (column) => column.notNull())
     .addColumn("genesis_hash", "text", (column) => column.notNull())
     .addColumn("registry_address", "text", (column) => column.notNull())
+    .execute();
+}
+
+async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("skipped_entries")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("block_number", "bigint", (column) => column.notNull())
+    .addColumn("log_index", "bigint", (column) => column.notNull())
+    .addColumn("code", "text", (column) => column.notNull())
+    .addColumn("reason", "text", (column) => column.notNull())
+    .addColumn("address", "text", (column) => column.notNull())
+    .addColumn("transaction_hash", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("skipped_entries_by_place", ["group_id", "block_number", "log_index"])
     .execute();
 }

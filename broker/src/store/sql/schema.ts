@@ -69,6 +69,17 @@ export interface VanishedTable {
   readonly log_index: number;
 }
 
+/** One row an entry that was left out of the index; see the port's SkippedEntry. */
+export interface SkippedEntryTable {
+  readonly group_id: string;
+  readonly block_number: number;
+  readonly log_index: number;
+  readonly code: string;
+  readonly reason: string;
+  readonly address: string;
+  readonly transaction_hash: string;
+}
+
 /** One row a subscription; see the domain's Subscription. */
 export interface SubscriptionTable {
   readonly id: string;
@@ -109,6 +120,7 @@ export interface Schema {
   readonly batches: BatchTable;
   readonly blocks: BlockTable;
   readonly vanished: VanishedTable;
+  readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
   readonly group_chains: GroupChainTable;

@@ -6,12 +6,21 @@ import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type { BatchRange, EventPlace, IndexedBlock, IndexHead, RollBack, TopicPage } from "../../ports/store.ts";
+import type {
+  BatchRange,
+  EventPlace,
+  IndexedBlock,
+  IndexHead,
+  RollBack,
+  SkippedEntry,
+  TopicPage,
+} from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
+import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, listBlocks, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
 
@@ -52,6 +61,7 @@ export class SqlIndex {
       const written = await this.#database.transaction().execute(async (transaction) => {
         await this.#lock(transaction, `index ${groupId}`);
         const planned = await this.#plan(transaction, groupId, blocks);
+        await rememberSkipped(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
         return this.#write(transaction, groupId, planned);
       });
@@ -84,6 +94,10 @@ export class SqlIndex {
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
     return findVanished(this.#database, groupId, place);
+  }
+
+  async listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]> {
+    return listSkipped(this.#database, groupId, atMost);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

@@ -16,6 +16,7 @@ import { placeColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
 import { fromPlaceRow, fromSubscriptionRow } from "./rows.ts";
 import type { BlockTable, Schema } from "./schema.ts";
+import { dropSkipped } from "./skipped-entries.ts";
 
 /** What stands in a block's row beside its name. */
 type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
@@ -51,6 +52,7 @@ export class SqlRollBack {
     const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
     for (const image of plan.images) await restore(transaction, groupId, image);
     await dropBlocks(transaction, groupId, to);
+    await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, groupId, { end, vanished });
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };

@@ -16,6 +16,7 @@ import type {
   IndexHead,
   Progress,
   RollBack,
+  SkippedEntry,
   Store,
   TopicPage,
 } from "../../ports/store.ts";
@@ -114,6 +115,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
     return this.#parts().index.findVanished(groupId, place);
+  }
+
+  async listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]> {
+    return this.#parts().index.listSkippedEntries(groupId, atMost);
   }
 
   async findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined> {

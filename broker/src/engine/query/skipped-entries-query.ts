@@ -1,0 +1,32 @@
+import { BrokerError, quote } from "@stele/wire";
+import { type Store, skippedEntriesMax } from "../../ports/store.ts";
+import type { SkippedEntriesCall, SkippedEntriesResult } from "../broker.ts";
+import type { Groups } from "../group.ts";
+
+/** Entries in an answer when the call does not say how many. */
+const entriesDefault = 100;
+
+/** Tells what was left out of a group's index. */
+export class SkippedEntriesQuery {
+  readonly #groups: Groups;
+  readonly #store: Store;
+
+  constructor({ groups, store }: { readonly groups: Groups; readonly store: Store }) {
+    this.#groups = groups;
+    this.#store = store;
+  }
+
+  /** @throws BrokerError 200001 for a limit that is none, 100306 and 200211 for the group. */
+  async list({ groupId, limit }: SkippedEntriesCall): Promise<SkippedEntriesResult> {
+    const { id } = this.#groups.getAny(groupId);
+    const atMost = limit === undefined ? entriesDefault : parseLimit(limit);
+    return { groupId: id, entries: await this.#store.listSkippedEntries(id, atMost) };
+  }
+}
+
+function parseLimit(text: string): number {
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= skippedEntriesMax) return limit;
+  const details = `limit is not an integer from 1 to ${skippedEntriesMax}: ${quote(text)}`;
+  throw new BrokerError("parameterInvalid", { details });
+}

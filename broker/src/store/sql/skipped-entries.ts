@@ -1,0 +1,79 @@
+import type { Kysely, Transaction } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import { type IndexedBlock, type SkippedEntry, skippedEntriesMax } from "../../ports/store.ts";
+import type { Schema, SkippedEntryTable } from "./schema.ts";
+
+/** Remembers what was left out of the blocks, and forgets the oldest of too many. Nothing is asked of the database when nothing was. */
+export async function rememberSkipped(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  blocks: readonly IndexedBlock[],
+): Promise<void> {
+  const entries = blocks.flatMap(({ leftOut = [] }) => leftOut);
+  if (entries.length === 0) return;
+  for (const entry of entries.slice(-skippedEntriesMax)) {
+    await transaction.insertInto("skipped_entries").values(toRow(groupId, entry)).execute();
+  }
+  const newest = await newestFirst(transaction, groupId).offset(skippedEntriesMax).limit(1).executeTakeFirst();
+  if (newest === undefined) return;
+  const { block_number: block, log_index: index } = newest;
+  await transaction
+    .deleteFrom("skipped_entries")
+    .where("group_id", "=", groupId)
+    .where((row) =>
+      row.or([
+        row("block_number", "<", block),
+        row.and([row("block_number", "=", block), row("log_index", "<=", index)]),
+      ]),
+    )
+    .execute();
+}
+
+/** Forgets what was left out of later blocks than that. */
+export async function dropSkipped(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<void> {
+  await transaction
+    .deleteFrom("skipped_entries")
+    .where("group_id", "=", groupId)
+    .where("block_number", ">", after)
+    .execute();
+}
+
+export async function listSkipped(
+  database: Kysely<Schema>,
+  groupId: GroupId,
+  atMost: number,
+): Promise<readonly SkippedEntry[]> {
+  return (await newestFirst(database, groupId).limit(atMost).execute()).map(fromRow);
+}
+
+function newestFirst(database: Kysely<Schema>, groupId: GroupId) {
+  return database
+    .selectFrom("skipped_entries")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .orderBy("block_number", "desc")
+    .orderBy("log_index", "desc");
+}
+
+function toRow(groupId: GroupId, entry: SkippedEntry): SkippedEntryTable {
+  return {
+    group_id: groupId,
+    block_number: entry.blockNumber,
+    log_index: entry.logIndex,
+    code: entry.code,
+    reason: entry.reason,
+    address: entry.address,
+    transaction_hash: entry.transactionHash,
+  };
+}
+
+function fromRow(row: SkippedEntryTable): SkippedEntry {
+  return {
+    code: row.code as SkippedEntry["code"], // This, and what follows, is as it was given.
+    reason: row.reason,
+    address: row.address as SkippedEntry["address"],
+    blockNumber: row.block_number,
+    transactionHash: row.transaction_hash as SkippedEntry["transactionHash"],
+    logIndex: row.log_index,
+  };
+}
