@@ -1,0 +1,222 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { topicRegistryAbi } from "@stele/contracts";
+import { encodeEvents, merkleRoot, topicAddress } from "@stele/wire";
+import { createWalletClient, getContractAddress, type Hex, http, publicActions, toBytes, toHex } from "viem";
+import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
+import { anvil as anvilChain } from "viem/chains";
+import { describe, expect, it } from "vitest";
+import { type Anvil, devKey, startAnvil } from "../../harness/anvil.ts";
+import { runBroker, startBroker } from "../../harness/broker-process.ts";
+import { Client } from "../../harness/client.ts";
+import { groupsEnv } from "../../harness/group.ts";
+import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { createTempFolder } from "../../harness/temp-folder.ts";
+import { until } from "../../harness/until.ts";
+import { PublishLoad } from "../support/publish-load.ts";
+import { expectFound, placeOf } from "../support/replay.ts";
+
+const topics = ["x/a", "x/b"];
+const blockTimeS = 0.5;
+const refusedName = "x/#/not ours";
+const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
+const hugeCount = 2 ** 32 - 1;
+const hugeBytes = 100_000;
+const foreign = "a stranger's, and good";
+
+/** A batch as the contract takes it. */
+interface RawBatch {
+  readonly topic: Hex;
+  readonly count: number;
+  readonly eventsRoot: Hex;
+  readonly events: Hex;
+}
+
+/** Writes with a key that no broker has, past all their checks. */
+class Stranger {
+  readonly #wallet;
+
+  constructor(url: string) {
+    const transport = http(url, { retryCount: 0 });
+    this.#wallet = createWalletClient({
+      account: privateKeyToAccount(devKey(5)),
+      chain: anvilChain,
+      transport,
+      pollingInterval: 50,
+    }).extend(publicActions);
+  }
+
+  async open(name: string): Promise<void> {
+    await this.#mined(
+      await this.#wallet.writeContract({
+        address: registry,
+        abi: topicRegistryAbi,
+        functionName: "open",
+        args: [name],
+      }),
+    );
+  }
+
+  /** All in one transaction; answers its hash. */
+  async publish(...batches: readonly RawBatch[]): Promise<Hex> {
+    const call = { address: registry, abi: topicRegistryAbi, functionName: "publish", args: [batches] } as const;
+    return this.#mined(await this.#wallet.writeContract(call));
+  }
+
+  async #mined(hash: Hex): Promise<Hex> {
+    expect((await this.#wallet.waitForTransactionReceipt({ hash })).status).toBe("success");
+    return hash;
+  }
+}
+
+function addressOf(name: string): Hex {
+  return toHex(topicAddress({ registry: toBytes(registry), name }));
+}
+
+/** A good batch of that topic, with what is given in place of what is right. */
+function batchOf(topic: string, contents: readonly string[], forged: Partial<RawBatch> = {}): RawBatch {
+  const events = encodeEvents(contents.map((content) => ({ content: Buffer.from(content), extensions: [] })));
+  return {
+    topic: addressOf(topic),
+    count: contents.length,
+    eventsRoot: toHex(merkleRoot(events)),
+    events: toHex(events),
+    ...forged,
+  };
+}
+
+/** Everything bad that the contract takes, each with why it is left out. */
+const badBatches: readonly (readonly [string, RawBatch])[] = [
+  ["undecodable-batch", batchOf("x/a", ["1", "2"], { events: "0xc0ffee" })],
+  ["undecodable-batch", batchOf("x/a", ["1", "2", "3"], { events: "0x" })],
+  ["wrong-count", batchOf("x/b", ["1", "2"], { count: 3 })],
+  ["wrong-root", batchOf("x/a", ["1", "2"], { eventsRoot: toHex(new Uint8Array(32)) })],
+  ["undecodable-batch", batchOf("x/b", ["1"], { events: toHex(new Uint8Array(hugeBytes).fill(0xb8)) })],
+  ["wrong-count", batchOf("x/b", ["1"], { count: hugeCount })],
+  ["topic-not-indexed", batchOf(refusedName, ["1"])],
+];
+
+interface Skipped {
+  readonly reason: string;
+  readonly transactionHash: string;
+  readonly blockNumber: number;
+  readonly topicAddress: string;
+}
+
+async function listSkipped(client: Client): Promise<readonly Skipped[]> {
+  const answer = await client.http.send({ method: "GET", path: "/admin/skippedEntries?groupId=1&limit=1000" });
+  return (answer.json() as { entries: readonly Skipped[] }).entries; // Its shape is held by a test of its own.
+}
+
+function countOf(values: readonly string[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const value of values) counts[value] = (counts[value] ?? 0) + 1;
+  return counts;
+}
+
+interface Report {
+  readonly status: string;
+  readonly onChain: number;
+  readonly malformed: readonly { readonly firstSequence: number; readonly count: number; readonly fault: string }[];
+}
+
+/** The chain's own word: the topic's events are those that were delivered, and its other sequences are the malformed batches. */
+async function expectVerified(
+  topic: string,
+  receiver: Receiver,
+  parts: { brokerUrl: string; anvil: Anvil },
+): Promise<void> {
+  const words = ["verify", "--topic", topic, "--from", "1", "--json", "--broker", parts.brokerUrl];
+  const { code, stdout, stderr } = await runBroker({
+    args: [...words, "--rpc", parts.anvil.url, "--registry", registry],
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  const report = JSON.parse(stdout) as Report; // As docs/proofs.md has it.
+  expect(report.status).toBe("verified");
+  const bad = badBatches.filter(([, batch]) => batch.topic === addressOf(topic));
+  expect(report.malformed.map(({ count }) => count)).toEqual(bad.map(([, { count }]) => count));
+  const own = receiver.accepted().filter((event) => event.topic === topic);
+  const spans = own.map(({ eventId }) => ({ first: placeOf(eventId).sequence, count: 1 }));
+  for (const { firstSequence, count } of report.malformed) spans.push({ first: firstSequence, count });
+  let next = 1;
+  for (const { first, count } of spans.toSorted((left, right) => left.first - right.first)) {
+    expect(`${topic}: ${first}`).toBe(`${topic}: ${next}`);
+    next = first + count;
+  }
+  expect(next).toBe(report.onChain + 1);
+}
+
+describe("a stranger on the registry (issue: strangers on a shared chain)", () => {
+  it("stops nobody: what breaks the rules is recorded, counted and skipped, and the other events go on in order", async () => {
+    await using anvil = await startAnvil({ blockTimeS });
+    using folder = createTempFolder();
+    await using receiver = await startReceiver();
+    const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);
+    const options = { dataDir: folder.path, env: { ...env, STELE_LOG_LEVEL: "warn" } };
+    const load = new PublishLoad(topics, { publishersPerTopic: 4 });
+    const stranger = new Stranger(anvil.url);
+    const hashes: Hex[] = [];
+    let before: readonly Skipped[];
+    {
+      await using broker = await startBroker(options);
+      await using client = new Client(broker.url);
+      await until("the broker is ready", () => client.isReady());
+      for (const topic of topics) await client.open(topic);
+      await client.subscribe({ topic: "#", url: receiver.url });
+      load.start(broker.url);
+      await stranger.open(refusedName);
+      for (const [, batch] of badBatches) {
+        hashes.push(await stranger.publish(batch));
+        const { size } = load.acknowledged;
+        await until("publishing goes on", () => load.acknowledged.size > size + 8);
+      }
+      await stranger.publish(batchOf("x/a", [foreign]));
+      const { size } = load.acknowledged;
+      await until("publishing goes on", () => load.acknowledged.size > size + 8);
+      await load.stop();
+      expect(load.refusals).toEqual([]);
+
+      await receiver.waitForCount(load.acknowledged.size + 1);
+      const delivered = receiver.accepted();
+      const own = delivered.filter(({ eventId }) => load.acknowledged.has(eventId));
+      expect(own).toHaveLength(load.acknowledged.size);
+      const [other, ...more] = delivered.filter(({ eventId }) => !load.acknowledged.has(eventId));
+      expect([Buffer.from(other?.content ?? "", "base64").toString(), more]).toEqual([foreign, []]);
+      await expectFound(client, load.acknowledged.values());
+      for (const topic of topics) {
+        const sequences = delivered
+          .filter((event) => event.topic === topic)
+          .map(({ eventId }) => placeOf(eventId).sequence);
+        expect(sequences).toEqual(sequences.toSorted((left, right) => left - right));
+        expect((await client.state(topic)).sequenceNumber).toBe(sequences.at(-1));
+        await expectVerified(topic, receiver, { brokerUrl: broker.url, anvil });
+      }
+      expect((await client.list()).topicInfoList.map(({ topicName }) => topicName)).toEqual(topics);
+
+      before = await listSkipped(client);
+      const expected = [["topic-name-refused"], ...badBatches].map(([reason = ""]) => reason);
+      expect(before.map(({ reason }) => reason)).toEqual(expected.toReversed());
+      expect(before.slice(0, -1).map(({ transactionHash }) => transactionHash)).toEqual(hashes.toReversed());
+      expect(before.slice(0, -1).map((entry) => entry.topicAddress)).toEqual(
+        badBatches.map(([, { topic }]) => topic).toReversed(),
+      );
+      const metrics = (await client.http.send({ method: "GET", path: "/metrics" })).text;
+      for (const [reason, count] of Object.entries(countOf(expected))) {
+        expect(metrics).toContain(`stele_chain_entries_skipped_total{group="1",reason="${reason}"} ${count}\n`);
+        expect(broker.stdout()).toMatch(new RegExp(`"${reason}".*chain entries skipped`));
+      }
+      const last = [...load.acknowledged.keys()].at(-1) ?? "";
+      const proven = await runBroker({ args: ["verify", last, "--broker", broker.url, "--rpc", anvil.url] });
+      expect({ code: proven.code, out: proven.stdout }).toEqual({ code: 0, out: expect.stringContaining("verified") });
+      expect((await broker.stop()).code).toBe(0);
+    }
+    for (const name of readdirSync(folder.path).filter((file) => file.startsWith("store.sqlite"))) {
+      rmSync(join(folder.path, name));
+    }
+    await using rebuilt = await startBroker(options);
+    await using client = new Client(rebuilt.url);
+    await until("the broker is ready", () => client.isReady());
+    expect(await listSkipped(client)).toEqual(before);
+    await expectFound(client, load.acknowledged.values());
+  });
+});
