@@ -145,7 +145,7 @@ class Engine implements RunningBroker {
 
   #createFollower(group: Group): Follower {
     const { ledger, progress, changes } = group;
-    const parts = { ...this.#options, ledger, progress, changes, groupId: group.id };
+    const parts = { ...this.#options, ledger, progress, changes, groupId: group.id, logger: this.#loggerOf(group.id) };
     const goingBack = new GoingBack({ ...parts, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter });
     return new Follower({
       ...parts,
@@ -156,7 +156,19 @@ class Engine implements RunningBroker {
 
   #createLife(group: Group): GroupLife {
     const follower = this.#createFollower(group);
-    return new GroupLife({ ...this.#options, group, follower, onReady: (id) => this.#subscriptions.resume(id) });
+    const logger = this.#loggerOf(group.id);
+    return new GroupLife({
+      ...this.#options,
+      logger,
+      group,
+      follower,
+      onReady: (id) => this.#subscriptions.resume(id),
+    });
+  }
+
+  /** Every line about a group says which. */
+  #loggerOf(groupId: GroupId): Logger {
+    return this.#options.logger.child({ groupId });
   }
 
   #createWorker(subscription: Subscription): DeliveryWorker {
@@ -164,6 +176,7 @@ class Engine implements RunningBroker {
     const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
     return new DeliveryWorker(subscription, {
       ...this.#options,
+      logger: this.#loggerOf(groupId),
       feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,

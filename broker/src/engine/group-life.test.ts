@@ -4,7 +4,7 @@ import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import { MemoryChain } from "../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../ledger/memory/memory-ledger.ts";
 import { createDeferred } from "../lib/deferred.ts";
-import { silentLogger } from "../lib/logger.ts";
+import type { LogFields, Logger } from "../lib/logger.ts";
 import type { Ledger, Outage } from "../ports/ledger.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
@@ -40,6 +40,7 @@ class Away {
   }
 }
 
+let lines: LogFields[];
 let clock: VirtualClock;
 let sink: RecordingSink;
 let broker: RunningBroker;
@@ -49,6 +50,15 @@ async function stop(): Promise<void> {
   const stopped = broker.stop(1000);
   await clock.advance(1000);
   await stopped;
+}
+
+/** Keeps each line with the fields of the loggers that it came through. */
+function createRecordingLogger(inherited: LogFields = {}): Logger {
+  const note = (message: string, fields: LogFields = {}): void => {
+    lines.push({ ...inherited, ...fields, message });
+  };
+  const child = (fields: LogFields): Logger => createRecordingLogger({ ...inherited, ...fields });
+  return { debug: note, info: note, warn: note, error: note, child };
 }
 
 /** Group 1 on a chain of our own, group 2 on an outside one; on the chains and the store of an earlier broker, if they are given. */
@@ -61,6 +71,7 @@ function build(
 ): readonly [Away, Away] {
   if (earlier.chains === undefined) clock = new VirtualClock();
   sink = new RecordingSink();
+  lines = [];
   let uuids = 0;
   const [first = new MemoryChain({ clock }), second = new MemoryChain({ clock })] = earlier.chains ?? [];
   const groups = [
@@ -75,7 +86,7 @@ function build(
     clock,
     randomness: { fraction: () => 0, uuid: () => `00000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}` },
     metrics: noMetrics,
-    logger: silentLogger,
+    logger: createRecordingLogger(),
     limits: defaultEngineLimits,
     defaultGroupId: one,
     extensionPrefix: "svc-",
@@ -119,6 +130,24 @@ describe("a group whose chain is away at the start", () => {
     await clock.advance(defaultEngineLimits.startDelayMsMax);
     expect(healthOf(two)).toMatchObject({ ready: true, reason: undefined });
     await broker.open({ topic: "a", groupId: "2" });
+  });
+
+  it("every line about a group says which", async () => {
+    const [own, away] = build();
+    const store = createMemoryStore();
+    await start();
+    for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
+    await stop();
+    build({ chains: [own.chain, away.chain], store })[1].failure = unreached;
+    await start();
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ message: "index catching up", groupId: "1", to: own.chain.head }),
+        expect.objectContaining({ message: "group ready", groupId: "1" }),
+        expect.objectContaining({ message: "group not started, trying again", groupId: "2" }),
+      ]),
+    );
+    expect(lines.filter(({ groupId }) => groupId === undefined)).toEqual([]);
   });
 
   it("feeds no subscription of its own meanwhile", async () => {

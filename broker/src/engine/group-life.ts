@@ -81,16 +81,16 @@ export class GroupLife {
     if (signal.aborted) return;
     await onReady(group.id);
     group.open();
-    this.#parts.logger.info("group ready", { groupId: group.id, ...group.ledger.view().facts });
+    this.#parts.logger.info("group ready", group.ledger.view().facts);
   }
 
   async #waitAfter(error: unknown, { failures, signal }: { failures: number; signal: AbortSignal }): Promise<void> {
     const { group, clock, limits, randomness, logger } = this.#parts;
     const reason = reasonOf(error);
     group.close(reason);
-    if (reason !== this.#lastReason) logger.warn("group not started, trying again", { groupId: group.id, reason });
+    if (reason !== this.#lastReason) logger.warn("group not started, trying again", { reason });
     this.#lastReason = reason;
-    logger.debug("group not started", { groupId: group.id, failures, error });
+    logger.debug("group not started", { failures, error });
     const delayMs = backoffDelayMs(failures, {
       delayMsMin: limits.startDelayMsMin,
       delayMsMax: limits.startDelayMsMax,

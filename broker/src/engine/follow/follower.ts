@@ -194,8 +194,8 @@ export class Follower {
     readonly events: number;
     readonly topics: number;
   }): void {
-    const { clock, logger, ledger } = this.#parts;
-    logger.warn("chain reorganised", { groupId: ledger.groupId, ...what });
+    const { clock, logger } = this.#parts;
+    logger.warn("chain reorganised", what);
     const text = `in the last hour the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events`;
     this.#warning = { at: clock.now(), text };
   }
@@ -237,8 +237,7 @@ export class Follower {
       if (known === undefined) counts.set(entry.code, { first: entry, count: 1 });
       else known.count += 1;
     }
-    for (const { first, count } of counts.values())
-      logger.warn("chain entries skipped", { groupId: ledger.groupId, ...first, count });
+    for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
   }
 }
 
