@@ -17,6 +17,8 @@ export type WorkerFactory = (subscription: Subscription) => DeliveryWorker;
 export class Dispatcher {
   readonly #createWorker: WorkerFactory;
   readonly #standing = new Map<SubscriptionId, Standing>();
+  /** Off the feed, with an attempt under way: what they acknowledge may vanish all the same. */
+  readonly #leaving = new Set<Standing>();
   readonly #tries = new Map<GroupId, TopicTrie<DeliveryWorker>>();
 
   constructor(createWorker: WorkerFactory) {
@@ -38,7 +40,12 @@ export class Dispatcher {
     const standing = this.#standing.get(id);
     if (standing === undefined) return undefined;
     this.detach(id);
-    await standing.worker.stop(graceMs);
+    this.#leaving.add(standing);
+    try {
+      await standing.worker.stop(graceMs);
+    } finally {
+      this.#leaving.delete(standing);
+    }
     return standing.worker.progress;
   }
 
@@ -56,9 +63,10 @@ export class Dispatcher {
     return this.#standing.get(id)?.worker;
   }
 
-  /** Every worker of a group. */
+  /** Every worker of a group, also those that have not stopped yet. */
   *workersOf(groupId: GroupId): Iterable<DeliveryWorker> {
-    for (const { subscription, worker } of this.#standing.values()) if (subscription.groupId === groupId) yield worker;
+    for (const { subscription, worker } of [...this.#standing.values(), ...this.#leaving])
+      if (subscription.groupId === groupId) yield worker;
   }
 
   dispatch(groupId: GroupId, batches: readonly EventBatch[]): void {
