@@ -108,3 +108,17 @@ it("flush writes what is noted, and says when it cannot", async () => {
   writer.note(progress(1));
   await expect(writer.flush()).rejects.toThrow("disk full");
 });
+
+it("a flush waits for one that is under way: when it answers, nothing older comes any more", async () => {
+  const gate = createDeferred<void>();
+  const { clock, writer } = setUp(() => gate.promise);
+  writer.note(progress(1));
+  const first = writer.flush();
+  await clock.settle();
+  let isAnswered = false;
+  const second = writer.flush().then(() => void (isAnswered = true));
+  await clock.settle();
+  expect(isAnswered).toBe(false);
+  gate.resolve();
+  await Promise.all([first, second]);
+});

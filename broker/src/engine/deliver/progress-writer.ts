@@ -22,7 +22,10 @@ export class ProgressWriter {
   #underWay = new Map<SubscriptionId, Progress>();
   #notedCount = 0;
   #cancelTimer: (() => void) | undefined;
+  /** Never rejects. */
   #writing: Promise<void> | undefined;
+  /** Flushes that wait or write; no other write begins meanwhile. */
+  #flushes = 0;
 
   constructor(parts: ProgressWriterParts) {
     this.#parts = parts;
@@ -46,10 +49,16 @@ export class ProgressWriter {
     this.#underWay.delete(id);
   }
 
-  /** Answers when everything noted so far is written. @throws what the store throws. */
+  /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
   async flush(): Promise<void> {
-    await this.#writing;
-    if (this.#noted.size > 0) await this.#write();
+    this.#flushes += 1;
+    try {
+      while (this.#writing !== undefined) await this.#writing;
+      if (this.#noted.size > 0) await this.#begin();
+    } finally {
+      this.#flushes -= 1;
+      if (this.#isDue) this.#writeSoon();
+    }
   }
 
   get #isDue(): boolean {
@@ -66,13 +75,18 @@ export class ProgressWriter {
 
   /** One write at a time: what is noted meanwhile goes with the next, which follows at once. */
   #writeSoon(): void {
-    if (this.#writing !== undefined) return;
-    this.#writing = this.#write()
-      .catch((error: unknown) => this.#parts.logger.error("progress not written", { error }))
-      .finally(() => {
-        this.#writing = undefined;
-        if (this.#isDue) this.#writeSoon();
-      });
+    if (this.#writing !== undefined || this.#flushes > 0) return;
+    this.#begin().catch((error: unknown) => this.#parts.logger.error("progress not written", { error }));
+  }
+
+  #begin(): Promise<void> {
+    const write = this.#write();
+    const onEnded = (): void => {
+      this.#writing = undefined;
+      if (this.#isDue) this.#writeSoon();
+    };
+    this.#writing = write.then(onEnded, onEnded);
+    return write;
   }
 
   async #write(): Promise<void> {
