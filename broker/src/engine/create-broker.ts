@@ -117,11 +117,12 @@ class Engine implements RunningBroker {
     const stopBy = clock.now() + graceMs;
     using deadline = new Deadline(clock, graceMs);
     await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
+    // A worker that is ending can no longer be cut back, so from here on no index may go back.
+    await Promise.allSettled(this.#lives.map((life) => life.stop()));
     await this.#dispatcher.stop(Math.max(0, stopBy - clock.now()));
     const closers = new Closers();
     closers.add(() => store.stop());
     for (const group of this.#groups.all) closers.add(() => group.ledger.stop(deadline.signal));
-    for (const life of this.#lives) closers.add(() => life.stop());
     closers.add(() => this.#progressWriter.flush());
     await closers.closeAll();
   }

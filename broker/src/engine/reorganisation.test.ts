@@ -1,5 +1,7 @@
 import { encodeEvents, type ErrorName, errorCatalogue } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import { defaultGroupId } from "../domain/group-id.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { createDeferred } from "../lib/deferred.ts";
@@ -167,7 +169,64 @@ it("an offset that vanished is refused", async () => {
   await expect(engine.subscribe("a", { offset: gone })).rejects.toEqual(refusal("eventNotExist"));
 });
 
+it("a reorganisation while the broker stops brings no old cursor back: what came elsewhere is delivered, and counted once", async () => {
+  const id = await start();
+  engine.sink.receive("http://receiver/", async () => {
+    await new Promise<void>((resolve) => void engine.clock.after(40, resolve));
+    return { status: "accepted" };
+  });
+  await engine.publish("a", "1");
+  await engine.clock.settle();
+  const stopped = engine.rebuild();
+  engine.chain.cutBack(engine.chain.head - 1);
+  engine.chain.sealEmpty();
+  const { address } = await engine.store.findTopic(defaultGroupId, parseTopicName("a")).then(assertDefined);
+  engine.chain.publish([batch(address, "1")]);
+  await stopped;
+  await engine.broker.start();
+  await engine.clock.advance(1_000);
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 1]);
+  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
+});
+
+it("a reorganisation while delivery begins is not passed by a cursor that was read before it", async () => {
+  const id = await start();
+  await engine.publish("a", "1");
+  await engine.publish("a", "2");
+  await engine.clock.advance(100);
+  await engine.rebuild();
+  const { store, chain } = engine;
+  const list = store.listSubscriptions.bind(store);
+  let calls = 0;
+  store.listSubscriptions = async () => {
+    const found = await list();
+    calls += 1;
+    if (calls !== 2) return found;
+    chain.cutBack(chain.head - 2);
+    const address = (await store.findTopic(defaultGroupId, parseTopicName("a")).then(assertDefined)).address;
+    chain.publish([batch(address, "other"), batch(address, "another")]);
+    chain.sealEmpty();
+    for (let turn = 0; turn < 1_000; turn += 1) await Promise.resolve();
+    return found;
+  };
+  await engine.broker.start();
+  await engine.clock.advance(1_000);
+  expect(engine.sink.attempts.map(({ event }) => Buffer.from(event.content).toString())).toEqual([
+    "1",
+    "2",
+    "other",
+    "another",
+  ]);
+  expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 1, 2]);
+  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
+});
+
 function batch(address: `0x${string}`, text: string) {
   const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
   return { address, count: 1, events };
+}
+
+function assertDefined<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error("it is not there");
+  return value;
 }

@@ -57,9 +57,13 @@ export class SubscriptionService {
 
   /**
    * Starts delivery to every active callback subscription of a group that has none yet. Assumes that the group's index has caught up, and
-   * that it takes no calls meanwhile.
+   * that it takes no calls meanwhile. The index does not go back between the reading of a cursor and the start of its worker.
    */
   async resume(groupId: GroupId): Promise<void> {
+    await this.#parts.groups.find(groupId)?.changes.shared(async () => this.#startWorkers(groupId));
+  }
+
+  async #startWorkers(groupId: GroupId): Promise<void> {
     const { store, dispatcher } = this.#parts;
     for (const subscription of await store.listSubscriptions()) {
       const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
