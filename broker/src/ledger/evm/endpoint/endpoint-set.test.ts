@@ -88,6 +88,23 @@ describe("fail-over", () => {
     expect(second.count("eth_any")).toBe(0);
   });
 
+  it.each(["nonce too low", "insufficient funds for gas * price + value"])(
+    "a transaction that one endpoint may have taken is not refused because the next one says: %s",
+    async (message) => {
+      const [first, second] = await startNodes(2);
+      const set = createSet([first.url(), second.url()]);
+      await ask(set);
+      first.exchange = () => first.drop();
+      second.answer = ({ id, method }) =>
+        method === "eth_sendRawTransaction"
+          ? { id, error: { code: -32000, message } }
+          : { id, result: second.chain.answer(method) };
+      await expect(ask(set, "eth_sendRawTransaction")).rejects.toMatchObject({ reach: "unknown" });
+      first.exchange = (_, response) => response.writeHead(429).end();
+      await expect(ask(set, "eth_sendRawTransaction")).rejects.toMatchObject({ code: -32000 });
+    },
+  );
+
   it("Retry-After is kept to", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);

@@ -104,7 +104,9 @@ export class EndpointSet implements EvmProvider {
       try {
         return await this.#askMember(member, call);
       } catch (error) {
-        if (!isForNext(error)) throw error;
+        // It may have been refused here only because an endpoint before has taken it.
+        const isDoubtful = call.method === "eth_sendRawTransaction" && isMaybeDone(failures);
+        if (!isForNext(error)) throw isDoubtful ? this.#summarise(failures) : error;
         failures.set(member, error);
       }
     }
@@ -203,7 +205,7 @@ export class EndpointSet implements EvmProvider {
 
   /** One failure of all: what any endpoint may have carried out, is unknown. */
   #summarise(failures: ReadonlyMap<Member, EndpointError>): EndpointError {
-    const reach = [...failures.values()].some((failure) => failure.reach === "unknown") ? "unknown" : "unreached";
+    const reach = isMaybeDone(failures) ? "unknown" : "unreached";
     const reasons = this.#members.flatMap((member) => failures.get(member)?.message ?? member.reason ?? []);
     return new EndpointError(reasons.join("; "), { reach });
   }
@@ -263,6 +265,11 @@ export class EndpointSet implements EvmProvider {
       this.#options.logger.debug("chain endpoint not seen", { endpoint: member.name, error });
     }
   }
+}
+
+/** Whether an endpoint may have carried it out. */
+function isMaybeDone(failures: ReadonlyMap<Member, EndpointError>): boolean {
+  return [...failures.values()].some((failure) => failure.reach === "unknown");
 }
 
 function isForNext(error: unknown): error is EndpointError {
