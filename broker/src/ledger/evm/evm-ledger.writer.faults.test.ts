@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { toHex } from "./hex.ts";
+import { Signer } from "./native-crypto.ts";
 import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
 import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 
@@ -138,3 +139,30 @@ test("while the endpoint cannot be reached, what waits is 200205 and never on th
   expect(await next.append("e")).toMatchObject({ firstSequence: 2 });
   await next.ledger.stop();
 });
+
+test("a transaction that the journal could not take is not sent before it stands there", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter();
+  const { journal } = world;
+  const record = journal.recordTransactions.bind(journal);
+  let failures = 0;
+  journal.recordTransactions = async (entries) => {
+    failures += 1;
+    if (failures <= 2) throw new Error("the database is away");
+    await record(entries);
+  };
+  const unrecorded: unknown[] = [];
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_sendRawTransaction") {
+      const hash = hashOf(request.params?.[0] as `0x${string}`);
+      const entries = await journal.listTransactions("", new Signer(world.privateKey).address);
+      if (!entries.some(({ variants }) => variants.some((variant) => variant.hash === hash))) unrecorded.push(hash);
+    }
+    return pass();
+  };
+  expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(failures).toBeGreaterThan(2);
+  expect(unrecorded).toEqual([]);
+  expect(await world.published()).toEqual(["a"]);
+  await ledger.stop();
+}, 20_000);

@@ -229,7 +229,8 @@ export class TransactionSender {
   }
 
   async #signWithMoreGas(pending: PendingTransaction): Promise<void> {
-    if ((await this.#raiseGas(pending)) && !pending.isDone) void this.#sign(pending);
+    const { nonce } = pending;
+    if ((await this.#raiseGas(pending)) && !pending.isDone && pending.nonce === nonce) void this.#sign(pending);
   }
 
   async #raiseGas(pending: PendingTransaction): Promise<boolean> {

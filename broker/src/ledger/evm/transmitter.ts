@@ -29,6 +29,8 @@ export interface TransmitterOptions {
 /** Signs transactions and hands them to the endpoint, each once it stands in the journal. */
 export class Transmitter {
   readonly #options: TransmitterOptions;
+  /** Those whose newest form the journal has not taken yet. */
+  readonly #unrecorded = new WeakSet<PendingTransaction>();
 
   constructor(options: TransmitterOptions) {
     this.#options = options;
@@ -51,10 +53,11 @@ export class Transmitter {
     return undefined;
   }
 
-  /** Sends the newest form, once more where it was sent before. */
+  /** Sends the newest form, once more where it was sent before, and never before it stands in the journal. */
   async send(pending: PendingTransaction): Promise<void> {
     const [newest] = pending.variants;
     if (newest === undefined || pending.isDone || pending.isSending) return;
+    if (this.#unrecorded.has(pending)) return this.#recordAgain(pending);
     pending.isSending = true;
     const failure = await this.#try(newest.raw);
     pending.isSending = false;
@@ -74,12 +77,24 @@ export class Transmitter {
 
   async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {
     pending.isSending = true; // Nothing of it may be sent, nor taken back, until the disk has it.
+    this.#unrecorded.add(pending);
     try {
       await journal.record(pending);
+      this.#unrecorded.delete(pending);
     } finally {
       pending.isSending = false;
     }
     void this.send(pending);
+  }
+
+  async #recordAgain(pending: PendingTransaction): Promise<void> {
+    const { journal, logger } = this.#options;
+    if (journal === undefined) return;
+    try {
+      await this.#record(pending, journal);
+    } catch (error) {
+      logger.error("journal of transactions not written", { error });
+    }
   }
 
   async #try(raw: `0x${string}`): Promise<RpcFailure | undefined> {
