@@ -166,3 +166,18 @@ test("a transaction that the journal could not take is not sent before it stands
   expect(await world.published()).toEqual(["a"]);
   await ledger.stop();
 }, 20_000);
+
+test("an endpoint that says it ran out of time has perhaps taken the transaction: it is not refused", async () => {
+  world = await WriterWorld.start();
+  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 3000 });
+  let isFirst = true;
+  world.provider.current = async (request, pass) => {
+    const answer = await pass();
+    if (request.method !== "eth_sendRawTransaction" || !isFirst) return answer;
+    isFirst = false;
+    throw Object.assign(new Error("request timed out"), { code: -32_002 });
+  };
+  expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(await world.published()).toEqual(["a"]);
+  await ledger.stop();
+});

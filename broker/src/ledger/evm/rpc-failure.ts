@@ -60,6 +60,8 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
 /** What hosted endpoints say to whoever asks too often, and nodes whose pool is full; nothing was done then. */
 const rateLimited =
   /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
+/** What nodes and balancers say when they gave up waiting for what goes on behind them. */
+const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
 const limitExceededCode = -32005;
@@ -108,6 +110,7 @@ function kindOf(code: number | undefined, text: string): RpcFailureKind {
   if (code === rateLimitedCode || rateLimited.test(text)) return "unreached";
   const found = wordings.find(([, pattern]) => pattern.test(text));
   if (found !== undefined) return found[0];
+  if (outOfTime.test(text)) return "connection";
   if (unsupportedCodes.has(code)) return "unsupported";
   return code === limitExceededCode ? "range-refused" : "refused";
 }
