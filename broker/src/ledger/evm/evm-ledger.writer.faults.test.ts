@@ -6,6 +6,8 @@ import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 
 const gwei = 1_000_000_000n;
 
+const tooLarge = (): Error => Object.assign(new Error("exceeds block gas limit"), { code: -32_000 });
+
 let world: WriterWorld;
 
 afterEach(async () => {
@@ -181,3 +183,22 @@ test("an endpoint that says it ran out of time has perhaps taken the transaction
   expect(await world.published()).toEqual(["a"]);
   await ledger.stop();
 });
+
+test("what an earlier run has left and the endpoint takes no more does not keep its nonce for ever", async () => {
+  world = await WriterWorld.start();
+  const first = await world.createFirstWriter({ deadlineMs: 300 });
+  const refuseSends = (isRefused: (raw: string) => boolean, error: () => Error): void => {
+    world.provider.current = async (request, pass) => {
+      if (request.method === "eth_sendRawTransaction" && isRefused(String(request.params?.[0]))) throw error();
+      return pass();
+    };
+  };
+  refuseSends(() => true, connectionLost);
+  await expect(first.append("a")).rejects.toMatchObject({ code: 200201 });
+  await first.abandon();
+  refuseSends((raw) => raw.includes("c3c261c0"), tooLarge); // The encoded event "a".
+  const second = await world.createWriter({ deadlineMs: 20_000, registry: world.registryAddress });
+  expect(await second.append("b")).toMatchObject({ status: "committed", firstSequence: 1 });
+  expect(await world.published()).toEqual(["b"]);
+  await second.ledger.stop();
+}, 30_000);

@@ -15,6 +15,13 @@ export interface TransactionRequest {
   readonly logsExpected: number | undefined;
 }
 
+const plainTransferGas = 21_000;
+
+/** Uses up a nonce, and does nothing. */
+export function transferOfNothing(to: Hex): TransactionRequest {
+  return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
+}
+
 /** A transaction that was included and succeeded. */
 export interface Inclusion {
   readonly blockNumber: number;

@@ -16,6 +16,7 @@ import {
   PendingTransaction,
   TransactionTooLarge,
   type TransactionRequest,
+  transferOfNothing,
 } from "./pending-transaction.ts";
 import type { Rpc } from "./rpc.ts";
 import { type RpcFailure, toBrokerError } from "./rpc-failure.ts";
@@ -25,7 +26,6 @@ import { Transmitter } from "./transmitter.ts";
 /** How long an endpoint that cannot be reached is tried before what nobody has is taken back. */
 const reachWithinMs = 5000;
 const retryMs = 200;
-const plainTransferGas = 21_000;
 /** Signed transactions that no block is known to hold; further ones wait. */
 const inFlightMax = 256;
 
@@ -197,10 +197,24 @@ export class TransactionSender {
   #onRefused(pending: PendingTransaction, failure: RpcFailure): void {
     pending.refusal = failure;
     if (failure.kind === "underpriced") void this.#overseer.offerMore(pending);
-    else if (!pending.isRetractable || failure.kind === "nonce-too-high") return;
+    else if (!pending.isRetractable) this.#giveWay(pending, failure);
+    else if (failure.kind === "nonce-too-high") return;
     else if (failure.kind === "nonce-too-low" || failure.kind === "replacement-underpriced") this.#onReplaced(pending);
     else if (failure.kind === "gas-too-low" && !pending.isEstimated) void this.#signWithMoreGas(pending);
     else if (!pending.isFiller) this.#takeBack(pending, toOutcomeError(failure));
+  }
+
+  /**
+   * What somebody may have, and is refused for what it is, would keep its nonce from all that come behind it: a transfer of nothing is
+   * offered in its place. At most one of the two comes in, and nobody waits for it any more.
+   */
+  #giveWay(pending: PendingTransaction, { kind }: RpcFailure): void {
+    const isHopeless = kind === "too-large" || kind === "gas-too-low";
+    if (!isHopeless || !pending.isAnswered || pending.isFiller) return;
+    pending.request = transferOfNothing(this.#options.signer.address);
+    pending.isFiller = true;
+    this.#options.logger.warn("transaction given up, its nonce filled", { nonce: pending.nonce, reason: kind });
+    void this.#sign(pending);
   }
 
   /** Its nonce belongs to another transaction, one that somebody else signed with our key. It is signed anew with the next. */
@@ -331,8 +345,7 @@ export class TransactionSender {
 
   /** Uses up a nonce with a transfer of nothing to ourselves. */
   #fill(nonce: number): Promise<void> {
-    const to = this.#options.signer.address;
-    const filler = this.#create({ to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined });
+    const filler = this.#create(transferOfNothing(this.#options.signer.address));
     filler.isFiller = true;
     filler.isAnswered = true;
     filler.nonce = nonce;
