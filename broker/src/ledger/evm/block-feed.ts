@@ -75,6 +75,13 @@ export class BlockFeed {
     return this.#tail?.number ?? -1;
   }
 
+  /** Whether a block that is not above the tail is on the chain that was read. @throws RpcFailure. */
+  async isRead(block: BlockRef): Promise<boolean> {
+    if (this.#options.isFinal) return true;
+    const name = this.#recent.findName(block.number);
+    return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
+  }
+
   onHead(head: Header): void {
     const isKnown = head.hash === this.#head?.hash && this.#shorterLooks === 0;
     this.#head = head;

@@ -309,6 +309,7 @@ export class EvmLedger implements Ledger {
       feeBumpAfterMs: this.#options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
       head: () => heads.latest.number,
       readUpTo: () => feed.tail,
+      isRead: (block) => feed.isRead(block),
       onSent: () => (heads.isPolling ? heads.poke() : undefined),
       onOverdue: () => heads.poke(),
       estimateGas: (request) => this.#estimateGas(request),

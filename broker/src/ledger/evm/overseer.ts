@@ -1,4 +1,5 @@
 import type { Address } from "../../domain/topic.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Round } from "./block-reader.ts";
@@ -37,6 +38,8 @@ export interface OverseerOptions {
   readonly transmitter: Transmitter;
   readonly head: () => number;
   readonly readUpTo: () => number;
+  /** Whether a block up to there is on the chain that was read. */
+  readonly isRead: (block: BlockRef) => Promise<boolean>;
   readonly onOverdue: () => void;
   readonly onIncluded: (pending: PendingTransaction, inclusion: Inclusion) => void;
   readonly onReverted: (
@@ -152,11 +155,11 @@ export class Overseer {
   /** Learns the fate from the chain; undefined when that cannot be had, or nothing is to be learned any more. */
   async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
     if (pending.isDone || pending.nonce === undefined) return undefined;
-    const { rpc, signer, readUpTo, logger } = this.#options;
+    const { rpc, signer, readUpTo, isRead, logger } = this.#options;
     this.#lookUps += 1;
     try {
       const { nonce } = pending;
-      const fate = await findFate(pending, { rpc, sender: signer.address, readUpTo });
+      const fate = await findFate(pending, { rpc, sender: signer.address, readUpTo, isRead });
       if (pending.isDone || pending.nonce !== nonce || this.#isStopped) return undefined;
       this.#apply(pending, fate);
       return fate;

@@ -49,6 +49,7 @@ export interface RpcLog {
 }
 
 export interface Receipt {
+  readonly blockHash: Hash;
   readonly blockNumber: number;
   readonly succeeded: boolean;
   readonly gasUsed: number;
@@ -126,6 +127,7 @@ export class Rpc {
     const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
     if (receipt === null) return undefined;
     return {
+      blockHash: receipt.blockHash,
       blockNumber: Number(receipt.blockNumber),
       succeeded: receipt.status === "0x1",
       gasUsed: Number(receipt.gasUsed),
@@ -202,6 +204,7 @@ export class Rpc {
 }
 
 interface RawReceipt {
+  readonly blockHash: Hash;
   readonly blockNumber: Hex;
   readonly status: Hex;
   readonly gasUsed: Hex;

@@ -10,7 +10,10 @@ const theirs: Hash = `0x${"02".repeat(32)}`;
 const nonce = 7;
 const readUpTo = 100;
 
+const branch: Hash = `0x${"0b".repeat(32)}`;
+
 interface Endpoint {
+  readonly receipt?: unknown;
   /** The first block whose count is beyond the nonce. */
   readonly usedFrom: number;
   /** By block number, the transaction with the nonce. */
@@ -18,10 +21,10 @@ interface Endpoint {
 }
 
 /** An endpoint that knows of no receipt: it lags behind, or has not finished the block that it counts. */
-function endpoint({ usedFrom, blocks = {} }: Endpoint): EvmProvider {
+function endpoint({ usedFrom, blocks = {}, receipt = null }: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
-      if (method === "eth_getTransactionReceipt") return null;
+      if (method === "eth_getTransactionReceipt") return receipt;
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
       const hash = blocks[Number(params[0])];
       const stranger = { hash: theirs, from: `0x${"bb".repeat(20)}`, nonce: "0x7" };
@@ -29,6 +32,8 @@ function endpoint({ usedFrom, blocks = {} }: Endpoint): EvmProvider {
     },
   };
 }
+
+const isRead = async ({ hash }: { readonly hash: Hash }): Promise<boolean> => hash !== branch;
 
 function fateAt(options: Endpoint): Promise<Fate> {
   const pending = new PendingTransaction(
@@ -38,7 +43,7 @@ function fateAt(options: Endpoint): Promise<Fate> {
   pending.nonce = nonce;
   const fees = { kind: "legacy", gasPrice: 0n } as const;
   pending.variants = [{ raw: "0x", hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
-  return findFate(pending, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo });
+  return findFate(pending, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo, isRead });
 }
 
 describe("a transaction without a receipt", () => {
@@ -56,5 +61,25 @@ describe("a transaction without a receipt", () => {
 
   test("whose nonce is counted while no block shows what used it is not taken for replaced", async () => {
     expect(await fateAt({ usedFrom: readUpTo })).toEqual({ kind: "absent", count: nonce + 1 });
+  });
+});
+
+describe("a transaction with a receipt", () => {
+  const receipt = { blockNumber: "0x64", blockHash: ours, status: "0x1", gasUsed: "0x1", logs: [] };
+
+  test("of a block that was read is included", async () => {
+    expect(await fateAt({ usedFrom: readUpTo, receipt })).toMatchObject({ kind: "included" });
+  });
+
+  test("of a block that is not read yet is seen", async () => {
+    expect(await fateAt({ usedFrom: 999, receipt: { ...receipt, blockNumber: "0x65" } })).toEqual({
+      kind: "seen",
+      blockNumber: 101,
+    });
+  });
+
+  test.each(["0x1", "0x0"])("of a block on another branch is neither included nor reverted", async (status) => {
+    const other = { ...receipt, status, blockHash: branch };
+    expect(await fateAt({ usedFrom: readUpTo + 1, receipt: other })).toEqual({ kind: "absent", count: nonce });
   });
 });

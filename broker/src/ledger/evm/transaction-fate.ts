@@ -1,4 +1,5 @@
 import type { Address, Hash } from "../../domain/topic.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
 
@@ -18,6 +19,8 @@ export interface FateOptions {
   readonly sender: Address;
   /** The newest final block that was read. */
   readonly readUpTo: () => number;
+  /** Whether a block up to there is on the chain that was read. */
+  readonly isRead: (block: BlockRef) => Promise<boolean>;
 }
 
 /**
@@ -56,13 +59,18 @@ async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash 
   return rpc.findTransaction(used, { sender, nonce });
 }
 
-async function findIncluded(pending: PendingTransaction, { rpc, readUpTo }: FateOptions): Promise<Fate | undefined> {
+async function findIncluded(
+  pending: PendingTransaction,
+  { rpc, readUpTo, isRead }: FateOptions,
+): Promise<Fate | undefined> {
   for (const hash of pending.hashes) {
     const receipt = await rpc.receipt(hash);
     if (receipt === undefined) continue;
-    const { blockNumber } = receipt;
+    const { blockNumber, blockHash } = receipt;
     // The logs of a block that is not read yet come by themselves.
-    return blockNumber <= readUpTo() ? { kind: "included", receipt } : { kind: "seen", blockNumber };
+    if (blockNumber > readUpTo()) return { kind: "seen", blockNumber };
+    // A node on another branch, or before a reorganisation, has another block there.
+    if (await isRead({ number: blockNumber, hash: blockHash })) return { kind: "included", receipt };
   }
   return undefined;
 }

@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import { AbortListeners } from "./abort-listeners.ts";
 import type { Round } from "./block-reader.ts";
 import type { FeePolicy } from "./fee-policy.ts";
@@ -48,6 +49,8 @@ export interface TransactionSenderOptions {
   readonly head: () => number;
   /** The newest block whose logs were given to `onRound`. */
   readonly readUpTo: () => number;
+  /** Whether a block up to there is on the chain that was read. */
+  readonly isRead: (block: BlockRef) => Promise<boolean>;
   /** Called when a new block is likely. */
   readonly onSent: () => void;
   /** Called when a new block should have been heard of by now. */
