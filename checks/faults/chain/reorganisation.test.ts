@@ -103,13 +103,25 @@ class LatestTrial implements AsyncDisposable {
     const folder = createTempFolder();
     const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest", pollMs: 100 };
     const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn" };
-    const broker = await startBroker({ dataDir: folder.path, env });
+    const broker = await startBroker({ dataDir: folder.path, env }).catch(async (error: unknown) => {
+      await anvil.stop();
+      throw error;
+    });
     const trial = new LatestTrial({ anvil, folder, broker, receiver: await startReceiver() });
-    await until("the broker is ready", () => trial.client.isReady());
-    for (const topic of topics) await trial.client.open(topic);
-    await anvil.request("anvil_mine", ["0x14"]);
-    await trial.client.subscribe({ topic: "#", url: trial.receiver.url });
-    return trial;
+    try {
+      await trial.#prepare();
+      return trial;
+    } catch (error) {
+      await trial[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    await until("the broker is ready", () => this.client.isReady());
+    for (const topic of topics) await this.client.open(topic);
+    await this.anvil.request("anvil_mine", ["0x14"]);
+    await this.client.subscribe({ topic: "#", url: this.receiver.url });
   }
 
   async untilAcknowledged(count: number): Promise<void> {
