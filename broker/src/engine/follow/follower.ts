@@ -156,8 +156,10 @@ export class Follower {
   }
 
   async #follow(): Promise<void> {
-    const { ledger } = this.#parts;
+    const { ledger, progress } = this.#parts;
     const { signal } = this.#stopping;
+    // Who waits for a block that this follower has not given may have heard of it on a branch that is no more.
+    if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#head?.number ?? -1);
     for await (const step of ledger.follow(this.#head, signal)) {
       if (step.kind === "reorganised") await this.#onReorganised(signal);
       else await this.#index(step.blocks);
