@@ -7,6 +7,7 @@ import { type RunningServer, startServer } from "./compose.ts";
 import { loadConfig } from "./config/load-config.ts";
 import { type Anvil, startAnvil } from "./ledger/evm/testing/anvil.ts";
 import { createLogger } from "./telemetry/logger.ts";
+import { runVerify } from "./verify/run-verify.ts";
 
 // The first account of every anvil, with a balance.
 const privateKey = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -67,6 +68,22 @@ async function publish(groupId: string): Promise<unknown> {
   return call(`/rest/publish?topic=a&content=x&groupId=${groupId}`);
 }
 
+/** The event of each group is verified against its own chain alone. */
+async function verifyGroups(rpc: string): Promise<void> {
+  const verify = (groupId: string, words: readonly string[] = []) =>
+    runVerify(["--topic", "a", "--broker", server?.url ?? "", "--group", groupId, ...words]);
+  expect(await verify("1")).toMatchObject({ exitCode: 0 });
+  expect(await verify("2", ["--rpc", rpc])).toMatchObject({ exitCode: 0 });
+  expect(await verify("1", ["--rpc", rpc])).toMatchObject({
+    exitCode: 2,
+    problem: expect.stringContaining("serves another chain than group 1 (chain "),
+  });
+  expect(await verify("2")).toMatchObject({
+    exitCode: 2,
+    problem: expect.stringContaining("serves another chain than group 2 (chain "),
+  });
+}
+
 describe("groups", () => {
   it("one with a dead endpoint does not stop the other, comes up by itself, and survives an outage", async () => {
     const port = await freePort();
@@ -85,6 +102,7 @@ describe("groups", () => {
     expect(await publish("1")).toMatchObject({ status: "SUCCESS" });
     expect(await publish("2")).toMatchObject({ status: "SUCCESS", eventId: expect.stringContaining("-1-") });
     expect(await call("/health/ready")).toMatchObject({ status: "ready", groups: [{ ready: true }, { ready: true }] });
+    await verifyGroups(`http://127.0.0.1:${port}`);
     const metrics = await (await fetch(`${server?.url}/metrics`)).text();
     expect(metrics).toContain('stele_group_up{group="2"} 1');
     expect(metrics).toContain('stele_group_lag_blocks{group="2"} 0');

@@ -233,6 +233,7 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     ...parts,
     chain: config.chainEndpoint === "on" ? chain : undefined,
     version,
+    defaultGroup: config.defaultGroup,
     basePath: config.basePath,
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,

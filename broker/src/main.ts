@@ -107,11 +107,12 @@ function fail(error: unknown, logger: Logger): never {
   process.exit(exitCodes.failed);
 }
 
+/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
+const bannerFacts = ["chainId", "registry", "signer"];
+
 function describeGroup({ reason, chain = {} }: GroupHealth): string {
   if (reason !== undefined) return `not up yet: ${reason}`;
-  return Object.entries(chain)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(", ");
+  return bannerFacts.flatMap((name) => (chain[name] === undefined ? [] : [`${name} ${chain[name]}`])).join(", ");
 }
 
 function toBanner(server: RunningServer, config: Config): string {

@@ -99,6 +99,7 @@ describe("listen", () => {
       bodyBytesMax: 1,
       metrics: { contentType: "text/plain", render: () => Promise.resolve("") },
       version: "0",
+      defaultGroup: "1",
     });
     await expect(second.listen({ host: "127.0.0.1", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
     await second.close();

@@ -33,6 +33,8 @@ export interface HttpServerOptions {
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage;
   readonly version: string;
+  /** The group that a call without groupId means. */
+  readonly defaultGroup: string;
   /** Served for reading at `/chain` when there is one. */
   readonly chain?: ChainProvider | undefined;
   /** host:port under which the subscription listing names this node; the address listened on when undefined. */

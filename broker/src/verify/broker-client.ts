@@ -7,9 +7,27 @@ import {
   type TopicState,
   topicStateSchema,
 } from "@stele/wire";
-import type * as z from "zod";
+import * as z from "zod";
 import { askJson } from "./http.ts";
 import { Unverifiable } from "./unverifiable.ts";
+
+/** The chain that a group is on, as its broker says. */
+export interface GroupChain {
+  readonly groupId: string;
+  readonly chainId: number;
+  readonly genesisHash: string;
+}
+
+// An older broker says less than this, and so does one whose group is not up yet.
+const indexSchema = z.object({ defaultGroup: z.string() });
+const readinessSchema = z.object({
+  groups: z.array(
+    z.object({
+      groupId: z.string(),
+      chain: z.object({ chainId: z.int(), genesisHash: z.string() }).optional().catch(undefined),
+    }),
+  ),
+});
 
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 
@@ -20,7 +38,7 @@ export class BrokerClient {
 
   constructor({ broker, group }: { readonly broker: string; readonly group: string | undefined }) {
     this.#base = broker;
-    this.#group = group;
+    this.#group = group?.trim() || undefined;
   }
 
   async getProof(eventId: string): Promise<Proof> {
@@ -41,6 +59,24 @@ export class BrokerClient {
     const answer = await this.#ask("state", { topic });
     if (isFailure(answer) && answer.code === topicNotExist.code) return undefined;
     return this.#read(answer, topicStateSchema);
+  }
+
+  /** Undefined when the broker does not say it. */
+  async findGroupChain(): Promise<GroupChain | undefined> {
+    const groupId = this.#group ?? indexSchema.safeParse(await this.#get("/")).data?.defaultGroup;
+    const readiness = readinessSchema.safeParse(await this.#get("/health/ready"));
+    const chain = readiness.data?.groups.find((group) => group.groupId === groupId)?.chain;
+    return groupId === undefined || chain === undefined ? undefined : { groupId, ...chain };
+  }
+
+  /** Undefined for a page that is not there, or is not meant for everybody. */
+  async #get(path: string): Promise<unknown> {
+    try {
+      return await askJson({ url: `${this.#base}${path}`, name: `the broker at ${this.#base}` });
+    } catch (error) {
+      if (error instanceof Unverifiable) return undefined;
+      throw error;
+    }
   }
 
   #ask(operation: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {

@@ -11,12 +11,20 @@ import { Unverifiable } from "./unverifiable.ts";
 /** The node that is trusted. @throws Unverifiable where it does not answer, RpcFailure where it refuses. */
 export class ChainClient {
   readonly url: string;
-  readonly #name: string;
+  /** Who is asked, for people. */
+  readonly name: string;
+  /** What helps where the broker has no chain of its own, or another one. */
+  readonly #advice: string;
 
   /** Without `rpc`, the broker's own view of its chain is asked. */
   constructor({ rpc, broker }: { readonly rpc: string | undefined; readonly broker: string }) {
     this.url = rpc ?? `${broker}/chain`;
-    this.#name = rpc === undefined ? `the broker's chain at ${this.url} (give --rpc for a node)` : `the node at ${rpc}`;
+    this.name = rpc === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${rpc}`;
+    this.#advice = rpc === undefined ? "; give --rpc of a node of the group's chain" : "";
+  }
+
+  async chainId(): Promise<number> {
+    return Number(await this.#ask("eth_chainId"));
   }
 
   async blockNumber(): Promise<number> {
@@ -28,7 +36,7 @@ export class ChainClient {
     const block = await this.#ask("eth_getBlockByNumber", toQuantity(number), false);
     const hash = typeof block === "object" && block !== null && "hash" in block ? block.hash : undefined;
     if (isHash(hash)) return hash;
-    throw new Unverifiable(`${this.#name} does not have block ${number}`);
+    throw new Unverifiable(`${this.name} does not have block ${number}${this.#advice}`);
   }
 
   /** What the topic's contract says of itself; undefined where there is none. */
@@ -60,7 +68,7 @@ export class ChainClient {
       topics: [logSignatures],
     };
     const logs = await this.#ask("eth_getLogs", filter);
-    if (!Array.isArray(logs)) throw new Unverifiable(`${this.#name} answers no list of logs`);
+    if (!Array.isArray(logs)) throw new Unverifiable(`${this.name} answers no list of logs`);
     return logs;
   }
 
@@ -71,12 +79,12 @@ export class ChainClient {
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
     const body = { jsonrpc: "2.0", id: 1, method, params };
-    const answer = await askJson({ url: this.url, body, name: this.#name });
+    const answer = await askJson({ url: this.url, body, name: this.name });
     if (typeof answer === "object" && answer !== null) {
       if ("result" in answer) return answer.result;
       if ("error" in answer) throw toRpcFailure(answer.error);
     }
-    throw new Unverifiable(`what listens at ${this.url} does not answer as a node does`);
+    throw new Unverifiable(`${this.name} does not answer as a node does${this.#advice}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { parseArguments } from "./arguments.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
@@ -27,7 +28,9 @@ on the chain with those that the broker gives: it finds what is missing, differe
   --json            answer in JSON
   --help, -h        print this text
 
-Exit codes: 0 verified; 1 refuted; 2 wrong usage, or somebody who has to be asked gives no answer.
+A group on a chain outside the broker needs --rpc.
+
+Exit codes: 0 verified; 1 refuted; 2 it cannot be told: wrong usage, somebody who has to be asked gives no answer, or another chain was asked.
 `;
 
 /** Runs `stele verify` with the arguments after that word. It never throws for what it meets. */
@@ -44,7 +47,7 @@ export async function runVerify(argv: readonly string[]): Promise<VerifyOutcome>
     const report = await verifyTopic(options);
     return toOutcome(report.status, renderTopicReport(report, trust));
   } catch (error) {
-    if (!(error instanceof Unverifiable)) throw error;
+    if (!(error instanceof Unverifiable || error instanceof RpcFailure)) throw error;
     return { exitCode: 2, output: "", problem: `stele verify: ${reasonOf(error)}\n` };
   }
 }

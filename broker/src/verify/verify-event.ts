@@ -1,9 +1,19 @@
 import { readFile } from "node:fs/promises";
-import { parseEventId, parseProof, type Proof, type ProvenEvent, verifyProof } from "@stele/wire";
+import {
+  findBytes,
+  parseEventId,
+  parseProof,
+  type Proof,
+  type ProofResult,
+  type ProvenEvent,
+  toHexText,
+  verifyProof,
+} from "@stele/wire";
 import { keccak256 } from "../ledger/evm/native-crypto.ts";
 import type { EventArguments } from "./arguments.ts";
 import { BrokerClient } from "./broker-client.ts";
 import { ChainClient } from "./chain-client.ts";
+import { isSameChain } from "./same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /** What came of it. `blockHashFrom` is who said which block to trust, undefined when the user did. */
@@ -20,16 +30,46 @@ const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 
 /** Verifies the proof of one event, which the broker gives or a file holds. @throws Unverifiable. */
 export async function verifyEvent(options: EventArguments): Promise<EventReport> {
-  const read = eventIdPattern.test(options.what) ? await askForProof(options) : await readProof(options.what);
+  const isFile = !eventIdPattern.test(options.what);
+  const read = isFile ? await readProof(options.what) : await askForProof(options);
   if ("reason" in read) return { status: "refuted", step: "form", reason: read.reason };
+  const { proof } = read;
+  if (options.blockHash !== undefined) return toReport(check(proof, options.blockHash, options), options.blockHash);
+  const blockNumber = findBlockNumber(proof);
+  if (blockNumber === undefined) return { status: "refuted", step: "event", reason: "its eventId is none" };
   const chain = new ChainClient(options);
-  const blockHash = options.blockHash ?? (await trustedHash(read.proof, chain));
-  if (blockHash === undefined) return { status: "refuted", step: "event", reason: "its eventId is none" };
-  const given = options.registry === undefined ? {} : { expectedRegistry: options.registry };
-  const result = verifyProof(read.proof, blockHash, { ...given, keccak: keccak256 });
-  if (result.status === "refuted") return result;
-  const blockHashFrom = options.blockHash === undefined ? chain.url : undefined;
-  return { status: "verified", event: result.event, blockHash, blockHashFrom };
+  const isSameForSure = !isFile && (await isSameChain(chain, new BrokerClient(options)));
+  const blockHash = await chain.blockHash(blockNumber);
+  const ownHash = headerHash(proof);
+  // On a chain that may be another one, a proof can be refuted by what it holds itself, and by nothing else.
+  const isOther = !isSameForSure && ownHash !== undefined && ownHash !== blockHash;
+  const result = check(proof, isOther ? ownHash : blockHash, options);
+  if (isOther && result.status === "verified") throw otherBlock(chain, { blockNumber, blockHash, ownHash });
+  return toReport(result, blockHash, chain.url);
+}
+
+function check(proof: Proof, blockHash: string, { registry }: EventArguments): ProofResult {
+  const given = registry === undefined ? {} : { expectedRegistry: registry };
+  return verifyProof(proof, blockHash, { ...given, keccak: keccak256 });
+}
+
+function toReport(result: ProofResult, blockHash: string, blockHashFrom?: string): EventReport {
+  return result.status === "refuted" ? result : { ...result, blockHash, blockHashFrom };
+}
+
+/** The hash that the proof's own block has; undefined when its header is no bytes. */
+function headerHash({ header }: Proof): string | undefined {
+  const bytes = findBytes(header);
+  return bytes === undefined ? undefined : toHexText(keccak256(bytes));
+}
+
+function otherBlock(
+  chain: ChainClient,
+  { blockNumber, blockHash, ownHash }: { blockNumber: number; blockHash: string; ownHash: string },
+): Unverifiable {
+  return new Unverifiable(
+    `block ${blockNumber} of ${chain.name} is another one, ${blockHash}, than the proof's, ${ownHash}: another chain, or reorganised; give --rpc of a node of the event's chain`,
+  );
 }
 
 type ReadProof = { readonly proof: Proof } | { readonly reason: string };
@@ -53,12 +93,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** The hash of the block that the proof names; undefined when it names none. */
-async function trustedHash(proof: Proof, chain: ChainClient): Promise<string | undefined> {
-  const blockNumber = findBlockNumber(proof);
-  return blockNumber === undefined ? undefined : chain.blockHash(blockNumber);
-}
-
+/** The number of the block that the proof names; undefined when it names none. */
 function findBlockNumber({ event }: Proof): number | undefined {
   try {
     return parseEventId(event.eventId).blockNumber;

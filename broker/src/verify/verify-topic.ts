@@ -6,6 +6,7 @@ import { BrokerClient } from "./broker-client.ts";
 import { readBatches } from "./chain-batches.ts";
 import { ChainClient } from "./chain-client.ts";
 import { Comparison, type Difference, type MalformedBatch } from "./comparison.ts";
+import { isSameChain } from "./same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /** What came of it. Of differences and malformed batches, the first few are kept, and all are counted. */
@@ -33,6 +34,7 @@ export async function verifyTopic(options: TopicArguments): Promise<TopicReport>
   const broker = new BrokerClient(options);
   const chain = new ChainClient(options);
   const state = await broker.findTopic(options.topic);
+  await isSameChain(chain, broker);
   const { address, registry } = await locate(chain, options, state?.topicAddress);
   const head = await chain.blockNumber();
   const contract = await chain.findTopic(address);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { encodeEvents } from "@stele/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Broker } from "../engine/broker.ts";
+import type { Broker, GroupHealth } from "../engine/broker.ts";
 import { serve } from "../gateway/testing/serve.ts";
 import { AnvilChain, someEvents } from "../ledger/evm/proof/testing/anvil-chain.ts";
 import { blockHash, prove, type Published } from "../ledger/evm/proof/testing/prove.ts";
@@ -129,15 +129,21 @@ describe("stele verify <file>", () => {
     expect(await runVerify([file, "--rpc", nobody])).toMatchObject({ exitCode: 2 });
   });
 
-  test("refutes a proof of another chain", async () => {
+  test("cannot tell of a proof from another chain, refutes one that holds nowhere", async () => {
     const other = await AnvilChain.start(["--chain-id", "99"]);
     try {
       await other.open(topic);
       const [batch] = await other.publish(topic, [someEvents(1)]);
       if (batch === undefined) throw new Error("no batch");
-      const file = await toFile(JSON.stringify(await prove(other, batch, 0)));
-      const { exitCode, output } = await runVerify([file, "--rpc", chain.url]);
-      expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringMatching(/^refuted at step header: /) });
+      const text = JSON.stringify(await prove(other, batch, 0));
+      const outcome = await runVerify([await toFile(text), "--rpc", chain.url]);
+      expect(outcome).toMatchObject({ exitCode: 2, output: "" });
+      expect(outcome.problem).toMatch(/block \d+ of the node at .* is another one, .*: another chain, or reorganised/);
+      const forged = await toFile(text.replace(/"content":"0x\w\w/, '"content":"0xff'));
+      expect(await runVerify([forged, "--rpc", chain.url])).toMatchObject({
+        exitCode: 1,
+        output: expect.stringMatching(/^refuted at step batch: /),
+      });
     } finally {
       await other.stop();
     }
@@ -146,6 +152,74 @@ describe("stele verify <file>", () => {
   test.each(["", "garbage", "{}", "\u0000".repeat(100), `{"version":1}`])("refutes %j", async (text) => {
     const outcome = await runVerify([await toFile(text), "--rpc", chain.url]);
     expect(outcome).toMatchObject({ exitCode: 1, output: expect.stringMatching(/^refuted at step form: /) });
+  });
+});
+
+async function factsOf(of: AnvilChain) {
+  const block = await of.ask<{ hash: string }>("eth_getBlockByNumber", "0x0", false);
+  return { chainId: Number(await of.ask<string>("eth_chainId")), genesisHash: block.hash };
+}
+
+function health(groupId: string, chainFacts: Record<string, string | number>): GroupHealth {
+  return { groupId, ready: true, reason: undefined, indexedBlock: 9, chain: chainFacts };
+}
+
+describe("a node of another chain than the group's", () => {
+  test.each([
+    ["chain id", { chainId: 99 }],
+    ["first block", { genesisHash: `0x${"9".repeat(64)}` }],
+  ])("of another %s: it cannot be told, of an event and of a topic", async (_, difference) => {
+    const own = await factsOf(chain);
+    const groups = [health("2", own), health("1", { ...own, ...difference })];
+    for (const words of [[idAt(0)], ["--topic", topic]]) {
+      const outcome = await run(words, { operations: { health: () => groups } });
+      expect(outcome).toMatchObject({ exitCode: 2, output: "" });
+      expect(outcome.problem).toContain(`the node at ${chain.url} serves another chain than group 1 (chain `);
+      expect(outcome.problem).toContain("; give --rpc of a node of the group's chain");
+      expect(await run([...words, "--group", "2"], { operations: { health: () => groups } })).toMatchObject({
+        exitCode: 0,
+      });
+    }
+  });
+
+  test("the group's own chain refutes a proof of a block that it does not have", async () => {
+    const own = await factsOf(chain);
+    const other = await AnvilChain.start(["--chain-id", "99"]);
+    try {
+      await other.open(topic);
+      const elsewhere = { chain: other, topic, batches: await other.publish(topic, [someEvents(1)]) };
+      const claims = honestClaims(elsewhere);
+      const words = [[...claims.keys()][0] ?? ""];
+      const told = { ...brokerOf(claims, elsewhere), health: () => [health("1", own)] };
+      expect(await run(words, { operations: told })).toMatchObject({
+        exitCode: 1,
+        output: expect.stringMatching(/^refuted at step header: /),
+      });
+      const untold = { ...told, health: () => [] };
+      expect(await run(words, { operations: untold })).toMatchObject({ exitCode: 2 });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test.each([[[]], [["--topic", topic]]])("without --rpc, a broker that serves no chain: %j", async (words) => {
+    const of = { chain, topic, batches };
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const outcome = await runVerify([...(words.length === 0 ? [idAt(0)] : words), "--broker", server.url]);
+    expect(outcome).toMatchObject({ exitCode: 2, output: "" });
+    expect(outcome.problem).toContain("give --rpc of a node of the group's chain");
+  });
+
+  test("a node that refuses to say which chain it serves", async () => {
+    const silent = await serveNode(chain, ({ method }) =>
+      method === "eth_chainId" ? { code: -32601, message: "method not found" } : undefined,
+    );
+    const of = { chain, topic, batches };
+    const told = { ...brokerOf(honestClaims(of), of), health: () => [health("1", { chainId: 1, genesisHash: "0x" })] };
+    await using server = await serve(told);
+    const outcome = await runVerify([idAt(0), "--broker", server.url, "--rpc", silent.url]);
+    await silent.close();
+    expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining("method not found") });
   });
 });
 

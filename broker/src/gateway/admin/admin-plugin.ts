@@ -18,6 +18,8 @@ export interface AdminOptions {
   readonly openApi: unknown;
   readonly version: string;
   readonly basePath: string;
+  /** The group that a call without groupId means. */
+  readonly defaultGroup: string;
   /** Whether the chain is served too. */
   readonly hasChain: boolean;
   /** Whether the server is closing, so that no new work should be sent to it. */
@@ -98,10 +100,11 @@ function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" |
   return groups.some(({ ready }) => ready) ? "partly ready" : "not ready";
 }
 
-function toIndex({ basePath, version, hasChain }: AdminOptions) {
+function toIndex({ basePath, version, defaultGroup, hasChain }: AdminOptions) {
   return {
     name: "stele",
     version,
+    defaultGroup,
     rest: `${basePath}/rest/`,
     jsonrpc: `${basePath}/jsonrpc`,
     ...(hasChain ? { chain: `${basePath}/chain` } : {}),

@@ -125,6 +125,7 @@ describe("the rest of admin", () => {
   it.each(["", "stele"])("every address of the index answers under %j", async (basePath) => {
     await using server = await serve({}, { basePath });
     const index = (await (await fetch(server.url)).json()) as Record<string, string>; // Checked just below.
+    expect(index).toMatchObject({ defaultGroup: "1" });
     expect(await (await fetch(`${server.url}/`)).json()).toEqual(index);
     for (const name of ["subscriptions", "skippedEntries", "openapi", "live", "ready", "metrics"]) {
       expect((await fetch(new URL(index[name] ?? "", server.url))).status).toBe(200);

@@ -29,6 +29,7 @@ export async function serve(
     bodyBytesMax: testBodyBytesMax,
     metrics: { contentType: "text/plain; version=0.0.4", render: () => Promise.resolve("events 1\n") },
     version: "0.1.0",
+    defaultGroup: "1",
     ...options,
   });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });

@@ -18,7 +18,7 @@ import type {
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader, nearBlocks } from "./block-reader.ts";
-import { deployRegistry } from "./deploy-registry.ts";
+import type { DeployOptions } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { type Finality, FinalityPolicy } from "./finality.ts";
 import { GasPolicy } from "./gas.ts";
@@ -31,13 +31,13 @@ import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
+import { RegistryDeployer } from "./registry-deployer.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import {
   type GroupMemory,
   noMemory,
   type RegistryChoice,
-  type SettleOptions,
   settleRegistry,
 } from "./settle-registry.ts";
 import { TopicSet } from "./topic-set.ts";
@@ -91,7 +91,7 @@ export interface EvmLedgerOptions {
 
 /** What exists between `start` and `stop`. */
 interface Parts {
-  readonly chainId: number;
+  readonly chain: ChainIdentity;
   readonly heads: HeadWatcher;
   readonly sender: TransactionSender;
   readonly registry: Registry;
@@ -110,6 +110,7 @@ export class EvmLedger implements Ledger {
   readonly #finality: FinalityPolicy;
   readonly #verifier = new BatchVerifier();
   readonly #gas = new GasPolicy();
+  readonly #deployer: RegistryDeployer;
   #parts: Parts | undefined;
   #isStopped = false;
 
@@ -120,6 +121,7 @@ export class EvmLedger implements Ledger {
     this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
     this.#rpc = new Rpc(options.provider);
+    this.#deployer = new RegistryDeployer(this.#rpc, options.logger);
     this.#finality = new FinalityPolicy(this.#rpc, options.finality ?? "latest");
     this.#signer = new Signer(options.privateKey);
   }
@@ -154,8 +156,8 @@ export class EvmLedger implements Ledger {
     const outage = this.#options.provider.failure?.();
     const signer = this.#signer.address;
     if (this.#parts === undefined) return { outage, headBlock: undefined, facts: { signer } };
-    const { chainId, heads, registry } = this.#parts;
-    return { outage, headBlock: heads.latest.number, facts: { chainId, registry: registry.address, signer } };
+    const { chain, heads, registry } = this.#parts;
+    return { outage, headBlock: heads.latest.number, facts: { ...chain, registry: registry.address, signer } };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -271,10 +273,9 @@ export class EvmLedger implements Ledger {
     await fees.refresh();
     fees.onHead(await this.#rpc.header("latest"));
     const deadlineMs = this.#options.deadlineMs ?? defaultDeadlineMs;
-    const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, clock, logger, deadlineMs };
-    const address = await this.#settleRegistry(chain, async (options) =>
-      deployRegistry(this.#rpc, { ...common, ...options }),
-    );
+    const finality = this.#finality;
+    const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, finality, clock, logger, deadlineMs };
+    const address = await this.#settleRegistry(chain, common);
     const registry = new Registry(this.#rpc, { address, from: this.#signer.address });
     const topics = new TopicSet(async (topic, blockNumber) => {
       if (await registry.isTopic(topic)) return true;
@@ -285,7 +286,6 @@ export class EvmLedger implements Ledger {
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,
-      finality: this.#finality,
       isFinal: this.isFinal,
       onRound: (round) => sender.onRound(round),
       onReorganised: (blockNumber) => {
@@ -314,7 +314,7 @@ export class EvmLedger implements Ledger {
       onOverdue: () => heads.poke(),
       estimateGas: (request) => this.#estimateGas(request),
     });
-    const parts = { chainId, heads, sender, registry, feed };
+    const parts = { chain, heads, sender, registry, feed };
     await startParts(parts);
     return parts;
   }
@@ -336,9 +336,14 @@ export class EvmLedger implements Ledger {
     });
   }
 
-  async #settleRegistry(chain: ChainIdentity, deploy: SettleOptions["deploy"]): Promise<Address> {
+  async #settleRegistry(chain: ChainIdentity, options: DeployOptions): Promise<Address> {
     const { memory = noMemory, registry: choice, logger } = this.#options;
-    return settleRegistry(this.#rpc, { memory, choice, chain, signer: this.#signer.address, logger, deploy });
+    const deployer = this.#deployer;
+    return settleRegistry(this.#rpc, {
+      ...{ memory, choice, chain, signer: this.#signer.address, logger, finality: this.#finality },
+      deploy: (place) => deployer.deploy(options, place),
+      restore: (address) => deployer.restore(address, options),
+    });
   }
 }
 

@@ -1,0 +1,22 @@
+import type { BrokerClient, GroupChain } from "./broker-client.ts";
+import type { ChainClient } from "./chain-client.ts";
+import { Unverifiable } from "./unverifiable.ts";
+
+/**
+ * Whether the chain that is asked is surely the one that the broker's group is on; false when the broker does not say which one that is.
+ * @throws Unverifiable when it is another one: what is true there says nothing about this group.
+ */
+export async function isSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
+  const expected = await broker.findGroupChain();
+  if (expected === undefined) return false;
+  const [chainId, genesisHash] = await Promise.all([chain.chainId(), chain.blockHash(0)]);
+  if (chainId === expected.chainId && genesisHash === expected.genesisHash) return true;
+  const served = `chain ${chainId} with the first block ${genesisHash}`;
+  throw new Unverifiable(
+    `${chain.name} serves another chain than ${describe(expected)}: ${served}; give --rpc of a node of the group's chain`,
+  );
+}
+
+function describe({ groupId, chainId, genesisHash }: GroupChain): string {
+  return `group ${groupId} (chain ${chainId} with the first block ${genesisHash})`;
+}
