@@ -30,9 +30,9 @@ export interface PostgresServer {
 }
 
 const binaries = findBinaries();
-const isRequired = process.env["STELE_TEST_POSTGRES"] === "required";
+const isRequired = process.env["CHECKS_POSTGRES"] === "required";
 
-/** Whether tests with PostgreSQL run here. Where they must (STELE_TEST_POSTGRES=required), they fail without it. */
+/** Whether tests with PostgreSQL run here. Where they must (CHECKS_POSTGRES=required), they fail without it. */
 export const hasPostgres = binaries !== undefined || isRequired;
 
 /** The title of tests that need PostgreSQL; it says so where they are left out. */
