@@ -13,6 +13,7 @@ import type { Clock } from "./ports/clock.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
+import type { Store } from "./ports/store.ts";
 
 export interface GroupParts {
   readonly folder: DataFolder;
@@ -20,7 +21,7 @@ export interface GroupParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly closers: Closers;
-  readonly store: Journal & GroupRecords;
+  readonly store: Journal & GroupRecords & Pick<Store, "findHead">;
   /** Whether what the store keeps outlasts this process. */
   readonly isRemembered: boolean;
   /** The chain in this process, when a group is on it, with its signer's key. */
@@ -79,6 +80,10 @@ async function externalOptions(group: ExternalGroup, parts: GroupParts) {
   };
 }
 
-function memoryOf(id: GroupId, store: GroupRecords): GroupMemory {
-  return { find: () => store.findGroupRecord(id), save: (record) => store.saveGroupRecord(id, record) };
+function memoryOf(id: GroupId, store: GroupRecords & Pick<Store, "findHead">): GroupMemory {
+  return {
+    find: () => store.findGroupRecord(id),
+    save: (record) => store.saveGroupRecord(id, record),
+    findIndexedBlock: async () => (await store.findHead(id))?.blockNumber,
+  };
 }

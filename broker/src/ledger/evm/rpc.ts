@@ -145,8 +145,8 @@ export class Rpc {
     return this.#ask<Hex>("eth_call", request, toTag(tag));
   }
 
-  async code(address: Address): Promise<Hex> {
-    return this.#ask<Hex>("eth_getCode", address, "latest");
+  async code(address: Address, tag: number | "latest" = "latest"): Promise<Hex> {
+    return this.#ask<Hex>("eth_getCode", address, toTag(tag));
   }
 
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {

@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { GroupRecord } from "../../ports/group-records.ts";
+import type { FinalityPolicy } from "./finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
 import type { ChainIdentity, Rpc } from "./rpc.ts";
 
@@ -9,6 +10,8 @@ import type { ChainIdentity, Rpc } from "./rpc.ts";
 export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
   save(record: GroupRecord): Promise<void>;
+  /** The newest block that the index has; a chain below it has lost blocks, or is behind. */
+  findIndexedBlock?(): Promise<number | undefined>;
 }
 
 /** Remembers nothing: for a chain that belongs to this process. */
@@ -24,7 +27,11 @@ export interface SettleOptions {
   /** The signer's address. */
   readonly signer: Address;
   readonly logger: Logger;
+  readonly finality: FinalityPolicy;
+  /** Deploys a new one, which stands in a final block when it answers. */
   readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
+  /** Deploys a remembered one again that the chain has lost. */
+  readonly restore: (address: Address) => Promise<void>;
 }
 
 /**
@@ -35,7 +42,11 @@ export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<
   const remembered = await options.memory.find();
   const address =
     remembered === undefined ? await firstRegistry(rpc, options) : await sameRegistry(remembered, options);
-  if (!(await isRegistry(rpc, { address, from: options.signer }))) throw noRegistry(address);
+  if (!(await isRegistry(rpc, { address, from: options.signer }))) {
+    if (remembered === undefined) throw noRegistry(address);
+    await restore(rpc, address, options);
+  }
+  if (remembered === undefined) await checkIsFinal(rpc, address, options);
   if (remembered === undefined) await options.memory.save({ ...options.chain, registryAddress: address });
   options.logger.info("chain connected", {
     chainId: options.chain.chainId,
@@ -43,6 +54,29 @@ export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<
     signer: options.signer,
   });
   return address;
+}
+
+/** On a chain that is behind, or has lost its state, nothing is deployed: it may come back with what was there. */
+async function restore(rpc: Rpc, address: Address, options: SettleOptions): Promise<void> {
+  const indexed = (await options.memory.findIndexedBlock?.()) ?? -1;
+  const head = await rpc.header("latest");
+  if (head.number < indexed) throw new BrokerError("chainUnreachable", { details: behind(head.number, indexed) });
+  await options.restore(address);
+}
+
+/** One that is remembered must not go away with the next reorganisation. */
+async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOptions): Promise<void> {
+  const head = await rpc.header("latest");
+  const { number } = await finality.finalAt(head);
+  if (number === head.number || (number >= 0 && (await rpc.code(address, number)).length > 2)) return;
+  throw new BrokerError("chainUnreachable", {
+    details: `the topic registry ${address} is in no final block yet: the newest final block is ${Math.max(0, number)} of ${head.number}`,
+  });
+}
+
+/** What is told of a chain that is lower than what was read of it. */
+export function behind(head: number, indexed: number): string {
+  return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
 }
 
 async function firstRegistry(rpc: Rpc, { choice, signer, memory, logger, deploy }: SettleOptions): Promise<Address> {
