@@ -5,7 +5,7 @@ import type { Secrets } from "./config/load-config.ts";
 import { Signer } from "./ledger/evm/native-crypto.ts";
 import { openKeystore } from "./ledger/evm/signer/keystore.ts";
 import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
-import type { Logger } from "./lib/logger.ts";
+import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import { isReadByOthers, readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 
@@ -29,7 +29,25 @@ export async function loadKey({ id, signer }: GroupConfig, parts: SignerParts): 
   return key;
 }
 
-async function readKey(signer: SignerSource, parts: SignerParts): Promise<Uint8Array> {
+/** What is wrong with where the keys of groups are said to be, by trying them as a start does; no secret is in it. */
+export async function findSignerProblems(groups: readonly GroupConfig[], secrets: Secrets): Promise<readonly string[]> {
+  const problems = await Promise.all(
+    groups.map(async ({ id, signer }) => {
+      if (signer === undefined) return [];
+      try {
+        await readKey(signer, { secrets, logger: silentLogger });
+        return [];
+      } catch (error) {
+        return [`group ${id}: signer: ${error instanceof Error ? error.message : String(error)}`];
+      }
+    }),
+  );
+  return problems.flat();
+}
+
+type SourceParts = Omit<SignerParts, "folder">;
+
+async function readKey(signer: SignerSource, parts: SourceParts): Promise<Uint8Array> {
   if ("privateKeyEnv" in signer) {
     return parsePrivateKey(readVariable(signer.privateKeyEnv, parts), signer.privateKeyEnv);
   }
@@ -43,17 +61,17 @@ async function readKey(signer: SignerSource, parts: SignerParts): Promise<Uint8A
 }
 
 /** Editors end a file with a line break, which is no part of a password. */
-function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, parts: SignerParts): string {
+function readPassword(signer: Extract<SignerSource, { keystoreFile: string }>, parts: SourceParts): string {
   return "passwordFile" in signer
     ? readFile(signer.passwordFile, parts).replace(/\r?\n$/, "")
     : readVariable(signer.passwordEnv, parts);
 }
 
-function readVariable(name: string, { secrets }: SignerParts): string {
+function readVariable(name: string, { secrets }: SourceParts): string {
   return secrets.get(name) ?? "";
 }
 
-function readFile(file: string, { logger }: SignerParts): string {
+function readFile(file: string, { logger }: SourceParts): string {
   const text = readSecretText(file);
   if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
   return text;

@@ -68,20 +68,17 @@ async function publish(groupId: string): Promise<unknown> {
   return call(`/rest/publish?topic=a&content=x&groupId=${groupId}`);
 }
 
-/** The event of each group is verified against its own chain alone. */
+function verify(groupId: string, words: readonly string[] = []) {
+  return runVerify(["--topic", "a", "--broker", server?.url ?? "", "--group", groupId, ...words]);
+}
+
+/** The topic of each group is verified against its own chain alone. */
 async function verifyGroups(rpc: string): Promise<void> {
-  const verify = (groupId: string, words: readonly string[] = []) =>
-    runVerify(["--topic", "a", "--broker", server?.url ?? "", "--group", groupId, ...words]);
+  const other = /serves another chain than group [12] \(chain /;
   expect(await verify("1")).toMatchObject({ exitCode: 0 });
   expect(await verify("2", ["--rpc", rpc])).toMatchObject({ exitCode: 0 });
-  expect(await verify("1", ["--rpc", rpc])).toMatchObject({
-    exitCode: 2,
-    problem: expect.stringContaining("serves another chain than group 1 (chain "),
-  });
-  expect(await verify("2")).toMatchObject({
-    exitCode: 2,
-    problem: expect.stringContaining("serves another chain than group 2 (chain "),
-  });
+  expect(await verify("1", ["--rpc", rpc])).toMatchObject({ exitCode: 2, problem: expect.stringMatching(other) });
+  expect(await verify("2")).toMatchObject({ exitCode: 2, problem: expect.stringMatching(other) });
 }
 
 describe("groups", () => {

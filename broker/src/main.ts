@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { type RunningServer, startServer } from "./compose.ts";
+import { findSignerProblems } from "./compose-signer.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
-import { servesChain } from "./config/derived.ts";
+import { groupsOf, servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -41,11 +42,19 @@ async function run(): Promise<void> {
   if (outcome.status === "printed") {
     process.stdout.write(outcome.output);
   } else if (outcome.status === "refused") {
-    process.stderr.write(`${outcome.problems.join("\n")}\n`);
-    process.exitCode = exitCodes.refused;
+    refuse(outcome.problems);
+  } else if (outcome.status === "checked") {
+    const problems = await findSignerProblems(groupsOf(outcome.config), outcome.secrets);
+    if (problems.length > 0) refuse(problems);
+    else process.stdout.write(outcome.output);
   } else {
     await serve(outcome.config, outcome.secrets);
   }
+}
+
+function refuse(problems: readonly string[]): void {
+  process.stderr.write(`${problems.join("\n")}\n`);
+  process.exitCode = exitCodes.refused;
 }
 
 async function serve(config: Config, secrets: Secrets): Promise<void> {

@@ -1,3 +1,4 @@
+import { quote } from "@stele/wire";
 import { z } from "zod";
 import { groupIdCharactersMax } from "../domain/group-id.ts";
 import { endpointName } from "../lib/endpoint-name.ts";
@@ -35,6 +36,9 @@ const signer: z.ZodType<SignerSource> = z.union([
   z.strictObject({ keystoreFile: path, passwordEnv: variable }),
 ]);
 
+const endpointRule = "http(s)://…, ws(s)://… or ipc:/path";
+const endpointsRule = `"embedded" or a list of 1 to ${endpointsMax} different addresses, each ${endpointRule}`;
+
 /** Every field of an entry of `groups`. What is left out and has no default here is worked out in derived.ts. */
 export const groupFields = {
   id: text({
@@ -50,11 +54,12 @@ export const groupFields = {
       '`"embedded"`, for the chain inside this process, or the JSON-RPC endpoints of one chain in the order in which they are preferred. Required.',
     default: "embedded",
     defaultText: "none",
-    schema: z.union([
-      z.literal("embedded"),
-      z.array(z.string().refine(isEndpoint)).min(1).max(endpointsMax).refine(isDistinct),
-    ]),
-    rule: `"embedded" or a list of 1 to ${endpointsMax} different addresses, each http(s)://…, ws(s)://… or ipc:/path`,
+    schema: z.unknown().transform((value, context) => {
+      for (const message of findEndpointProblems(value)) context.addIssue({ code: "custom", message });
+      return value as "embedded" | readonly string[]; // Otherwise there is an issue.
+    }),
+    rule: endpointsRule,
+    explains: true,
     show: (value) => (Array.isArray(value) ? value.map(showEndpoint) : showEndpoint(value)),
   }),
   signer: structured<SignerSource | undefined>({
@@ -161,7 +166,7 @@ export type GroupEntry = SettingsOf<typeof groupFields>;
 
 type StructuredOptions<Value> = Pick<
   Setting<Value>,
-  "description" | "default" | "defaultText" | "schema" | "rule" | "show"
+  "description" | "default" | "defaultText" | "schema" | "rule" | "show" | "explains"
 >;
 
 function structured<Value>(options: StructuredOptions<Value>): Setting<Value> {
@@ -173,13 +178,23 @@ function optional<Value>(field: Setting<Value>, defaultText: string): Setting<Va
   return { ...field, default: undefined, defaultText };
 }
 
-function isEndpoint(value: string): boolean {
-  if (value.startsWith("ipc:")) return value.length > "ipc:".length && !value.includes("\0");
-  return /^(https?|wss?):\/\/[^#]+$/.test(value) && URL.canParse(value);
+/** Each entry that is wrong, and not the whole list for it. */
+function findEndpointProblems(value: unknown): readonly string[] {
+  if (value === "embedded") return [];
+  if (!Array.isArray(value)) return [`${quote(showEndpoint(value))} is not ${endpointsRule}`];
+  if (value.length === 0 || value.length > endpointsMax) return [`a list of ${value.length} is not ${endpointsRule}`];
+  return value.flatMap((entry: unknown, index) => {
+    const first = value.indexOf(entry);
+    const shown = `entry ${index + 1}, ${quote(showEndpoint(entry))},`;
+    if (!isEndpoint(entry)) return [`${shown} is not ${endpointRule}`];
+    return first === index ? [] : [`${shown} is the same as entry ${first + 1}`];
+  });
 }
 
-function isDistinct(values: readonly string[]): boolean {
-  return new Set(values).size === values.length;
+function isEndpoint(value: unknown): boolean {
+  if (typeof value !== "string") return false;
+  if (value.startsWith("ipc:")) return value.length > "ipc:".length && !value.includes("\0");
+  return /^(https?|wss?):\/\/[^#]+$/.test(value) && URL.canParse(value);
 }
 
 function showEndpoint(value: unknown): unknown {

@@ -66,11 +66,20 @@ describe("groups", () => {
     [{ endpoint: "x" }, '--groups: groups[0]: "endpoint" is not a known field; did you mean endpoints?'],
     [{ id: "a b" }, '--groups: groups[0].id: "a b" is not 1 to 64 printable ASCII characters without a space'],
     [
-      { endpoints: ["ftp://n"] },
-      '--groups: groups[0].endpoints: ["ftp://n"] is not "embedded" or a list of 1 to 8 different addresses, each http(s)://…, ws(s)://… or ipc:/path',
+      { endpoints: "http://n" },
+      '--groups: groups[0].endpoints: "http://n" is not "embedded" or a list of 1 to 8 different addresses, each http(s)://…, ws(s)://… or ipc:/path',
     ],
-    [{ endpoints: [] }, "--groups: groups[0].endpoints: [] is not"],
-    [{ endpoints: ["http://a", "http://a"] }, '--groups: groups[0].endpoints: ["http://a","http://a"] is not'],
+    [
+      { endpoints: ["http://n", "ftp://n"] },
+      '--groups: groups[0].endpoints: entry 2, "ftp://n", is not http(s)://…, ws(s)://… or ipc:/path',
+    ],
+    [{ endpoints: [] }, "--groups: groups[0].endpoints: a list of 0 is not"],
+    [
+      { endpoints: ["http://a", "http://b", "http://a"] },
+      '--groups: groups[0].endpoints: entry 3, "http://a", is the same as entry 1',
+    ],
+    [{ endpoints: ["http://a", 1] }, "--groups: groups[0].endpoints: entry 2, 1, is not http(s)"],
+    [{ fees: "zero", feeMaxGwei: 1 }, 'groups[0].feeMaxGwei means nothing where "fees" is "zero"'],
     [{ endpoints: ["http://a#b"] }, "--groups: groups[0].endpoints: "],
     [
       { finality: "soon" },
@@ -118,7 +127,7 @@ describe("groups", () => {
     for (const problems of wrong) expect(problems.length).toBeGreaterThan(0);
     const groups = JSON.stringify([{ id: "1", endpoints, signer: { privateKeyEnv: "ORG_KEY" } }]);
     const outcome = load({ argv: ["--check-config", "--groups", groups], env: { ORG_KEY: key } });
-    const output = outcome.status === "printed" ? outcome.output : "";
+    const output = outcome.status === "checked" ? outcome.output : "";
     expect(output).toContain(
       '"endpoints":["https://node.example/…","wss://n.example/…"],"signer":{"privateKeyEnv":"ORG_KEY"}',
     );

@@ -13,8 +13,7 @@ const rule = `a JSON array of 1 to ${groupsMax} groups`;
 /** The `groups` setting: an array in a config file, the same in JSON elsewhere. */
 export const groupsSetting: Setting<readonly GroupEntry[] | undefined> = {
   section: "Groups",
-  description:
-    "The chains that this broker serves, each with a groupId; see [groups.md](groups.md) and the fields below.",
+  description: "The chains that this broker serves, each with a groupId; see [groups.md](groups.md).",
   default: undefined,
   defaultText: "one group on the embedded chain, with the id that `defaultGroup` says",
   rule,

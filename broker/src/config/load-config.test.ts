@@ -144,7 +144,7 @@ describe("loadConfig", () => {
 
   test("--check-config prints each setting with its value and where it is from", () => {
     const outcome = load({ argv: ["--check-config", "--port", "81"], env: { STELE_BASE_PATH: "/b" } });
-    const output = outcome.status === "printed" ? outcome.output.split("\n") : [];
+    const output = outcome.status === "checked" ? outcome.output.split("\n") : [];
     expect(output).toContain("port = 81  (--port)");
     expect(output).toContain('basePath = "/b"  (STELE_BASE_PATH)');
     expect(output).toContain('host = "127.0.0.1"  (default)');
@@ -157,7 +157,10 @@ describe("loadConfig", () => {
 
   test.each(["--help", "-h"])("%s names every flag, whatever else is wrong", (flag) => {
     const outcome = load({ argv: [flag, "--nonsense"] });
-    expect(outcome.status === "printed" && outcome.output).toContain("--callback-allow");
+    const output = outcome.status === "printed" ? outcome.output : "";
+    expect(output).toContain("--callback-allow");
+    expect(output).toContain("stele verify --topic TOPIC");
+    expect(output).not.toMatch(/\]\(|below/);
   });
 
   test("--version prints the version", () => {

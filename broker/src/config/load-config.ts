@@ -1,4 +1,4 @@
-import { type CheckedValues, checkValues, toSettings } from "./check-values.ts";
+import { checkValues, toSettings } from "./check-values.ts";
 import { findConflicts } from "./conflicts.ts";
 import { variablesOfGroups } from "./groups.ts";
 import { renderEffective, renderHelp } from "./render.ts";
@@ -16,12 +16,13 @@ export interface LoadOptions extends Environment {
 }
 
 /**
- * What came of it. `printed`: the command was only asked for `output` (`--help`, `--version`, `--check-config`), and is done with
- * exit code 0. `refused`: every problem found, for the standard error; the exit code is not 0.
+ * What came of it. `printed`: the command was only asked for `output` (`--help`, `--version`), and is done with exit code 0. `checked`: it
+ * was asked for `output` about these settings (`--check-config`), in which no fault was found. `refused`: every problem found, for the standard error; the exit code is not 0.
  */
 export type LoadOutcome =
   | { readonly status: "loaded"; readonly config: Config; readonly secrets: Secrets }
   | { readonly status: "printed"; readonly output: string }
+  | { readonly status: "checked"; readonly output: string; readonly config: Config; readonly secrets: Secrets }
   | { readonly status: "refused"; readonly problems: readonly string[] };
 
 /** Reads flags, environment and config file into one frozen Config. Never throws for what was given. */
@@ -35,16 +36,13 @@ export function loadConfig(options: LoadOptions): LoadOutcome {
   const faults = [...sources.problems, ...checked.problems];
   const problems = faults.length > 0 ? faults : [...findConflicts(config), ...findMissing(config, sources.variables)];
   if (problems.length > 0) return { status: "refused", problems };
+  const loaded = { config, secrets: sources.variables };
   return sources.action === "check-config"
-    ? printEffective(checked)
-    : { status: "loaded", config, secrets: sources.variables };
+    ? { status: "checked", output: renderEffective(settings, checked), ...loaded }
+    : { status: "loaded", ...loaded };
 }
 
 function findMissing({ groups = [] }: Config, variables: Secrets): readonly string[] {
   const missing = variablesOfGroups(groups).filter((name) => !variables.has(name));
   return missing.map((name) => `${name} is not set, and a group's signer is to be read from it`);
-}
-
-function printEffective(checked: CheckedValues): LoadOutcome {
-  return { status: "printed", output: renderEffective(settings, checked) };
 }

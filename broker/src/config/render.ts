@@ -8,7 +8,8 @@ const secretMask = "(secret)";
 export function renderHelp(table: SettingsTable): string {
   const lines = [
     "Usage: stele [flags]",
-    "       stele verify <eventId|file>    verify an event against the chain; see stele verify --help",
+    "       stele verify <eventId|file>    verify an event against the chain",
+    "       stele verify --topic TOPIC     compare a topic's events with the chain's; see stele verify --help",
     "",
     "An event broker whose events are set in stone.",
     "",
@@ -55,5 +56,10 @@ export function describeDefault(setting: Setting<unknown>): string {
 function helpLines(name: string, setting: Setting<unknown>): readonly string[] {
   const unit = setting.unit === undefined ? "" : ` ${setting.unit}`;
   const facts = `default ${describeDefault(setting)}${setting.defaultText === undefined ? unit : ""}`;
-  return [`${indent}${flagName(name)} (${facts})`, `${indent}${indent}${indent}${setting.description}`];
+  return [`${indent}${flagName(name)} (${facts})`, `${indent}${indent}${indent}${toPlainText(setting.description)}`];
+}
+
+/** A page of the documentation by where it is, in place of a link to it. */
+function toPlainText(description: string): string {
+  return description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "docs/$1");
 }

@@ -23,7 +23,13 @@ export function readOrCreateSecret(
 
 /** The text of a secret that somebody else keeps. @throws Error that names the file and says why it cannot be read. */
 export function readSecretText(file: string): string {
-  const text = readIfThere(file);
+  let text: string | undefined;
+  try {
+    text = readIfThere(file);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${file} cannot be read: ${reason}`, { cause });
+  }
   if (text === undefined) throw new Error(`${file} does not exist; it is to hold a secret.`);
   return text;
 }
