@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { Hash } from "../../../domain/topic.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import { EndpointSet, type EndpointSetOptions } from "./endpoint-set.ts";
 import { FakeNode } from "./testing/fake-node.ts";
@@ -183,6 +184,32 @@ describe("another chain", () => {
     node.chain.genesis = genesisHash;
     await until(async () => expect(await ask(set)).toBe("eth_any"));
     await expect(ask(createSet([node.url()], { chainId: 5 }))).rejects.toThrow(/the group is on chain 5/);
+  });
+
+  it("a chain that was exchanged between two requests is asked for nothing", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()], { clock: createSystemClock() });
+    await ask(set);
+    const { port } = node;
+    await node[Symbol.asyncDispose]();
+    const other = await FakeNode.start(port);
+    nodes.push(other);
+    other.chain.chainId = 7;
+    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(/serves chain 7|other side closed|connection/);
+    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow();
+    expect(other.count("eth_sendRawTransaction")).toBe(0);
+  });
+
+  it("after an answer that was lost, the chain is looked at before anything else is asked", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()], { clock: createSystemClock() });
+    await ask(set);
+    node.exchange = () => node.drop();
+    await expect(ask(set)).rejects.toThrow();
+    node.exchange = undefined;
+    node.chain.chainId = 7;
+    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(/serves chain 7/);
+    expect(node.count("eth_sendRawTransaction")).toBe(0);
   });
 
   it("a chain that was exchanged behind the address is seen when the endpoint comes back", async () => {

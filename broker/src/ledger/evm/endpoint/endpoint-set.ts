@@ -231,6 +231,7 @@ export class EndpointSet implements EvmProvider {
   /** The chain behind an address may be another one when the connection is made again. */
   #onLost(member: Member): void {
     member.isChecked = false;
+    if (!member.connection.canNotify) return;
     this.#subscriptions.onLost(member);
     if (!this.#isClosed) this.#schedulePatrol();
   }

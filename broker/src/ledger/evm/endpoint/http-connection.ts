@@ -5,7 +5,7 @@ import { parseRetryAfter } from "../../../lib/retry-after.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { EndpointAddress } from "./address.ts";
 import { answerBytesMax, connectTimeoutMs, findError, parseObject, readAnswer, requestTimeoutMs } from "./answer.ts";
-import type { Connection, RpcCall } from "./connection.ts";
+import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 
 /** Connections to one endpoint that are kept open; further requests wait for a free one, within their time. */
@@ -14,6 +14,7 @@ const connectionsMax = 32;
 export interface HttpConnectionOptions {
   readonly clock: Clock;
   readonly timeoutMs?: number;
+  readonly events: Pick<ConnectionEvents, "onLost">;
 }
 
 /** JSON-RPC over HTTP: one POST a request on connections that are kept, no redirects, no second attempt. */
@@ -33,6 +34,7 @@ export class HttpConnection implements Connection {
     this.#clock = options.clock;
     this.#timeoutMs = options.timeoutMs ?? requestTimeoutMs;
     this.#pool = new Pool(origin, { connections: connectionsMax, connect: { timeout: connectTimeoutMs } });
+    this.#pool.on("disconnect", (_origin, _targets, error) => options.events.onLost(describeNetworkFailure(error)));
     this.#path = `${pathname}${search}`;
     this.#headers = { "content-type": "application/json", ...address.headers };
   }

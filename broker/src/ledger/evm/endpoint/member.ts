@@ -59,6 +59,8 @@ export class Member {
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
+    // Whoever answers next at this address may be another node.
+    this.isChecked = false;
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;
     if (failure.reach === "unknown" && failure.retryAfterMs === undefined && this.#failures < failuresMax) return;
