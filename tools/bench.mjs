@@ -1,10 +1,6 @@
 // `npm run bench`: measures the figures of docs/performance.md, prints them as a table and keeps them as JSON. A figure that misses its
 // target is a figure; the exit code tells only whether everything could be measured.
-//   --quick        shorter runs and a smaller store
-//   --only NAME    one measurement
-//   --events N     events in the store of the measurement `stored`
-//   --seconds N    how long callbacks are counted
-//   --broker FILE  another build's entry instead of this one's
+// `--help` prints the flags.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join, resolve } from "node:path";
@@ -13,16 +9,41 @@ import { measurementNames, runFigures } from "../checks/bench/run-figures.mjs";
 import { toTable } from "../checks/bench/lib/table.mjs";
 import { prepare, root } from "./prepare.mjs";
 
-const { values } = parseArgs({
-  options: {
-    quick: { type: "boolean", default: false },
-    only: { type: "string" },
-    events: { type: "string" },
-    seconds: { type: "string" },
-    broker: { type: "string" },
-  },
-});
+const usage = `Usage: npm run bench -- [flags]
 
+  --quick        shorter runs and a smaller store
+  --only NAME    one measurement: ${measurementNames.join(", ")}
+  --events N     events in the store of the measurement stored
+  --seconds N    how long callbacks are counted
+  --broker FILE  another build's entry instead of this one's
+  --help, -h     print this text
+`;
+
+const options = {
+  quick: { type: "boolean", default: false },
+  only: { type: "string" },
+  events: { type: "string" },
+  seconds: { type: "string" },
+  broker: { type: "string" },
+  help: { type: "boolean", short: "h", default: false },
+};
+
+/** The flags; undefined, and said on the standard error, when they are wrong. */
+function readFlags() {
+  try {
+    return parseArgs({ options }).values;
+  } catch (error) {
+    process.stderr.write(`${error.message}\n\n${usage}`);
+    return undefined;
+  }
+}
+
+const values = readFlags();
+if (values === undefined) process.exit(2);
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
 if (values.only !== undefined && !measurementNames.includes(values.only)) {
   console.error(`There is no measurement ${values.only}; there are ${measurementNames.join(", ")}.`);
   process.exit(2);
