@@ -17,6 +17,9 @@ const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
 /** Longest delay that a timer takes. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
+/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
+const bannerFacts = ["chainId", "registry", "signer"];
+
 await main();
 
 async function main(): Promise<void> {
@@ -115,9 +118,6 @@ function fail(error: unknown, logger: Logger): never {
   process.stderr.write(`stele: ${reason}\n`);
   process.exit(exitCodes.failed);
 }
-
-/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
-const bannerFacts = ["chainId", "registry", "signer"];
 
 function describeGroup({ reason, chain = {} }: GroupHealth): string {
   if (reason !== undefined) return `not up yet: ${reason}`;
