@@ -47,6 +47,8 @@ export class BlockFeed {
   /** The newest block that was read; undefined before the first. */
   #tail: BlockRef | undefined;
   #shorterLooks = 0;
+  /** Where the last follower began: what an earlier run has read. */
+  #begun = -1;
   /** How often the chain was reorganised. */
   #reorganisations = 0;
   #running: Promise<void> | undefined;
@@ -82,6 +84,11 @@ export class BlockFeed {
     return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
   }
 
+  /** The newest block that was read, by an earlier run as well. */
+  get reached(): number {
+    return Math.max(this.tail, this.#begun);
+  }
+
   onHead(head: Header): void {
     const isKnown = head.hash === this.#head?.hash && this.#shorterLooks === 0;
     this.#head = head;
@@ -98,6 +105,7 @@ export class BlockFeed {
     const since = this.#reorganisations;
     const size = new RangeSize();
     let at = after;
+    this.#begun = after?.number ?? -1;
     let isHeld = this.#options.isFinal || at === undefined;
     while (!ended.aborted) {
       const result = isHeld ? await this.#next(at, { size, ended }) : await this.#hold(at, ended);
@@ -204,6 +212,7 @@ export class BlockFeed {
     this.#headers.clear();
     this.#shorterLooks = 0;
     this.#reorganisations += 1;
+    this.#begun = -1;
     this.#final = this.tail;
     this.#news = this.#head;
     onReorganised(this.tail);

@@ -24,22 +24,20 @@ import { type Finality, FinalityPolicy } from "./finality.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
+import { ChainHeight } from "./chain-height.ts";
 import { JournalWriter } from "./journal-writer.ts";
+import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
 import type { ContractLog } from "./parse-log.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
-import { RegistryDeployer } from "./registry-deployer.ts";
+import { findOwnNonce, RegistryDeployer } from "./registry-deployer.ts";
+import { RegistryGuard } from "./registry-guard.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
-import {
-  type GroupMemory,
-  noMemory,
-  type RegistryChoice,
-  settleRegistry,
-} from "./settle-registry.ts";
+import { type GroupMemory, noMemory, type RegistryChoice, settleRegistry } from "./settle-registry.ts";
 import { TopicSet } from "./topic-set.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
@@ -89,15 +87,6 @@ export interface EvmLedgerOptions {
   readonly pollMs?: number;
 }
 
-/** What exists between `start` and `stop`. */
-interface Parts {
-  readonly chain: ChainIdentity;
-  readonly heads: HeadWatcher;
-  readonly sender: TransactionSender;
-  readonly registry: Registry;
-  readonly feed: BlockFeed;
-}
-
 /** The Ledger on any EVM chain that can be asked through EIP-1193. */
 export class EvmLedger implements Ledger {
   readonly groupId: GroupId;
@@ -111,7 +100,7 @@ export class EvmLedger implements Ledger {
   readonly #verifier = new BatchVerifier();
   readonly #gas = new GasPolicy();
   readonly #deployer: RegistryDeployer;
-  #parts: Parts | undefined;
+  #parts: LedgerParts | undefined;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
@@ -153,21 +142,22 @@ export class EvmLedger implements Ledger {
   }
 
   view(): LedgerView {
-    const outage = this.#options.provider.failure?.();
+    const failure = this.#options.provider.failure?.();
     const signer = this.#signer.address;
-    if (this.#parts === undefined) return { outage, headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry } = this.#parts;
-    return { outage, headBlock: heads.latest.number, facts: { ...chain, registry: registry.address, signer } };
+    if (this.#parts === undefined) return { outage: failure, headBlock: undefined, facts: { signer } };
+    const { chain, heads, registry, height, guard } = this.#parts;
+    const outage = failure ?? height.look() ?? guard.outage;
+    return { outage, headBlock: heads.last.number, facts: { ...chain, registry: registry.address, signer } };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    const { registry } = this.#started();
+    const { registry } = this.#writable();
     if ((await this.#ask(registry.statusOf(name))) === "open") return this.#now(signal);
     return this.#change(openCalldata(name), signal);
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    const { registry } = this.#started();
+    const { registry } = this.#writable();
     const status = await this.#ask(registry.statusOf(name));
     if (status === "never-opened") throw new BrokerError("topicNotExist", { details: quote(name) });
     return status === "closed" ? this.#now(signal) : this.#change(closeCalldata(name), signal);
@@ -175,14 +165,20 @@ export class EvmLedger implements Ledger {
 
   async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
-    const { registry } = this.#started();
+    const { registry } = this.#writable();
     const encoded = batches.map((batch) => this.#encode(batch));
     const data = encodePublish(encoded);
     const gas = this.#gas.forPublish(data.length, batches.length);
     const included = await this.#publish({ to: registry.address, data, gas, logsExpected: batches.length }, signal);
-    if (included !== undefined) return included.logs.flatMap((log) => toOutcome(log, included.blockNumber) ?? []);
+    if (included !== undefined) return this.#outcomesOf(included, batches.length);
     if (gas <= this.#room.blockGas) this.#room.onTooLarge(encoded);
     return batches.map(() => ({ status: "too-large" }));
+  }
+
+  #outcomesOf({ logs, blockNumber }: Inclusion, count: number): readonly BatchOutcome[] {
+    const outcomes = logs.flatMap((log) => toOutcome(log, blockNumber) ?? []);
+    if (outcomes.length !== count) throw this.#started().guard.onMissing();
+    return outcomes;
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
@@ -260,12 +256,23 @@ export class EvmLedger implements Ledger {
     }
   }
 
-  #started(): Parts {
+  #started(): LedgerParts {
     if (this.#parts === undefined) throw new BrokerError("chainUnreachable", { details: "the ledger is not started" });
     return this.#parts;
   }
 
-  async #build(): Promise<Parts> {
+  /** @throws BrokerError 200205 while there is no registry to write to. */
+  #writable(): LedgerParts {
+    const parts = this.#started();
+    if (parts.guard.outage !== undefined) throw this.#unreachable();
+    return parts;
+  }
+
+  #unreachable(): BrokerError {
+    return new BrokerError("chainUnreachable", { details: this.view().outage?.reason ?? "nothing was sent" });
+  }
+
+  async #build(): Promise<LedgerParts> {
     const { clock, logger } = this.#options;
     const chain = await this.#identifyChain();
     const { chainId } = chain;
@@ -276,7 +283,16 @@ export class EvmLedger implements Ledger {
     const finality = this.#finality;
     const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, finality, clock, logger, deadlineMs };
     const address = await this.#settleRegistry(chain, common);
-    const registry = new Registry(this.#rpc, { address, from: this.#signer.address });
+    const signer = this.#signer.address;
+    const ownNonce = findOwnNonce(address, signer);
+    const guard = new RegistryGuard({
+      ...common,
+      address,
+      signer,
+      isBehind: () => height.look() !== undefined,
+      restore: () => this.#deployer.restore(address, common),
+    });
+    const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
     const topics = new TopicSet(async (topic, blockNumber) => {
       if (await registry.isTopic(topic)) return true;
       const isNear = !this.isFinal && heads.latest.number - blockNumber < nearBlocks;
@@ -291,6 +307,7 @@ export class EvmLedger implements Ledger {
       onReorganised: (blockNumber) => {
         heads.onReorganised();
         sender.onReorganised(blockNumber);
+        guard.check();
       },
     });
     const heads: HeadWatcher = new HeadWatcher({
@@ -300,6 +317,7 @@ export class EvmLedger implements Ledger {
         fees.onHead(head);
         this.#room.onHead(head.gasLimit);
         feed.onHead(head);
+        height.look();
       },
     });
     const sender: TransactionSender = new TransactionSender({
@@ -313,8 +331,11 @@ export class EvmLedger implements Ledger {
       onSent: () => (heads.isPolling ? heads.poke() : undefined),
       onOverdue: () => heads.poke(),
       estimateGas: (request) => this.#estimateGas(request),
+      unreachable: () => this.#unreachable(),
+      isKept: (nonce) => nonce === ownNonce,
     });
-    const parts = { chain, heads, sender, registry, feed };
+    const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
+    const parts = { chain, heads, sender, registry, feed, height, guard };
     await startParts(parts);
     return parts;
   }
@@ -340,30 +361,16 @@ export class EvmLedger implements Ledger {
     const { memory = noMemory, registry: choice, logger } = this.#options;
     const deployer = this.#deployer;
     return settleRegistry(this.#rpc, {
-      ...{ memory, choice, chain, signer: this.#signer.address, logger, finality: this.#finality },
+      ...options,
+      memory,
+      choice,
+      chain,
+      signer: this.#signer.address,
+      logger,
       deploy: (place) => deployer.deploy(options, place),
       restore: (address) => deployer.restore(address, options),
     });
   }
-}
-
-/** What has started is stopped again when a part fails. */
-async function startParts(parts: Parts): Promise<void> {
-  const { heads, feed, sender } = parts;
-  try {
-    await heads.start();
-    await feed.start(heads.latest);
-    await sender.start();
-  } catch (error) {
-    await stopParts(parts, AbortSignal.abort());
-    throw error;
-  }
-}
-
-async function stopParts({ sender, feed, heads }: Parts, signal?: AbortSignal): Promise<void> {
-  await sender.stop(signal);
-  await feed.stop();
-  await heads.stop();
 }
 
 function abortedEarly(): BrokerError {

@@ -33,6 +33,11 @@ export class HeadWatcher {
     return this.#latest;
   }
 
+  /** The block that was heard of last, which may be lower. To be read after `start`. */
+  get last(): Header {
+    return this.#last ?? this.latest;
+  }
+
   /** What was heard before counts no more. */
   onReorganised(): void {
     this.#latest = this.#last;

@@ -17,6 +17,7 @@ export interface JournalRecoveryOptions {
 export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
+  readonly #lost = new WeakSet<PendingTransaction>();
 
   constructor(options: JournalRecoveryOptions) {
     this.#options = options;
@@ -32,7 +33,10 @@ export class JournalRecovery {
   }
 
   /** Keeps the entry of a transaction in a final block, until that is deep. */
-  keep({ nonce, variants }: PendingTransaction, blockNumber: number): void {
+  keep(pending: PendingTransaction, blockNumber: number): void {
+    const { nonce, variants, order } = pending;
+    const what = this.#lost.has(pending) ? "that the chain had lost included again" : "of an earlier run included";
+    if (order === 0) this.#options.logger.info(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length / 2, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });
@@ -70,7 +74,11 @@ export class JournalRecovery {
     const wanted = new Set(nonces);
     try {
       const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
-      for (const entry of entries) adopt(recoverTransaction(entry, clock.now()));
+      for (const entry of entries) {
+        const pending = recoverTransaction(entry, clock.now());
+        this.#lost.add(pending);
+        adopt(pending);
+      }
       logger.warn("transactions that the chain has lost are sent again", { count: entries.length });
     } catch (error) {
       logger.error("journal of transactions not read", { error });

@@ -58,6 +58,8 @@ export class Overseer {
   #cancelTick: (() => void) | undefined;
   #lookUps = 0;
   #isStopped = false;
+  /** Why the fate of a transaction could not be read the last time; the same is told once. */
+  #failure: string | undefined;
 
   constructor(options: OverseerOptions) {
     this.#options = options;
@@ -160,11 +162,15 @@ export class Overseer {
     try {
       const { nonce } = pending;
       const fate = await findFate(pending, { rpc, sender: signer.address, readUpTo, isRead });
+      this.#failure = undefined;
       if (pending.isDone || pending.nonce !== nonce || this.#isStopped) return undefined;
       this.#apply(pending, fate);
       return fate;
     } catch (error) {
-      logger.warn("fate of a transaction not read", { nonce: pending.nonce, error });
+      const reason = error instanceof Error ? error.message : String(error);
+      if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce: pending.nonce, reason });
+      this.#failure = reason;
+      logger.debug("fate of a transaction not read", { nonce: pending.nonce, error });
       return undefined;
     } finally {
       this.#lookUps -= 1;

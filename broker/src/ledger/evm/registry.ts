@@ -14,8 +14,14 @@ export class Registry {
   readonly address: Address;
   readonly #rpc: Rpc;
   readonly #from: Address;
+  readonly #onMissing: () => Error;
 
-  constructor(rpc: Rpc, options: { readonly address: Address; readonly from: Address }) {
+  /** `onMissing` answers what is thrown when there is no code at the address. */
+  constructor(
+    rpc: Rpc,
+    options: { readonly address: Address; readonly from: Address; readonly onMissing: () => Error },
+  ) {
+    this.#onMissing = options.onMissing;
     this.#rpc = rpc;
     this.address = options.address;
     this.#from = options.from;
@@ -47,7 +53,9 @@ export class Registry {
   }
 
   async #call(data: `0x${string}`, blockNumber?: number): Promise<`0x${string}`> {
-    return this.#rpc.call({ from: this.#from, to: this.address, data }, blockNumber);
+    const answer = await this.#rpc.call({ from: this.#from, to: this.address, data }, blockNumber);
+    if (answer === "0x" && blockNumber === undefined) throw this.#onMissing();
+    return answer;
   }
 }
 

@@ -57,6 +57,10 @@ export interface TransactionSenderOptions {
   readonly onOverdue: () => void;
   /** Asks how much gas a transaction takes that had too little. */
   readonly estimateGas: (request: TransactionRequest) => Promise<number>;
+  /** What a caller is told whose transaction nobody took. */
+  readonly unreachable: () => BrokerError;
+  /** Whether a nonce that the chain lacks belongs to a transaction which somebody else sends again. */
+  readonly isKept: (nonce: number) => boolean;
 }
 
 /**
@@ -289,11 +293,8 @@ export class TransactionSender {
   }
 
   #onIncluded(pending: PendingTransaction, inclusion: Inclusion): void {
-    const { nonce, order } = pending;
     pending.isDone = true;
     this.#inFlight.delete(pending);
-    if (order === 0)
-      this.#options.logger.info("transaction of an earlier run included", { nonce, ...inclusion, logs: undefined });
     this.#recovery.keep(pending, inclusion.blockNumber);
     pending.resolve(inclusion);
     this.#pump();
@@ -304,10 +305,10 @@ export class TransactionSender {
     if (pending.isAnswered) return;
     if (pending.nonce === undefined) {
       this.#queue.remove(pending);
-      this.#end(pending, new BrokerError("chainUnreachable", { details: "given up before it was sent" }));
+      this.#end(pending, this.#options.unreachable());
     } else if (!pending.isRetractable) pending.reject(new BrokerError("transactionTimeout"));
     else if (pending.refusal !== undefined) this.#takeBack(pending, toOutcomeError(pending.refusal));
-    else if (!this.#takeBackAll(pending)) this.#takeBack(pending, new BrokerError("chainUnreachable"));
+    else if (!this.#takeBackAll(pending)) this.#takeBack(pending, this.#options.unreachable());
   }
 
   /** Takes back a transaction with all behind it, provided that nobody was reached with any of them. */
@@ -315,7 +316,7 @@ export class TransactionSender {
     if (first.nonce === undefined) return false;
     const all = this.#inFlight.from(first.nonce);
     if (!all.every((pending) => pending.isRetractable && pending.refusal === undefined)) return false;
-    for (const pending of all) this.#takeBack(pending, new BrokerError("chainUnreachable"));
+    for (const pending of all) this.#takeBack(pending, this.#options.unreachable());
     return true;
   }
 
@@ -359,7 +360,7 @@ export class TransactionSender {
   /** The chain lacks these nonces, and they are none of those in flight: it lost what it had, or what held them was never sent. */
   #fillGap(nonces: readonly number[]): void {
     const kept = this.#recovery.takeUp(nonces);
-    for (const nonce of nonces) if (!kept.includes(nonce)) void this.#fill(nonce);
+    for (const nonce of nonces) if (!kept.includes(nonce) && !this.#options.isKept(nonce)) void this.#fill(nonce);
   }
 
   #adopt(pending: PendingTransaction): void {

@@ -1,0 +1,39 @@
+import type { BlockFeed } from "./block-feed.ts";
+import type { ChainHeight } from "./chain-height.ts";
+import type { HeadWatcher } from "./head-watcher.ts";
+import type { Registry } from "./registry.ts";
+import type { RegistryGuard } from "./registry-guard.ts";
+import type { ChainIdentity } from "./rpc.ts";
+import type { TransactionSender } from "./transaction-sender.ts";
+
+/** What a ledger has between `start` and `stop`. */
+export interface LedgerParts {
+  readonly chain: ChainIdentity;
+  readonly heads: HeadWatcher;
+  readonly sender: TransactionSender;
+  readonly registry: Registry;
+  readonly feed: BlockFeed;
+  readonly height: ChainHeight;
+  readonly guard: RegistryGuard;
+}
+
+/** What has started is stopped again when a part fails. */
+export async function startParts(parts: LedgerParts): Promise<void> {
+  const { heads, feed, sender } = parts;
+  try {
+    await heads.start();
+    await feed.start(heads.latest);
+    await sender.start();
+  } catch (error) {
+    await stopParts(parts, AbortSignal.abort());
+    throw error;
+  }
+}
+
+/** Everything ends, what is sent at the latest when `signal` aborts. */
+export async function stopParts({ sender, feed, heads, guard }: LedgerParts, signal?: AbortSignal): Promise<void> {
+  void guard.stop();
+  await sender.stop(signal);
+  await feed.stop();
+  await heads.stop();
+}
