@@ -215,7 +215,7 @@ export class BlockFeed {
     this.#begun = -1;
     this.#final = this.tail;
     this.#news = this.#head;
-    onReorganised(this.tail);
+    onReorganised(ancestor?.number ?? -1);
     this.#changed.wake();
   }
 

@@ -15,6 +15,21 @@ afterEach(async () => world.stop());
 
 const height = async (): Promise<number> => Number(await world.ask("eth_blockNumber"));
 
+it("a registry that a reorganisation takes away is deployed again, and its topics and events come back", async () => {
+  const { ledger, append, abandon } = await world.createFirstWriter();
+  await append("one");
+  await world.ask("anvil_mine", "0x2");
+  await world.ask("anvil_reorg", await height(), []);
+  expect(await world.ask("eth_getCode", ledger.registryAddress, "latest")).toBe("0x");
+  await world.ask("anvil_mine", "0x1");
+  await until(async () => (await world.ask("eth_getCode", ledger.registryAddress, "latest")) !== "0x");
+  await until(async () => ledger.view().outage === undefined && (await world.published()).length === 1);
+  await ledger.openTopic(parseTopicName("another"), never);
+  await append("two");
+  expect(await world.published()).toEqual(["one", "two"]);
+  await abandon();
+});
+
 it("a call that finds no registry says so, and so does the group until it is there again", async () => {
   const { ledger, abandon } = await world.createFirstWriter();
   const code = await world.ask("eth_getCode", ledger.registryAddress, "latest");
