@@ -141,6 +141,10 @@ describe("a chain that takes blocks back", () => {
   });
 
   test("is not seen inside the confirmations", async () => {
+    const first = harness.createLedger();
+    await first.start();
+    await first.stop();
+    await mine(3);
     await withTopic(
       async ({ copy, publish }) => {
         await publish("1");
