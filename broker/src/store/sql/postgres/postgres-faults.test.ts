@@ -162,14 +162,20 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     for (const number of numbers) await one.insertSubscription(subscriptionOf(number));
     const rows = (block: number) =>
       numbers.map((number) => ({ ...progressOf(number), cursor: endOfBlock(1000 + block) }));
-    for (let round = 0; round < 20; round += 1) {
+    // Until they have really blocked one another, without which this shows nothing.
+    let round = 0;
+    for (; round < 1000 && (await countDeadlocks()) === 0; round += 1) {
       await Promise.all([one.saveProgress(rows(round)), other.saveProgress(rows(round).toReversed())]);
     }
     const cursors = (await one.listSubscriptions()).map(({ cursor }) => cursor);
-    expect(new Set(cursors)).toEqual(new Set([endOfBlock(1019)]));
-    const [row] = await server.query("select sum(deadlocks)::int as deadlocks from pg_stat_database");
-    expect(row?.["deadlocks"]).toBeGreaterThan(0); // Else the test shows nothing.
+    expect(new Set(cursors)).toEqual(new Set([endOfBlock(1000 + round - 1)]));
+    expect(await countDeadlocks()).toBeGreaterThan(0);
   });
+
+  async function countDeadlocks(): Promise<number> {
+    const [row] = await server.query("select sum(deadlocks)::int as deadlocks from pg_stat_database");
+    return Number(row?.["deadlocks"]);
+  }
 
   async function started(
     session: Partial<SessionLimits> = {},
