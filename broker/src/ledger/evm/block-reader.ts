@@ -114,8 +114,12 @@ export class BlockReader {
     range: { readonly from: number; readonly to: number },
     headers: ReadonlyMap<number, Header>,
   ): Promise<Round> {
-    const logs = await this.#parseAll(await this.#options.rpc.logs(range, logSignatures));
-    const blocks = await this.#blocks(range.to, logs, headers);
+    const { logs: raws, end } = await this.#options.rpc.logs(range, logSignatures);
+    const expected = headers.get(range.to);
+    if (end !== undefined && expected !== undefined && end.hash !== expected.hash) throw changed(end);
+    const logs = await this.#parseAll(raws);
+    const known = end === undefined ? headers : new Map(headers).set(range.to, end);
+    const blocks = await this.#blocks(range.to, logs, known);
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
 

@@ -3,9 +3,19 @@ import type { Outage } from "../../ports/ledger.ts";
 import { type Hex, toQuantity } from "./hex.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
+export interface RpcRequest {
+  readonly method: string;
+  readonly params?: readonly unknown[];
+}
+
 /** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
 export interface EvmProvider {
-  request(args: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+  request(args: RpcRequest): Promise<unknown>;
+  /**
+   * Asks several things of one node that has the block `height`: in their order, and never some of one node and some of another. Fails when
+   * one of them does. Undefined where there is but one node.
+   */
+  requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
   /** Where the provider can notify, `message` carries what was subscribed to. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
@@ -115,12 +125,27 @@ export class Rpc {
     throw new RpcFailure("refused", "the endpoint does not have the block", { cause: blockHash });
   }
 
+  /**
+   * Logs of a range with the header of its end, from one node: one that has not got the end would give fewer logs than there are. The header
+   * is undefined where there is but one node to ask. @throws RpcFailure when the node has not got the end.
+   */
   async logs(
     range: { readonly from: number; readonly to: number },
     signatures: readonly Hex[],
-  ): Promise<readonly RpcLog[]> {
+  ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
     const filter = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), topics: [signatures] };
-    return this.#ask<readonly RpcLog[]>("eth_getLogs", filter);
+    if (this.provider.requestAll === undefined) {
+      return { logs: await this.#ask<readonly RpcLog[]>("eth_getLogs", filter), end: undefined };
+    }
+    // The header comes first: a node that gets the end in between would have it after logs that it gave without it.
+    const calls = [
+      { method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] },
+      { method: "eth_getLogs", params: [filter] },
+    ];
+    const [block, logs] = await this.#askAll(calls, range.to);
+    const end = readHeader(block);
+    if (end.number === range.to) return { logs: logs as readonly RpcLog[], end }; // What the method answers by its specification.
+    throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
   }
 
   async receipt(hash: Hash): Promise<Receipt | undefined> {
@@ -192,6 +217,14 @@ export class Rpc {
 
   async unsubscribe(id: unknown): Promise<void> {
     await this.#ask<unknown>("eth_unsubscribe", id);
+  }
+
+  async #askAll(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]> {
+    try {
+      return (await this.provider.requestAll?.(calls, height)) ?? [];
+    } catch (error) {
+      throw toRpcFailure(error);
+    }
   }
 
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {

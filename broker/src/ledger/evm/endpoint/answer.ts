@@ -13,12 +13,27 @@ export type RawAnswer = Readonly<Record<string, unknown>>;
 
 /** JSON text as an object; undefined when it is none. */
 export function parseObject(text: string): RawAnswer | undefined {
+  return toObject(parseJson(text));
+}
+
+/** JSON text as what it holds, in the order of the ids that were sent; undefined when it is no array. */
+export function parseBatch(text: string, ids: readonly number[]): readonly (RawAnswer | undefined)[] | undefined {
+  const value = parseJson(text);
+  if (!Array.isArray(value)) return undefined;
+  const answers = value.map(toObject);
+  return ids.map((id) => answers.find((answer) => answer?.["id"] === id));
+}
+
+function parseJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function toObject(value: unknown): RawAnswer | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
 }
 
 /** The failure inside an answer; undefined when there is none. */

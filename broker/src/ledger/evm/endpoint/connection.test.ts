@@ -105,6 +105,19 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(connection.name).not.toContain("hunt");
   });
 
+  it("several together are answered in their order, and fail when one of them does", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url(scheme));
+    const calls = [{ method: "a" }, { method: "b" }];
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(1);
+    node.answer = ({ id, method }) =>
+      method === "b" ? { id, error: { code: -32000, message: "block range too large" } } : { id, result: method };
+    expect(await failureOf(connection.requestAll(calls))).toMatchObject({ code: -32000 });
+    node.answer = undefined;
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+  });
+
   it("many at once each get their own answer", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
@@ -153,6 +166,34 @@ describe("http", () => {
       response.write('{"jsonrpc":"2.0","id":1,', () => response.destroy());
     };
     expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
+  });
+
+  it("several together are answered whatever order their answers are in; what is missing is no answer", async () => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url());
+    const calls = [{ method: "a" }, { method: "b" }];
+    const b = { jsonrpc: "2.0", id: 2, result: "b" };
+    node.exchange = (_, response) => response.end(JSON.stringify([b, { jsonrpc: "2.0", id: 1, result: "a" }]));
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(await failureOf(connection.requestAll(calls))).toMatchObject({ reach: "unknown" });
+  });
+
+  it("several together are asked one after the other of an endpoint that takes no batches", async () => {
+    await using node = await FakeNode.start();
+    node.takesBatches = false;
+    const connection = connect(node.url());
+    const calls = [{ method: "a" }, { method: "b" }];
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(3);
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(5);
+  });
+
+  it("a batch whose answers are too long for the endpoint counts as a range that is too wide", async () => {
+    await using node = await FakeNode.start();
+    node.answer = ({ id }) => ({ id, error: { code: -32003, message: "response too large" } });
+    const failure = await failureOf(connect(node.url()).requestAll([call, call]));
+    expect(failure).toMatchObject({ reach: "answer-too-long" });
   });
 
   it("connections are kept", async () => {

@@ -25,6 +25,8 @@ export interface Connection {
   readonly canNotify: boolean;
   /** @throws RpcAnswerError the endpoint's own refusal; EndpointError when there is no answer. */
   request(call: RpcCall): Promise<unknown>;
+  /** Asks them in their order, of one node as far as a connection can tell. Fails when one of them does. */
+  requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
   /** Ends for good; what is under way fails. */
   close(): Promise<void>;
 }

@@ -228,6 +228,39 @@ describe("another chain", () => {
   });
 });
 
+describe("several together", () => {
+  const calls = [{ method: "a" }, { method: "b" }];
+
+  it("are asked of one endpoint only, also when the first breaks off", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()]);
+    await ask(set);
+    first.exchange = () => first.drop();
+    expect(await set.requestAll(calls, 100)).toEqual(["a", "b"]);
+    expect([first.count("a"), first.count("b"), second.count("a"), second.count("b")]).toEqual([0, 0, 1, 1]);
+  });
+
+  it("are one request where the head is known", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()], { clock: createSystemClock() });
+    await set.requestAll(calls, 100);
+    const before = node.requests.length;
+    await set.requestAll(calls, 100);
+    expect(node.requests).toHaveLength(before + 1);
+  });
+
+  it("are not asked of an endpoint that has not got the block, which is not down for it", async () => {
+    const [first, second] = await startNodes(2);
+    const set = createSet([first.url(), second.url()], { clock: createSystemClock() });
+    second.chain.head = 400;
+    expect(await set.requestAll(calls, 400)).toEqual(["a", "b"]);
+    expect([first.count("a"), second.count("a")]).toEqual([0, 1]);
+    await expect(set.requestAll(calls, 401)).rejects.toMatchObject({ reach: "unreached" });
+    expect(set.failure()).toBeUndefined();
+    expect(first.count("a")).toBe(0);
+  });
+});
+
 describe("behind", () => {
   it("an endpoint that is behind the others is not used until it has caught up; when it is the last, it is", async () => {
     const [first, second] = await startNodes(2);

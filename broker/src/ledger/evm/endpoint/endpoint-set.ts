@@ -68,6 +68,14 @@ export class EndpointSet implements EvmProvider {
     return this.#ask(call);
   }
 
+  async requestAll(calls: readonly RpcCall[], height: number): Promise<readonly unknown[]> {
+    const ask = async (member: Member): Promise<readonly unknown[]> => {
+      await this.#expectHeight(member, height);
+      return this.#attempt(member, async () => member.connection.requestAll(calls));
+    };
+    return this.#askInTurn(ask, { isTransaction: false });
+  }
+
   removeListener(_event: "message", listener: (message: unknown) => void): void {
     this.#subscriptions.listeners.delete(listener);
   }
@@ -99,13 +107,21 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #ask(call: RpcCall): Promise<unknown> {
+    const isTransaction = call.method === "eth_sendRawTransaction";
+    return this.#askInTurn(async (member) => this.#askMember(member, call), { isTransaction });
+  }
+
+  async #askInTurn<T>(
+    ask: (member: Member) => Promise<T>,
+    { isTransaction }: { readonly isTransaction: boolean },
+  ): Promise<T> {
     const failures = new Map<Member, EndpointError>();
     for (const member of this.#order()) {
       try {
-        return await this.#askMember(member, call);
+        return await ask(member);
       } catch (error) {
         // It may have been refused here only because an endpoint before has taken it.
-        const isDoubtful = call.method === "eth_sendRawTransaction" && isMaybeDone(failures);
+        const isDoubtful = isTransaction && isMaybeDone(failures);
         if (!isForNext(error)) throw isDoubtful ? this.#summarise(failures) : error;
         failures.set(member, error);
       }
@@ -114,10 +130,24 @@ export class EndpointSet implements EvmProvider {
   }
 
   async #askMember(member: Member, call: RpcCall): Promise<unknown> {
+    return this.#attempt(member, async () => member.connection.request(call));
+  }
+
+  /** One that has not got a block is passed over, and is not down for it. */
+  async #expectHeight(member: Member, height: number): Promise<void> {
+    if (member.isChecked && (member.head ?? -1) >= height) return;
+    const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
+    member.head = head;
+    if (head >= height) return;
+    const reason = `${member.name}: has ${head} for its newest block, and block ${height} is asked for`;
+    throw new EndpointError(reason, { reach: "unreached" });
+  }
+
+  async #attempt<T>(member: Member, ask: () => Promise<T>): Promise<T> {
     const { failures } = member;
     try {
       if (!member.isChecked) await this.#check(member);
-      const result = await member.connection.request(call);
+      const result = await ask();
       this.#onAnswer(member);
       return result;
     } catch (error) {

@@ -4,12 +4,25 @@ import { describeNetworkFailure, isBeforeConnection } from "../../../lib/network
 import { parseRetryAfter } from "../../../lib/retry-after.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { EndpointAddress } from "./address.ts";
-import { answerBytesMax, connectTimeoutMs, findError, parseObject, readAnswer, requestTimeoutMs } from "./answer.ts";
+import {
+  answerBytesMax,
+  connectTimeoutMs,
+  findError,
+  parseBatch,
+  parseObject,
+  type RawAnswer,
+  readAnswer,
+  requestTimeoutMs,
+} from "./answer.ts";
 import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
-import { EndpointError } from "./endpoint-error.ts";
+import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
 /** Connections to one endpoint that are kept open; further requests wait for a free one, within their time. */
 const connectionsMax = 32;
+/** What geth says for those of a batch whose answers would make it too long. */
+const batchTooLongCode = -32003;
+/** Statuses by which an endpoint may say that it takes no batches. */
+const batchRefusals: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422, 500, 501]);
 
 export interface HttpConnectionOptions {
   readonly clock: Clock;
@@ -27,6 +40,7 @@ export class HttpConnection implements Connection {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
+  #takesBatches = true;
 
   constructor(address: EndpointAddress, options: HttpConnectionOptions) {
     const { origin, pathname, search } = new URL(address.text);
@@ -43,9 +57,31 @@ export class HttpConnection implements Connection {
     return this.#address.name;
   }
 
-  async request({ method, params = [] }: RpcCall): Promise<unknown> {
+  async request(call: RpcCall): Promise<unknown> {
+    return this.#post(this.#toMessage(call), (response, text) => this.#read(response, text));
+  }
+
+  /** One array in one POST (JSON-RPC 2.0, section 6), so one node answers; one after the other where that is not taken. */
+  async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
+    const messages = calls.map((call) => this.#toMessage(call));
+    const ids = messages.map(({ id }) => id);
+    const results = this.#takesBatches
+      ? await this.#post(messages, (response, text) => this.#readBatch(response, { text, ids }))
+      : undefined;
+    if (results !== undefined) return results;
+    const singles: unknown[] = [];
+    for (const call of calls) singles.push(await this.request(call));
+    this.#takesBatches = false;
+    return singles;
+  }
+
+  #toMessage({ method, params = [] }: RpcCall) {
     this.#id += 1;
-    const body = JSON.stringify({ jsonrpc: "2.0", id: this.#id, method, params });
+    return { jsonrpc: "2.0", id: this.#id, method, params };
+  }
+
+  async #post<T>(message: unknown, read: (response: Dispatcher.ResponseData, text: string) => T): Promise<T> {
+    const body = JSON.stringify(message);
     const signal = AbortSignal.timeout(this.#timeoutMs);
     try {
       const response = await this.#pool.request({
@@ -57,7 +93,7 @@ export class HttpConnection implements Connection {
         headersTimeout: this.#timeoutMs,
         bodyTimeout: this.#timeoutMs,
       });
-      return this.#read(response, await this.#collect(response.body));
+      return read(response, await this.#collect(response.body));
     } catch (error) {
       throw this.#toFailure(error, signal);
     }
@@ -78,6 +114,30 @@ export class HttpConnection implements Connection {
       chunks.push(chunk);
     }
     return Buffer.concat(chunks).toString("utf8");
+  }
+
+  /** Undefined when the endpoint does not take a batch. */
+  #readBatch(
+    response: Dispatcher.ResponseData,
+    { text, ids }: { readonly text: string; readonly ids: readonly number[] },
+  ): readonly unknown[] | undefined {
+    const answers = response.statusCode === 200 ? parseBatch(text, ids) : undefined;
+    if (answers !== undefined) return answers.map((answer) => this.#readOfBatch(answer));
+    if (batchRefusals.has(response.statusCode)) return undefined;
+    try {
+      this.#read(response, text);
+    } catch (error) {
+      if (error instanceof RpcAnswerError) return undefined;
+      throw error;
+    }
+    throw this.#failure("the answer to a batch is none", { reach: "unknown" });
+  }
+
+  #readOfBatch(answer: RawAnswer | undefined): unknown {
+    if (answer !== undefined && findError(answer, this.#address)?.code === batchTooLongCode) {
+      throw this.#failure("the answer is longer than the endpoint gives", { reach: "answer-too-long" });
+    }
+    return readAnswer(answer, this.#address);
   }
 
   #read({ statusCode, headers }: Dispatcher.ResponseData, text: string): unknown {

@@ -63,6 +63,10 @@ export class SocketConnection implements Connection {
     return answer.promise;
   }
 
+  async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
+    return Promise.all(calls.map(async (call) => this.request(call)));
+  }
+
   async close(): Promise<void> {
     this.#isEnded = true;
     const socket = this.#socket;

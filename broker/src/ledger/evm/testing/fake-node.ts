@@ -2,7 +2,7 @@ import type { Address, Hash } from "../../../domain/topic.ts";
 import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 import { logSignatures } from "../parse-log.ts";
-import type { EvmProvider } from "../rpc.ts";
+import type { EvmProvider, RpcRequest } from "../rpc.ts";
 
 const closedSignature = logSignatures[2] ?? "0x";
 const bloomBytes = 256;
@@ -17,8 +17,8 @@ interface FakeBlock {
 /** A chain of blocks with logs that close a topic each, named by a mark, served as several nodes would of which some are behind. */
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
-  /** Says of each request how many blocks the node is behind that answers it. */
-  behind: () => number = () => 0;
+  /** Says of each request how many blocks the node is behind that answers it; of several together, one node is behind for all. */
+  behind: (method: string) => number = () => 0;
   #blocks: FakeBlock[] = [];
   #made = 0;
 
@@ -48,8 +48,17 @@ export class FakeNode implements EvmProvider {
     return this.#blocks.splice(to + 1).map(({ marks }) => marks);
   }
 
-  async request({ method, params = [] }: Parameters<EvmProvider["request"]>[0]): Promise<unknown> {
-    const height = Math.max(0, this.head - this.behind());
+  async request(request: RpcRequest): Promise<unknown> {
+    return this.#answer(request, this.behind(request.method));
+  }
+
+  async requestAll(requests: readonly RpcRequest[]): Promise<readonly unknown[]> {
+    const behind = Math.max(...requests.map(({ method }) => this.behind(method)));
+    return requests.map((request) => this.#answer(request, behind));
+  }
+
+  #answer({ method, params = [] }: RpcRequest, behind: number): unknown {
+    const height = Math.max(0, this.head - behind);
     const [first] = params as readonly [unknown]; // As the ledger asks.
     if (method === "eth_getBlockByNumber") {
       const number = first === "latest" ? height : Number(first);

@@ -2,8 +2,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, Socket } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";
 
-type Answer = (call: { readonly method: string; readonly id: number }) => unknown;
+interface Call {
+  readonly method: string;
+  readonly id: number;
+}
+type Answer = (call: Call) => unknown;
 type Exchange = (request: IncomingMessage, response: ServerResponse) => void;
+
+const batchRefusal = { jsonrpc: "2.0", id: null, error: { code: -32600, message: "no batches" } };
 
 /** What a node of a small chain answers. */
 export class FakeChain {
@@ -32,6 +38,7 @@ export class FakeNode implements AsyncDisposable {
   answer: Answer | undefined;
   /** Takes the place of the whole exchange over HTTP. */
   exchange: Exchange | undefined;
+  takesBatches = true;
   /** Asked of every WebSocket handshake. */
   acceptsWebSockets = true;
   readonly sockets = new Set<WebSocket>();
@@ -106,7 +113,12 @@ export class FakeNode implements AsyncDisposable {
   }
 
   #toAnswer(text: string): unknown {
-    const call = JSON.parse(text) as { method: string; id: number }; // Our own client's.
+    const message = JSON.parse(text) as Call | readonly Call[]; // Our own client's.
+    if (!("method" in message)) return this.takesBatches ? message.map((call) => this.#answerTo(call)) : batchRefusal;
+    return this.#answerTo(message);
+  }
+
+  #answerTo(call: Call): unknown {
     this.methods.push(call.method);
     if (this.answer !== undefined) return this.answer(call);
     return { jsonrpc: "2.0", id: call.id, result: this.chain.answer(call.method) };
