@@ -294,7 +294,7 @@ export class EvmLedger implements Ledger {
     });
     const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
     const topics = new TopicSet(async (topic, blockNumber) => {
-      if (await registry.isTopic(topic)) return true;
+      if (await registry.isTopic(topic, blockNumber)) return true;
       const isNear = !this.isFinal && heads.latest.number - blockNumber < nearBlocks;
       return isNear && registry.wasTopic(topic, blockNumber);
     });

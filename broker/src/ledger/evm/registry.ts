@@ -38,8 +38,12 @@ export class Registry {
     return (await this.#stateOf(topic)).closed ? "closed" : "open";
   }
 
-  async isTopic(address: Topic["address"]): Promise<boolean> {
-    return (await this.#stateOf(address)).topic !== zeroAddress;
+  /** Whether it is one, as a node says that has the block. */
+  async isTopic(address: Topic["address"], blockNumber: number): Promise<boolean> {
+    const request = { from: this.#from, to: this.address, data: stateCalldata(address) };
+    const answer = await this.#rpc.callHaving(blockNumber, request);
+    if (answer === "0x") throw this.#onMissing();
+    return decodeState(answer).topic !== zeroAddress;
   }
 
   /** Whether it was one after a block; an endpoint that has not got that block refuses to answer. Before the registry, nothing was. */

@@ -148,6 +148,19 @@ export class Rpc {
     throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
   }
 
+  /** A call on the newest state of a node that has a block: one that has not got it is not asked, or refuses. @throws RpcFailure. */
+  async callHaving(blockNumber: number, request: CallRequest): Promise<Hex> {
+    if (this.provider.requestAll === undefined) return this.call(request);
+    // The header comes first: what a node has by then, its newest state includes.
+    const calls = [
+      { method: "eth_getBlockByNumber", params: [toQuantity(blockNumber), false] },
+      { method: "eth_call", params: [request, "latest"] },
+    ];
+    const [block, answer] = await this.#askAll(calls, blockNumber);
+    readHeader(block);
+    return answer as Hex; // What the method answers by its specification.
+  }
+
   async receipt(hash: Hash): Promise<Receipt | undefined> {
     const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
     if (receipt === null) return undefined;

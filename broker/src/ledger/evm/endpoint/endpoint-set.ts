@@ -136,8 +136,7 @@ export class EndpointSet implements EvmProvider {
   /** One that has not got a block is passed over, and is not down for it. */
   async #expectHeight(member: Member, height: number): Promise<void> {
     if (member.isChecked && (member.head ?? -1) >= height) return;
-    const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
-    member.head = head;
+    const head = await this.#readHead(member);
     if (head >= height) return;
     const reason = `${member.name}: has ${head} for its newest block, and block ${height} is asked for`;
     throw new EndpointError(reason, { reach: "unreached" });
@@ -286,12 +285,17 @@ export class EndpointSet implements EvmProvider {
     this.#schedulePatrol();
   }
 
+  /** A chain that has become shorter may be another one. */
+  async #readHead(member: Member): Promise<number> {
+    const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
+    if (head < (member.head ?? 0)) await this.#check(member);
+    member.head = head;
+    return head;
+  }
+
   async #lookAt(member: Member): Promise<void> {
     try {
-      const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
-      // A chain that has become shorter may be another one.
-      if (head < (member.head ?? 0)) await this.#check(member);
-      member.head = head;
+      await this.#readHead(member);
     } catch (error) {
       this.#options.logger.debug("chain endpoint not seen", { endpoint: member.name, error });
     }

@@ -21,8 +21,10 @@ import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 const connectionsMax = 32;
 /** What geth says for those of a batch whose answers would make it too long. */
 const batchTooLongCode = -32003;
-/** Statuses by which an endpoint may say that it takes no batches. */
-const batchRefusals: ReadonlySet<number> = new Set([400, 404, 405, 413, 415, 422, 500, 501]);
+/** Statuses by which an endpoint may say that it takes no batches; a 500 may be about anything, and pass. */
+const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
+/** Codes by which it may say so: it could not parse the array, or takes it for no request (JSON-RPC 2.0, section 5.1). */
+const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
 export interface HttpConnectionOptions {
   readonly clock: Clock;
@@ -127,7 +129,7 @@ export class HttpConnection implements Connection {
     try {
       this.#read(response, text);
     } catch (error) {
-      if (error instanceof RpcAnswerError) return undefined;
+      if (error instanceof RpcAnswerError && batchRefusalCodes.has(error.code)) return undefined;
       throw error;
     }
     throw this.#failure("the answer to a batch is none", { reach: "unknown" });
