@@ -1,5 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { GroupId } from "./group-id.ts";
+import type { NodeId } from "./node.ts";
 import type { Position } from "./position.ts";
 import type { TopicFilter } from "./topic-filter.ts";
 
@@ -31,6 +32,10 @@ export interface Subscription {
   /** Time of the newest acknowledged notification; before the first, the time of creation. */
   readonly notifiedAt: number;
   readonly createdAt: number;
+  /** The node that delivers it; undefined where one process alone has the store, and while nobody does. */
+  readonly owner: NodeId | undefined;
+  /** Grows with each change of the owner: who writes under an older one is refused. */
+  readonly epoch: number;
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -67,6 +67,8 @@ export function subscriptionOf(number: number, changes: Partial<Subscription> = 
     cursor: toPosition(number, 7),
     notifiedCount: number,
     notifiedAt: 1_700_000_000_123,
+    owner: undefined,
+    epoch: 0,
     createdAt: 1_700_000_000_000 + number,
     ...changes,
   };

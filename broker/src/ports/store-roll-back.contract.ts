@@ -185,7 +185,7 @@ function testCursors(store: () => Store): void {
       { ...made(6, all, [6, 0, 9]), groupId: otherGroup },
     ];
     await store().applyBlocks(group, history);
-    for (const subscription of given) await store().insertSubscription(subscription);
+    for (const subscription of given) await store().insertSubscription(subscription, 0);
     await store().rollBack(group, ref(2));
     const found = await store().listSubscriptions();
     const end = endOfBlock(2);
@@ -203,6 +203,7 @@ function testCursors(store: () => Store): void {
     await store().saveProgress([
       {
         id: given[0]?.id ?? found[0]?.id ?? subscriptionOf(1).id,
+        epoch: 0,
         cursor: toPosition(3, 0),
         notifiedCount: 4,
         notifiedAt: 1,

@@ -5,6 +5,7 @@ import type { Subscription, SubscriptionId, SubscriptionState } from "../domain/
 import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { VanishedBatch } from "../domain/vanished-events.ts";
+import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
 
 /** Why an entry of the chain was left out of the index. */
@@ -46,6 +47,8 @@ export interface IndexedBlock {
 export interface IndexHead {
   readonly blockNumber: number;
   readonly hash: Hash;
+  /** Times that the index went back; what was read under another one may be gone. */
+  readonly generation: number;
 }
 
 /** How far a group's index went back. */
@@ -93,11 +96,26 @@ export interface BatchRange {
 }
 
 /** The progress of one subscription, as it is written in groups. */
-export interface Progress {
-  readonly id: SubscriptionId;
+export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
   readonly notifiedCount: number;
   readonly notifiedAt: number;
+}
+
+export interface ApplyOptions {
+  readonly isFinal: boolean;
+  readonly lease?: GroupLease | undefined;
+}
+
+/** What became of an insertion. */
+export type InsertOutcome = "inserted" | "taken" | "went-back";
+
+/** A write of a follower that is no longer the group's. */
+export class LeaseLostError extends Error {
+  constructor(groupId: GroupId) {
+    super(`another node follows group ${groupId} by now`);
+    this.name = "LeaseLostError";
+  }
 }
 
 /**
@@ -115,13 +133,10 @@ export interface Store {
   findHead(groupId: GroupId): Promise<IndexHead | undefined>;
   /**
    * Applies blocks in their order and moves the head to the last, wholly or not at all. Blocks must follow the head. Of blocks that
-   * are not `isFinal` (the default) enough is kept to go back.
+   * are not `isFinal` (the default) enough is kept to go back. Where nodes share the store, the `lease` must be the newest.
+   * @throws LeaseLostError
    */
-  applyBlocks(
-    groupId: GroupId,
-    blocks: readonly IndexedBlock[],
-    options?: { readonly isFinal: boolean },
-  ): Promise<void>;
+  applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void>;
   /**
    * Blocks to which the group's index can go back, newest first: the head, and the applied blocks of the newest
    * {@link reorganisationBlocksMax} numbers with the one before them. `below` leaves out that number and higher ones.
@@ -133,8 +148,10 @@ export interface Store {
   /**
    * Goes back to one of {@link listBlocks}, or to the empty index: what later blocks changed is undone, cursors beyond are set back to
    * its end, and what was acknowledged beyond is no longer counted as notified. What vanished is remembered for {@link findVanished}.
+   * With a `lease`, the subscriptions of other nodes get a new epoch, so that no cursor beyond comes back.
+   * @throws LeaseLostError
    */
-  rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack>;
+  rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack>;
   /** The batch that held an event which a reorganisation took; undefined when there was none, or it is forgotten. */
   findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined>;
 
@@ -158,16 +175,21 @@ export interface Store {
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
+  /** Those that there are, in any order. */
+  findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   listSubscriptions(): Promise<readonly Subscription[]>;
-  /** Inserts; answers false and changes nothing when the identifier is taken. */
-  insertSubscription(subscription: Subscription): Promise<boolean>;
-  /** Sets url, kind, secret and state; answers false when there is none. */
+  countSubscriptions(): Promise<number>;
+  /** Inserts, unless the identifier is taken, or the group's index went back since it was at `generation`. */
+  insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
+  /** Sets url, kind, secret and state; answers false when there is none of that epoch. */
   updateSubscription(
-    id: SubscriptionId,
+    key: SubscriptionKey,
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean>;
-  setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean>;
-  deleteSubscription(id: SubscriptionId): Promise<boolean>;
-  /** Moves cursors forward; a row that is gone or is already further is left as it is. */
-  saveProgress(rows: readonly Progress[]): Promise<void>;
+  /** Answers false when there is none of that epoch. */
+  setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
+  /** Answers false when there is none of that epoch. */
+  deleteSubscription(key: SubscriptionKey): Promise<boolean>;
+  /** Moves cursors forward; a row that is already further is left as it is. Answers those of which there is none of that epoch. */
+  saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

@@ -21,9 +21,12 @@ export interface BatchRecord {
   readonly eventsBefore: number;
 }
 
+/** A head, but for how often the index went back, which no block changes. */
+type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
+
 /** What a group's index is before blocks are applied; `topics` holds at least those that {@link topicsNamedIn} tells. */
 export interface IndexState {
-  readonly head: IndexHead | undefined;
+  readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
   readonly topics: ReadonlyMap<TopicName, TopicRecord>;
 }
@@ -47,7 +50,7 @@ export type RollBackPlan = Pick<BlockUndo, "topicsTotal" | "images">;
 
 /** What to write: final states, each topic once. */
 export interface IndexPlan {
-  readonly head: IndexHead;
+  readonly head: PlannedHead;
   /** One for each block that lies in the window of {@link reorganisationBlocksMax}. */
   readonly undo: readonly BlockUndo[];
   readonly opened: readonly TopicRecord[];
@@ -115,7 +118,7 @@ class PlanUnderWay {
   readonly #undo: BlockUndo[] = [];
   /** Topics changed by the block that is being added, as they were before. */
   #before = new Map<TopicName, TopicRecord>();
-  #head: IndexHead | undefined;
+  #head: PlannedHead | undefined;
 
   constructor(state: IndexState) {
     this.#state = state;

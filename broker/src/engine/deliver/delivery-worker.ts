@@ -38,8 +38,8 @@ export class DeliveryWorker {
     this.feed = parts.feed;
     this.#parts = parts;
     this.#subscription = subscription;
-    const { id, cursor, notifiedCount, notifiedAt } = subscription;
-    this.#progress = { id, cursor, notifiedCount, notifiedAt };
+    const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
+    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt };
   }
 
   /** How far the subscription is, ahead of what the store has been told. */
@@ -142,8 +142,8 @@ export class DeliveryWorker {
   }
 
   #acknowledge(cursor: Position): void {
-    const { id, notifiedCount } = this.#progress;
-    this.#progress = { id, cursor, notifiedCount: notifiedCount + 1, notifiedAt: this.#parts.clock.now() };
+    const { id, epoch, notifiedCount } = this.#progress;
+    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt: this.#parts.clock.now() };
     this.#parts.progressWriter.note(this.#progress);
   }
 

@@ -104,7 +104,7 @@ export class SubscriptionService {
       await this.#turns.run(id, async () => {
         if (dispatcher.findWorker(id) !== worker) return;
         try {
-          await store.setSubscriptionState(id, "suspended");
+          await store.setSubscriptionState(worker.progress, "suspended");
         } finally {
           // A worker that has ended must not stand in the way of whoever subscribes again.
           dispatcher.detach(id);
@@ -147,8 +147,12 @@ export class SubscriptionService {
       notifiedCount: 0,
       notifiedAt: now,
       createdAt: now,
+      owner: undefined,
+      epoch: 0,
     };
-    if (!(await store.insertSubscription(subscription))) throw new BrokerError("subscriptionElsewhere");
+    const { generation } = (await store.findHead(group.id)) ?? { generation: 0 };
+    if ((await store.insertSubscription(subscription, generation)) !== "inserted")
+      throw new BrokerError("subscriptionElsewhere");
     this.#count += 1;
     dispatcher.add(subscription);
   }
@@ -171,7 +175,7 @@ export class SubscriptionService {
     if (isUnchanged && dispatcher.findWorker(existing.id) !== undefined) return;
     const current = { ...existing, ...(await dispatcher.remove(existing.id, 0)) };
     try {
-      await store.updateSubscription(existing.id, change);
+      await store.updateSubscription(existing, change);
     } catch (error) {
       if (existing.state === "active") dispatcher.add(current);
       throw error;
@@ -181,7 +185,9 @@ export class SubscriptionService {
 
   async #remove(id: SubscriptionId): Promise<void> {
     const { store, dispatcher, progressWriter } = this.#parts;
-    if (!(await store.deleteSubscription(id))) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    const existing = await store.findSubscription(id);
+    if (existing === undefined || !(await store.deleteSubscription(existing)))
+      throw new BrokerError("subscriptionNotExist", { details: quote(id) });
     this.#count -= 1;
     await dispatcher.remove(id, 0);
     progressWriter.forget(id);

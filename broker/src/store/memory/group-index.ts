@@ -33,7 +33,8 @@ const lastSequenceOfRecord = (record: BatchRecord): number => record.batch.first
 
 /** One group's topics and batches. */
 export class GroupIndex {
-  #head: IndexHead | undefined;
+  #head: Omit<IndexHead, "generation"> | undefined;
+  #generation = 0;
   readonly #topics = new Map<TopicName, TopicRecord>();
   readonly #names: TopicName[] = [];
   readonly #nameByAddress = new Map<Address, TopicName>();
@@ -47,7 +48,12 @@ export class GroupIndex {
   #leftOut: readonly SkippedEntry[] = [];
 
   get head(): IndexHead | undefined {
-    return this.#head;
+    return this.#head && { ...this.#head, generation: this.#generation };
+  }
+
+  /** Times that it went back. */
+  get generation(): number {
+    return this.#generation;
   }
 
   apply(blocks: readonly IndexedBlock[], options: { readonly isFinal: boolean }): void {
@@ -87,6 +93,7 @@ export class GroupIndex {
       if (record !== undefined) this.#topics.set(record.topic.name, withImage(record, image));
     }
     this.#head = to === undefined ? undefined : { blockNumber: to.number, hash: to.hash };
+    this.#generation += 1;
     this.#undo = this.#undo.filter(({ number }) => number <= target);
     this.#leftOut = this.#leftOut.filter(({ blockNumber }) => blockNumber <= target);
     this.#vanished = [...this.#vanished, ...vanished].slice(-vanishedBatchesMax);
@@ -197,7 +204,7 @@ function withoutEvents(batch: EventBatch): VanishedBatch {
 }
 
 /** Leaves out what the index need not go back to any more, but for the newest of it, which is where it can go back to at most. */
-function withinWindow(undo: BlockUndo[], head: IndexHead): BlockUndo[] {
+function withinWindow(undo: BlockUndo[], head: Pick<IndexHead, "blockNumber">): BlockUndo[] {
   const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);
   return undo.slice(Math.max(0, start - 1));
 }

@@ -7,12 +7,15 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
+import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
+  ApplyOptions,
   BatchRange,
   EventPlace,
   IndexedBlock,
   IndexHead,
+  InsertOutcome,
   Progress,
   RollBack,
   SkippedEntry,
@@ -39,7 +42,11 @@ class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.head;
   }
 
-  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options = { isFinal: false }): Promise<void> {
+  async applyBlocks(
+    groupId: GroupId,
+    blocks: readonly IndexedBlock[],
+    options: ApplyOptions = { isFinal: false },
+  ): Promise<void> {
     if (blocks.length === 0) return;
     const group = this.#groups.get(groupId) ?? new GroupIndex();
     group.apply(blocks, options);
@@ -57,10 +64,11 @@ class MemoryStore extends MemoryGroups implements Store {
     const done = (this.#groups.get(groupId) ?? new GroupIndex()).rollBack(to);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = new VanishedEvents(done.vanished);
-    for (const { id, filter, cursor, notifiedCount, ...rest } of this.#subscriptions.values()) {
-      if (rest.groupId !== groupId || cursor <= end) continue;
+    for (const subscription of this.#subscriptions.values()) {
+      const { filter, cursor, notifiedCount } = subscription;
+      if (subscription.groupId !== groupId || cursor <= end) continue;
       const taken = vanished.countUpTo(filter, cursor);
-      this.#change(id, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
+      this.#change(subscription, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
     }
     return done;
   }
@@ -105,45 +113,62 @@ class MemoryStore extends MemoryGroups implements Store {
     return this.#subscriptions.get(id);
   }
 
+  async findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]> {
+    return ids.flatMap((id) => this.#subscriptions.get(id) ?? []);
+  }
+
+  async countSubscriptions(): Promise<number> {
+    return this.#subscriptions.size;
+  }
+
   async listSubscriptions(): Promise<readonly Subscription[]> {
     return [...this.#subscriptions.values()].toSorted(
       (left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1),
     );
   }
 
-  async insertSubscription(subscription: Subscription): Promise<boolean> {
-    if (this.#subscriptions.has(subscription.id)) return false;
+  async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
+    if (this.#subscriptions.has(subscription.id)) return "taken";
+    if ((this.#groups.get(subscription.groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
-    return true;
+    return "inserted";
   }
 
   async updateSubscription(
-    id: SubscriptionId,
+    key: SubscriptionKey,
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
-    return this.#change(id, { url, interfaceType, secret, state });
+    return this.#change(key, { url, interfaceType, secret, state });
   }
 
-  async setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean> {
-    return this.#change(id, { state });
+  async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {
+    return this.#change(key, { state });
   }
 
-  async deleteSubscription(id: SubscriptionId): Promise<boolean> {
-    return this.#subscriptions.delete(id);
+  async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
+    return this.#find(key) !== undefined && this.#subscriptions.delete(key.id);
   }
 
-  async saveProgress(rows: readonly Progress[]): Promise<void> {
-    for (const { id, cursor, notifiedCount, notifiedAt } of rows) {
-      const known = this.#subscriptions.get(id);
-      if (known !== undefined && known.cursor < cursor) this.#change(id, { cursor, notifiedCount, notifiedAt });
+  async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
+    const refused: SubscriptionId[] = [];
+    for (const { cursor, notifiedCount, notifiedAt, ...key } of rows) {
+      const known = this.#find(key);
+      if (known === undefined) refused.push(key.id);
+      else if (known.cursor < cursor) this.#change(key, { cursor, notifiedCount, notifiedAt });
     }
+    return refused;
   }
 
-  #change(id: SubscriptionId, change: Partial<Subscription>): boolean {
+  #find({ id, epoch }: SubscriptionKey): Subscription | undefined {
     const known = this.#subscriptions.get(id);
+    return known?.epoch === epoch ? known : undefined;
+  }
+
+  #change(key: SubscriptionKey, change: Partial<Subscription>): boolean {
+    const known = this.#find(key);
     if (known === undefined) return false;
-    this.#subscriptions.set(id, { ...known, ...change });
+    this.#subscriptions.set(key.id, { ...known, ...change });
     return true;
   }
 }

@@ -48,12 +48,15 @@ export function createIndexQueries(database: Kysely<Schema>) {
 function createGroupQueries(database: Kysely<Schema>) {
   return {
     findHead: prepare(({ groupId }: InGroup) =>
-      database.selectFrom("groups").select(["block_number", "block_hash"]).where("group_id", "=", groupId),
+      database
+        .selectFrom("groups")
+        .select(["block_number", "block_hash", "generation"])
+        .where("group_id", "=", groupId),
     ),
-    saveHead: prepare(({ group_id, block_number, block_hash }: GroupTable) =>
+    saveHead: prepare(({ group_id, block_number, block_hash }: Omit<GroupTable, "generation">) =>
       database
         .insertInto("groups")
-        .values({ group_id, block_number, block_hash })
+        .values({ group_id, block_number, block_hash, generation: 0 })
         .onConflict((conflict) => conflict.column("group_id").doUpdateSet({ block_number, block_hash })),
     ),
   };

@@ -11,6 +11,7 @@ const migrations: readonly Migration[] = [
   createRollBackTables,
   createGroupChains,
   createSkippedEntries,
+  createCoordination,
 ];
 
 /** Newest version that this program knows. */
@@ -205,5 +206,40 @@ async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("address", "text", (column) => column.notNull())
     .addColumn("transaction_hash", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("skipped_entries_by_place", ["group_id", "block_number", "log_index"])
+    .execute();
+}
+
+async function createCoordination({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .alterTable("groups")
+    .addColumn("generation", "bigint", (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema.alterTable("subscriptions").addColumn("owner", "text").execute();
+  await schema
+    .alterTable("subscriptions")
+    .addColumn("epoch", "bigint", (column) => column.notNull().defaultTo(0))
+    .execute();
+  await schema.alterTable("subscriptions").addColumn("wanted_by", "text").execute();
+  await schema.createIndex("subscriptions_by_owner").on("subscriptions").columns(["owner", "id"]).execute();
+  await schema
+    .createTable("nodes")
+    .addColumn("node_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("address", "text", (column) => column.notNull().unique())
+    .addColumn("joined_at", "bigint", (column) => column.notNull())
+    .addColumn("expires_at", "bigint", (column) => column.notNull())
+    .addColumn("groups", "text", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("group_leases")
+    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("node_id", "text")
+    .addColumn("epoch", "bigint", (column) => column.notNull())
+    .execute();
+  await schema
+    .createTable("signers")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("node_id", "text", (column) => column.notNull())
+    .addPrimaryKeyConstraint("signers_by_sender", ["group_id", "sender"])
     .execute();
 }

@@ -100,6 +100,9 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     notified_count: subscription.notifiedCount,
     notified_at: subscription.notifiedAt,
     created_at: subscription.createdAt,
+    owner: subscription.owner ?? null,
+    epoch: subscription.epoch,
+    wanted_by: null,
   };
 }
 
@@ -116,5 +119,7 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
     notifiedCount: row.notified_count,
     notifiedAt: row.notified_at,
     createdAt: row.created_at,
+    owner: (row.owner ?? undefined) as Subscription["owner"],
+    epoch: row.epoch,
   };
 }

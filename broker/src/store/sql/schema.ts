@@ -5,6 +5,8 @@ export interface GroupTable {
   readonly group_id: string;
   readonly block_number: number;
   readonly block_hash: string;
+  /** Times that the index went back. */
+  readonly generation: number;
 }
 
 /**
@@ -93,6 +95,34 @@ export interface SubscriptionTable {
   readonly notified_count: number;
   readonly notified_at: number;
   readonly created_at: number;
+  readonly owner: string | null;
+  readonly epoch: number;
+  /** The node that asks the owner for it; of the database alone. */
+  readonly wanted_by: string | null;
+}
+
+/** One row a member, while nodes share the database; times are milliseconds since the epoch by the database's clock. */
+export interface NodeTable {
+  readonly node_id: string;
+  readonly address: string;
+  readonly joined_at: number;
+  readonly expires_at: number;
+  /** Groups for which it can deliver, as a JSON list. */
+  readonly groups: string;
+}
+
+/** The node that writes each group's index; the row stays when nobody does, so that epochs only grow. */
+export interface GroupLeaseTable {
+  readonly group_id: string;
+  readonly node_id: string | null;
+  readonly epoch: number;
+}
+
+/** The node that signs with each address. */
+export interface SignerTable {
+  readonly group_id: string;
+  readonly sender: string;
+  readonly node_id: string;
 }
 
 /** Which chain each group is on; see the GroupRecords port. */
@@ -124,6 +154,9 @@ export interface Schema {
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
   readonly group_chains: GroupChainTable;
+  readonly nodes: NodeTable;
+  readonly group_leases: GroupLeaseTable;
+  readonly signers: SignerTable;
 }
 
 /** An open database, seen with two promises about the disk. */

@@ -5,8 +5,10 @@ import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
+  ApplyOptions,
   BatchRange,
   EventPlace,
   IndexedBlock,
@@ -54,7 +56,11 @@ export class SqlIndex {
     return this.#readHead(this.#database, groupId);
   }
 
-  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options = { isFinal: false }): Promise<void> {
+  async applyBlocks(
+    groupId: GroupId,
+    blocks: readonly IndexedBlock[],
+    options: ApplyOptions = { isFinal: false },
+  ): Promise<void> {
     if (blocks.length === 0) return;
     await this.#applying.acquire();
     try {
@@ -78,7 +84,7 @@ export class SqlIndex {
     return listBlocks(this.#database, groupId, page);
   }
 
-  async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+  async rollBack(groupId: GroupId, to: BlockRef | undefined, _lease?: GroupLease): Promise<RollBack> {
     await this.#applying.acquire();
     try {
       // Before, so that nobody reads from it what is gone as soon as the transaction is committed.
@@ -214,8 +220,9 @@ export class SqlIndex {
   async #readHead(database: Kysely<Schema>, groupId: GroupId): Promise<IndexHead | undefined> {
     const { rows } = await database.executeQuery(this.#queries.findHead.bind({ groupId }));
     const [row] = rows;
+    if (row === undefined || row.block_number < 0) return undefined;
     // The hash is as it was given to applyBlocks.
-    return row === undefined ? undefined : { blockNumber: row.block_number, hash: row.block_hash as Hash };
+    return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
   }
 
   async #findKeyed(database: Kysely<Schema>, groupId: GroupId, name: TopicName): Promise<KeyedTopic | undefined> {

@@ -4,13 +4,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import {
-  type EventPlace,
-  type IndexHead,
-  type RollBack,
-  reorganisationBlocksMax,
-  vanishedBatchesMax,
-} from "../../ports/store.ts";
+import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../ports/store.ts";
 import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../index-plan.ts";
 import { placeColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
@@ -94,6 +88,7 @@ export async function listBlocks(
     .selectAll()
     .where("group_id", "=", groupId)
     .where("block_number", "<", below)
+    .where("block_number", ">=", 0)
     .executeTakeFirst();
   return head === undefined ? [] : [{ number: head.block_number, hash: head.block_hash as BlockRef["hash"] }]; // As it was given.
 }
@@ -165,19 +160,11 @@ async function restore(transaction: Transaction<Schema>, groupId: GroupId, image
 }
 
 async function dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
-  const head: Partial<IndexHead> = to === undefined ? {} : { blockNumber: to.number, hash: to.hash };
-  await transaction
-    .deleteFrom("blocks")
-    .where("group_id", "=", groupId)
-    .where("number", ">", head.blockNumber ?? -1)
-    .execute();
-  if (head.blockNumber === undefined || head.hash === undefined) {
-    await transaction.deleteFrom("groups").where("group_id", "=", groupId).execute();
-    return;
-  }
+  const { number, hash } = to ?? { number: -1, hash: "" };
+  await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", ">", number).execute();
   await transaction
     .updateTable("groups")
-    .set({ block_number: head.blockNumber, block_hash: head.hash })
+    .set(({ eb }) => ({ block_number: number, block_hash: hash, generation: eb("generation", "+", 1) }))
     .where("group_id", "=", groupId)
     .execute();
 }

@@ -6,14 +6,17 @@ import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
+import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
+  ApplyOptions,
   BatchRange,
   EventPlace,
   IndexedBlock,
   IndexHead,
+  InsertOutcome,
   Progress,
   RollBack,
   SkippedEntry,
@@ -94,11 +97,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.findHead(groupId);
   }
 
-  async applyBlocks(
-    groupId: GroupId,
-    blocks: readonly IndexedBlock[],
-    options?: { readonly isFinal: boolean },
-  ): Promise<void> {
+  async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void> {
     return this.#parts().index.applyBlocks(groupId, blocks, options);
   }
 
@@ -109,8 +108,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.listBlocks(groupId, page);
   }
 
-  async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
-    return this.#parts().index.rollBack(groupId, to);
+  async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
+    return this.#parts().index.rollBack(groupId, to, lease);
   }
 
   async findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined> {
@@ -153,30 +152,38 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.find(id);
   }
 
+  async findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]> {
+    return this.#parts().subscriptions.findAll(ids);
+  }
+
+  async countSubscriptions(): Promise<number> {
+    return this.#parts().subscriptions.count();
+  }
+
   async listSubscriptions(): Promise<readonly Subscription[]> {
     return this.#parts().subscriptions.list();
   }
 
-  async insertSubscription(subscription: Subscription): Promise<boolean> {
-    return this.#parts().subscriptions.insert(subscription);
+  async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
+    return this.#parts().subscriptions.insert(subscription, generation);
   }
 
   async updateSubscription(
-    id: SubscriptionId,
+    key: SubscriptionKey,
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
-    return this.#parts().subscriptions.update(id, change);
+    return this.#parts().subscriptions.update(key, change);
   }
 
-  async setSubscriptionState(id: SubscriptionId, state: SubscriptionState): Promise<boolean> {
-    return this.#parts().subscriptions.setState(id, state);
+  async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {
+    return this.#parts().subscriptions.setState(key, state);
   }
 
-  async deleteSubscription(id: SubscriptionId): Promise<boolean> {
-    return this.#parts().subscriptions.delete(id);
+  async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
+    return this.#parts().subscriptions.delete(key);
   }
 
-  async saveProgress(rows: readonly Progress[]): Promise<void> {
+  async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     return this.#parts().subscriptions.saveProgress(rows);
   }
 

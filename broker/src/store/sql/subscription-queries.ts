@@ -4,9 +4,10 @@ import type { Schema, SubscriptionTable } from "./schema.ts";
 
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
-type Change = Pick<SubscriptionTable, "id" | "url" | "interface_type" | "secret" | "state">;
-type Advance = Pick<SubscriptionTable, "id" | "cursor" | "notified_count" | "notified_at">;
+type Change = Pick<SubscriptionTable, "id" | "epoch" | "url" | "interface_type" | "secret" | "state">;
+type Advance = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "notified_count" | "notified_at">;
 type Identified = Pick<SubscriptionTable, "id">;
+type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
 /** Every query on subscriptions. */
 export function createSubscriptionQueries(database: Kysely<Schema>) {
@@ -15,7 +16,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     list: prepare(() => database.selectFrom("subscriptions").selectAll().orderBy("created_at").orderBy("id")),
     insert: prepare((row: SubscriptionTable) => {
       const { id, group_id, filter, interface_type, url, secret } = row;
-      const { state, cursor, notified_count, notified_at, created_at } = row;
+      const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
       return database
         .insertInto("subscriptions")
         .values({
@@ -30,21 +31,32 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           notified_count,
           notified_at,
           created_at,
+          owner,
+          epoch,
+          wanted_by,
         })
         .onConflict((conflict) => conflict.column("id").doNothing());
     }),
-    update: prepare(({ id, url, interface_type, secret, state }: Change) =>
-      database.updateTable("subscriptions").set({ url, interface_type, secret, state }).where("id", "=", id),
+    count: prepare(() => database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"))),
+    update: prepare(({ id, epoch, url, interface_type, secret, state }: Change) =>
+      database
+        .updateTable("subscriptions")
+        .set({ url, interface_type, secret, state })
+        .where("id", "=", id)
+        .where("epoch", "=", epoch),
     ),
-    setState: prepare(({ id, state }: Pick<SubscriptionTable, "id" | "state">) =>
-      database.updateTable("subscriptions").set({ state }).where("id", "=", id),
+    setState: prepare(({ id, epoch, state }: Key & Pick<SubscriptionTable, "state">) =>
+      database.updateTable("subscriptions").set({ state }).where("id", "=", id).where("epoch", "=", epoch),
     ),
-    delete: prepare(({ id }: Identified) => database.deleteFrom("subscriptions").where("id", "=", id)),
-    advance: prepare(({ id, cursor, notified_count, notified_at }: Advance) =>
+    delete: prepare(({ id, epoch }: Key) =>
+      database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),
+    ),
+    advance: prepare(({ id, epoch, cursor, notified_count, notified_at }: Advance) =>
       database
         .updateTable("subscriptions")
         .set({ cursor, notified_count, notified_at })
         .where("id", "=", id)
+        .where("epoch", "=", epoch)
         .where("cursor", "<", cursor),
     ),
   };

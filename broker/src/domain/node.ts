@@ -1,0 +1,11 @@
+/** One joining of a node to the cluster, as a UUID: a node that lost its membership and joins again is another one. */
+export type NodeId = string & { readonly __brand: "NodeId" };
+
+/** A node as the others see it. */
+export interface ClusterNode {
+  readonly id: NodeId;
+  /** Where clients reach it, host:port; no two nodes have the same. */
+  readonly address: string;
+  /** When it joined, in milliseconds since the epoch, by the coordinator's clock. */
+  readonly joinedAt: number;
+}
