@@ -70,9 +70,9 @@ export interface Coordinator {
   /** Makes those that ask for them the owners, under a new epoch; those of another epoch, or for which no live member asks, stay as they are. */
   handOver(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
-   * Removes members that are none any more, gives every active subscription without a live owner to a member that can deliver it, and asks
-   * those that own more than their share for the rest: at most {@link movesMax} of each. Shares are even within one for each group. Does
-   * nothing while another node does it, or for a node that is no live member.
+   * Removes members that are none any more, gives every callback subscription without a live owner, in any state, to a member that can
+   * deliver its group, and asks those that own more than their share for the rest: at most {@link movesMax} of each. Shares are even
+   * within one for each group. Does nothing while another node does it, or for a node that is no live member.
    */
   balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }>;
 

@@ -20,6 +20,10 @@ export class VirtualClock implements Clock {
     return this.#now;
   }
 
+  monotonic(): number {
+    return this.now();
+  }
+
   after(delayMs: number, action: () => void): () => void {
     this.#order += 1;
     const timer = { due: this.#now + delayMs, order: this.#order, action };

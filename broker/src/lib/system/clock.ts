@@ -4,13 +4,14 @@ const timerDelayMsMax = 2 ** 31 - 1;
 /** The machine's clock and timers. */
 export interface SystemClock {
   now(): number;
+  monotonic(): number;
   after(delayMs: number, action: () => void): () => void;
   soon(action: () => void): void;
 }
 
 /** Time from the machine. Its timers never keep the process alive. */
 export function createSystemClock(): SystemClock {
-  return { now: () => Date.now(), after: startTimer, soon: (action) => void setImmediate(action) };
+  return { now: () => Date.now(), monotonic: () => performance.now(), after: startTimer, soon: (action) => void setImmediate(action) };
 }
 
 function startTimer(delayMs: number, action: () => void): () => void {
