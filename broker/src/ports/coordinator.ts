@@ -65,7 +65,10 @@ export interface Coordinator {
 
   /** The active subscriptions that a node owns, by id. */
   listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;
-  /** Makes the node the owner of a subscription, in any state, under a new epoch where it was not yet; or asks its owner for it. */
+  /**
+   * Makes the node the owner of a subscription, in any state, under a new epoch where it was not yet; or asks its owner for it, where that is
+   * live and delivers it. A suspended one is given at once, since nobody delivers it.
+   */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /** Makes those that ask for them the owners, under a new epoch; those of another epoch, or for which no live member asks, stay as they are. */
   handOver(keys: readonly SubscriptionKey[]): Promise<void>;
