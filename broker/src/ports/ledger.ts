@@ -104,6 +104,8 @@ export interface Ledger {
   readonly limits: LedgerLimits;
   /** Whether this chain never takes a block back. */
   readonly isFinal: boolean;
+  /** The address that signs what this ledger sends; no two nodes may sign with one. Undefined where that cannot be: the chain is this node's own. */
+  readonly sender?: Address | undefined;
   /** How long a caller waits for its transaction and its block; as long as the engine's limit says when left out. */
   readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry where none is. To be called before anything else; again after it has failed. */
