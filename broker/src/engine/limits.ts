@@ -46,6 +46,18 @@ export interface EngineLimits {
   readonly startDelayMsMax: number;
   /** How long a chain may be away before its group's health says so. */
   readonly outageToleranceMs: number;
+  /** How long a node that is no longer heard of counts as one of those that share the store; it renews each third of that. */
+  readonly membershipMs: number;
+  /** Where nodes share the store, longest wait before the index is looked at again when no hint comes. */
+  readonly watchPollMs: number;
+  /** Longest wait before a node looks again at which subscriptions it delivers when no hint comes. */
+  readonly holdingsPollMs: number;
+  /** Wait between two looks at whether subscriptions are shared out evenly. */
+  readonly balanceEveryMs: number;
+  /** How long a call waits for a subscription that another node hands over. */
+  readonly claimWaitMs: number;
+  /** Longest wait in that time before it is asked for again when no hint comes. */
+  readonly claimPollMs: number;
 }
 
 const second = 1_000;
@@ -76,4 +88,10 @@ export const defaultEngineLimits: EngineLimits = {
   startDelayMsMin: 250,
   startDelayMsMax: 5 * second,
   outageToleranceMs: 5 * second,
+  membershipMs: 6 * second,
+  watchPollMs: 500,
+  holdingsPollMs: 2 * second,
+  balanceEveryMs: second,
+  claimWaitMs: 15 * second,
+  claimPollMs: 100,
 };
