@@ -5,7 +5,7 @@ import { MemoryChain } from "./memory-chain.ts";
 import { createMemoryLedger } from "./memory-ledger.ts";
 
 const stranger: Address = `0x${"99".repeat(20)}`;
-const clock = { now: () => Date.UTC(2026, 0, 1), after: () => () => {}, soon: () => {} };
+const clock = { now: () => Date.UTC(2026, 0, 1), monotonic: () => 0, after: () => () => {}, soon: () => {} };
 
 async function createHarness(): Promise<LedgerHarness> {
   const chain = new MemoryChain({ clock });

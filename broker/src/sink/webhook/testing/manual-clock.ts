@@ -10,6 +10,10 @@ export class ManualClock implements Clock {
     return Date.now();
   }
 
+  monotonic(): number {
+    return performance.now();
+  }
+
   after(_delayMs: number, action: () => void): () => void {
     const entry = () => action();
     this.#actions.add(entry);

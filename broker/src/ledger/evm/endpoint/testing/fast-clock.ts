@@ -12,6 +12,10 @@ export class FastClock implements Clock {
     return performance.now() * this.#factor;
   }
 
+  monotonic(): number {
+    return this.now();
+  }
+
   after(delayMs: number, action: () => void): () => void {
     const timer = setTimeout(action, delayMs / this.#factor);
     return () => clearTimeout(timer);
