@@ -120,7 +120,8 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       await harness.dispose();
     });
 
-    test("opening, closing and reopening are idempotent and each change is one entry", async () => {
+    test("opening, closing and reopening are idempotent and each change is one entry, signed by the ledger's sender", async () => {
+      const { sender } = harness.createLedger();
       const opened = await ledger.openTopic(name, never);
       expect((await ledger.openTopic(name, never)).blockNumber).toBeGreaterThanOrEqual(opened.blockNumber);
       await ledger.closeTopic(name, never);
@@ -129,6 +130,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       await ledger.openTopic(name, never);
       const blocks = await collectAll(ledger);
       expect(flat(blocks).map(({ kind }) => kind)).toEqual(["topic-opened", "topic-closed", "topic-reopened"]);
+      expect(flat(blocks)[0]).toMatchObject({ sender });
       expect(blocks.find(({ entries }) => entries[0]?.kind === "topic-opened")?.number).toBe(opened.blockNumber);
       expect(blocks.find(({ entries }) => entries[0]?.kind === "topic-reopened")?.number).toBe(reopened.blockNumber);
       expect(new Set(flat(blocks).map(({ address }) => address)).size).toBe(1);

@@ -119,6 +119,10 @@ export class EvmLedger implements Ledger {
     return this.#room.limits;
   }
 
+  get sender(): Address {
+    return this.#signer.address;
+  }
+
   /** Where the registry is. To be read after `start`. */
   get registryAddress(): Address {
     return this.#started().registry.address;

@@ -26,7 +26,7 @@ export interface MemoryLedgerOptions {
   readonly groupId: GroupId;
   readonly chain: MemoryChain;
   readonly limits?: LedgerLimits;
-  /** Whom topics say to have been opened by. */
+  /** Whom topics say to have been opened by, and which no two nodes may share; left out, no address is claimed. */
   readonly sender?: Address;
   /** Whether the chain takes no block back; true when left out. */
   readonly isFinal?: boolean;
@@ -43,8 +43,8 @@ class MemoryLedger implements Ledger {
   readonly groupId: GroupId;
   readonly limits: LedgerLimits;
   readonly isFinal: boolean;
+  readonly sender: Address | undefined;
   readonly #chain: MemoryChain;
-  readonly #sender: Address;
   readonly #confirmations: number;
   readonly #stopping = new AbortController();
   #started = false;
@@ -55,7 +55,7 @@ class MemoryLedger implements Ledger {
     this.isFinal = options.isFinal ?? true;
     this.#confirmations = options.confirmations ?? 0;
     this.#chain = options.chain;
-    this.#sender = options.sender ?? defaultSender;
+    this.sender = options.sender;
   }
 
   async start(): Promise<void> {
@@ -72,7 +72,7 @@ class MemoryLedger implements Ledger {
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     this.#check(signal);
-    return { blockNumber: this.#chain.open(name, this.#sender) };
+    return { blockNumber: this.#chain.open(name, this.sender ?? defaultSender) };
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
