@@ -1,0 +1,152 @@
+// A PostgreSQL server for tests and measurements, of the programs that this machine has. Types and contract: postgres-server.d.mts.
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { createInterface } from "node:readline";
+import pg from "pg";
+
+const portDefault = 5432; // Of the socket's name alone: the server does not listen on the network unless it is asked to.
+const user = "stele";
+
+const binaries = findBinaries();
+const isRequired = process.env.CHECKS_POSTGRES === "required";
+const running = new Map();
+// A run that is broken off leaves no server behind.
+process.on("exit", () => {
+  for (const [child, folder] of running) {
+    child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+export const hasPostgres = binaries !== undefined || isRequired;
+
+export function titleOf(title) {
+  return hasPostgres ? title : `${title} (left out: PostgreSQL is not installed)`;
+}
+
+export async function startPostgres({ settings = [], port = portDefault, furnish = () => {} } = {}) {
+  if (binaries === undefined) throw new Error("PostgreSQL is not installed: neither initdb nor postgres was found");
+  const folder = mkdtempSync(join(tmpdir(), "stele-postgres-"));
+  const owner = findOwner();
+  if (owner !== undefined) chownSync(folder, owner.uid, owner.gid);
+  const spawning = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  const data = join(folder, "data");
+  const args = ["--no-sync", "--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=trust", "-D", data];
+  const made = spawnSync(join(binaries, "initdb"), args, { ...spawning, encoding: "utf8" });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  furnish(data);
+  const start = async () =>
+    startProcess(join(binaries, "postgres"), { args: [`port=${port}`, ...settings], folder, spawning });
+  const server = new Server({ folder, port, start });
+  await server.resume();
+  return server;
+}
+
+class Server {
+  folder;
+  #port;
+  #start;
+  #child;
+  #made = 0;
+
+  constructor({ folder, port, start }) {
+    this.folder = folder;
+    this.#port = port;
+    this.#start = start;
+  }
+
+  url(database = "postgres") {
+    return `postgres://${user}@${encodeURIComponent(this.folder)}:${this.#port}/${database}`;
+  }
+
+  async createDatabase() {
+    const name = `made_${(this.#made += 1)}`;
+    await this.query(`create database ${name}`);
+    return this.url(name);
+  }
+
+  async createSchema() {
+    const name = `made_${(this.#made += 1)}`;
+    await this.query(`create schema ${name}`);
+    return `${this.url()}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
+  }
+
+  async query(sql, parameters = [], url = this.url()) {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query(sql, [...parameters])).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async halt(way) {
+    const child = this.#child;
+    if (child === undefined) return;
+    this.#child = undefined;
+    const exited = once(child, "exit");
+    child.kill(way === "fast" ? "SIGINT" : "SIGKILL");
+    await exited;
+  }
+
+  async resume() {
+    while (this.#child === undefined) this.#child = await this.#start();
+  }
+
+  async remove() {
+    await this.halt("fast");
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Undefined while processes of a killed server are still there; they end as soon as they see that it is gone. */
+async function startProcess(file, { args, folder, spawning }) {
+  const own = ["fsync=off", "full_page_writes=off", "listen_addresses=", `unix_socket_directories=${folder}`];
+  const settings = [...own, ...args].flatMap((setting) => ["-c", setting]);
+  const child = spawn(file, ["-D", join(folder, "data"), ...settings], {
+    ...spawning,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  running.set(child, folder);
+  child.once("exit", () => running.delete(child));
+  const lines = [];
+  for await (const line of createInterface({ input: child.stderr })) {
+    lines.push(line);
+    if (!line.includes("ready to accept connections")) continue;
+    child.stderr.resume();
+    return child;
+  }
+  if (lines.some((line) => line.includes("is still in use"))) return undefined;
+  throw new Error(`PostgreSQL did not start: ${lines.join("\n")}`);
+}
+
+/** The folder of `initdb` and `postgres`: on the path, or where Debian puts the newest of them. */
+function findBinaries() {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian)
+    ? readdirSync(debian).toSorted((left, right) => Number(right) - Number(left))
+    : [];
+  const folders = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env.PATH ?? "").split(delimiter),
+  ];
+  return folders.find(
+    (folder) => folder !== "" && ["initdb", "postgres"].every((name) => existsSync(join(folder, name))),
+  );
+}
+
+/** PostgreSQL refuses to run as root. */
+function findOwner() {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
+  const [found] = ["postgres", "nobody"].flatMap((name) => users.filter(([own]) => own === name));
+  if (found === undefined)
+    throw new Error("PostgreSQL cannot run as root, and there is neither a user postgres nor nobody");
+  return { uid: Number(found[2]), gid: Number(found[3]) };
+}
