@@ -1,7 +1,8 @@
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
+import { databaseAddress } from "./compose-database.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { groupsOf, listensOnLoopbackOnly } from "./config/derived.ts";
+import { groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
@@ -24,6 +25,7 @@ import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
+import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
@@ -172,6 +174,10 @@ interface StoreParts {
 
 function createStore(config: Config, { folder, logger, onFailure }: StoreParts): Store & Journal & GroupRecords {
   if (config.coordination === "none") return createMemoryStore();
+  if (isClustered(config)) {
+    const url = databaseAddress(config, logger);
+    return createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
+  }
   return createSqlStore({ file: folder.path("store.sqlite"), logger, onFault: onFailure });
 }
 
@@ -218,6 +224,7 @@ function toEngineLimits(config: Config): EngineLimits {
     retryDelayMsMin: config.callbackBackoffMinMs,
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,
+    membershipMs: config.takeOverAfterMs,
   };
 }
 

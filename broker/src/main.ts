@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import { readFileSync } from "node:fs";
 import { type RunningServer, startServer } from "./compose.ts";
+import { describeDatabase, findDatabaseProblems } from "./compose-database.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
-import { groupsOf, servesChain } from "./config/derived.ts";
+import { addressOfNode, groupsOf, isClustered, servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -47,7 +48,8 @@ async function run(): Promise<void> {
   } else if (outcome.status === "refused") {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
-    const problems = await findSignerProblems(groupsOf(outcome.config), outcome.secrets);
+    const { config, secrets } = outcome;
+    const problems = [...findDatabaseProblems(config), ...(await findSignerProblems(groupsOf(config), secrets))];
     if (problems.length > 0) refuse(problems);
     else process.stdout.write(outcome.output);
   } else {
@@ -134,6 +136,12 @@ function toBanner(server: RunningServer, config: Config): string {
     ["Health", `${server.url}/health/ready`],
     ["Metrics", `${server.url}/metrics`],
     ["Data", server.dataDir],
+    ...(isClustered(config)
+      ? [
+          ["Database", describeDatabase(config)],
+          ["Node", `${addressOfNode(config)}, one of those that share the database`],
+        ]
+      : []),
     ...server.health().map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
   ] as const;
   const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);

@@ -1,4 +1,5 @@
 import { quote } from "@stele/wire";
+import { clusterConflicts } from "./cluster-conflicts.ts";
 import type { GroupEntry } from "./group-fields.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
@@ -22,7 +23,7 @@ export function findConflicts(config: Config): readonly string[] {
     const [min, max] = [environmentName("callbackBackoffMinMs"), environmentName("callbackBackoffMaxMs")];
     conflicts.push(`${max} (${config.callbackBackoffMaxMs}) is below ${min} (${config.callbackBackoffMinMs})`);
   }
-  return [...conflicts, ...groupConflicts(config, batchBytesMin)];
+  return [...conflicts, ...groupConflicts(config, batchBytesMin), ...clusterConflicts(config)];
 }
 
 /** Fields that say something of an endpoint, which the embedded chain has none of. */

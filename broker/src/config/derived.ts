@@ -8,6 +8,16 @@ export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
   return config.host === "localhost" || config.host === "::1" || /^127(\.\d{1,3}){3}$/.test(config.host);
 }
 
+/** Whether this node shares a database with others. */
+export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boolean {
+  return databaseUrl !== "";
+}
+
+/** Under which name the other nodes and the clients know this one, host:port, where that is settled before it listens. */
+export function addressOfNode({ advertisedAddress, host, port }: Config): string {
+  return advertisedAddress ?? `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
 /** One group with every value worked out. */
 export interface GroupConfig extends GroupEntry {
   readonly id: GroupId;

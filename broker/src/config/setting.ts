@@ -31,7 +31,10 @@ export type SettingsOf<Table extends SettingsTable> = {
   readonly [Name in keyof Table]: Table[Name] extends Setting<infer Value> ? Value : never;
 };
 
-type Common<Value> = Pick<Setting<Value>, "section" | "description" | "default" | "defaultText" | "unit" | "secret">;
+type Common<Value> = Pick<
+  Setting<Value>,
+  "section" | "description" | "default" | "defaultText" | "unit" | "secret" | "show"
+>;
 
 interface IntegerOptions extends Common<number> {
   readonly min: number;

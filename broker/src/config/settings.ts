@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
 import { choice, integer, list, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
@@ -34,7 +35,8 @@ export const settings = {
   }),
   advertisedAddress: text<string | undefined>({
     section: "Listening",
-    description: "Name of this node in the subscription listing, host:port.",
+    description:
+      "Name of this node in the subscription listing, host:port; where several nodes share a database, each has its own, under which clients reach it.",
     default: undefined,
     defaultText: "host:port as listened on",
     rule: "of the form host:port",
@@ -58,7 +60,8 @@ export const settings = {
   }),
   dataDir: text({
     section: "Storage",
-    description: "Folder of the chain, the store and the signer's key; made when missing.",
+    description:
+      "Folder of the chain, the store and the signer's key; made when missing. Each node has its own, also where nodes share a database.",
     default: "./data",
     rule: "a path",
     check: isPath,
@@ -66,8 +69,42 @@ export const settings = {
   coordination: choice(["store", "none"], {
     section: "Storage",
     description:
-      "Where subscriptions live: `store` keeps them in the data folder; `none` keeps them in memory, and JSON-RPC unSubscribe is refused.",
+      "Where subscriptions live: `store` keeps them in the data folder, or in the database; `none` keeps them in memory, and JSON-RPC unSubscribe is refused; see [cluster.md](cluster.md#coordination-none).",
     default: "store",
+  }),
+  databaseUrl: text({
+    section: "Cluster",
+    description:
+      "PostgreSQL database that several nodes share as their store, by which they divide the work; see [cluster.md](cluster.md). Empty for one node with SQLite in the data folder. It is shown nowhere with user, password or parameters.",
+    default: "",
+    defaultText: "empty: SQLite in the data folder",
+    rule: databaseUrlRule,
+    check: isDatabaseUrl,
+    show: databaseName,
+  }),
+  databasePasswordFile: text({
+    section: "Cluster",
+    description: "File that holds the database's password, where it does not stand in `databaseUrl`.",
+    default: "",
+    rule: "empty or a path",
+    check: (value) => !value.includes("\0"),
+  }),
+  databaseConnectionsMax: integer({
+    section: "Cluster",
+    description: "Connections of this node for its store; a few more are for what the nodes agree on.",
+    default: 10,
+    unit: "connections",
+    min: 2,
+    max: 1000,
+  }),
+  takeOverAfterMs: integer({
+    section: "Cluster",
+    description:
+      "How long the others wait for a node that is silent before they take its work over; the same on all nodes. It renews three times as often.",
+    default: 6 * secondMs,
+    unit: "milliseconds",
+    min: 2 * secondMs,
+    max: 10 * minuteMs,
   }),
   defaultGroup: text({
     section: "Interface",
@@ -212,7 +249,7 @@ export const settings = {
   }),
 } as const satisfies SettingsTable;
 
-/** How the broker is set up; frozen. No secret is in it but in addresses of endpoints. */
+/** How the broker is set up; frozen. No secret is in it but in addresses: of endpoints, and of the database. */
 export type Config = SettingsOf<typeof settings>;
 
 function isPath(value: string): boolean {

@@ -1,0 +1,57 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { databaseAddress, findDatabaseProblems } from "./compose-database.ts";
+import { type Logger, silentLogger } from "./lib/logger.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-database-"));
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+function fileOf(text: string, mode = 0o600): string {
+  const file = join(folder, "password");
+  writeFileSync(file, text);
+  chmodSync(file, mode);
+  return file;
+}
+
+test.each(["postgres://stele@db/stele", "postgres://stele@db/stele?sslmode=require", "postgres:///stele?host=/run"])(
+  "the password of the file goes into %s, whatever signs it has",
+  (databaseUrl) => {
+    const password = "p@ss:/?#&+ %41=";
+    const databasePasswordFile = fileOf(`${password}\n`);
+    const address = new URL(databaseAddress({ databaseUrl, databasePasswordFile }, silentLogger));
+    expect(address.searchParams.get("password")).toBe(password);
+    expect(address.href.startsWith(databaseUrl)).toBe(true);
+  },
+);
+
+test("an address with its own password stays as it is", () => {
+  const databaseUrl = "postgres://stele:secret@db/stele";
+  expect(databaseAddress({ databaseUrl, databasePasswordFile: "" }, silentLogger)).toBe(databaseUrl);
+});
+
+test("a file that others can read is warned about", () => {
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
+  const databasePasswordFile = fileOf("secret", 0o644);
+  databaseAddress({ databaseUrl: "postgres://stele@db/stele", databasePasswordFile }, logger);
+  expect(warnings).toEqual(["secret file can be read by others: take their rights away"]);
+});
+
+test("a file that is missing or empty is told, with its name", () => {
+  const databaseUrl = "postgres://stele@db/stele";
+  const problems = (databasePasswordFile: string) => findDatabaseProblems({ databaseUrl, databasePasswordFile });
+  expect(problems(join(folder, "none"))).toEqual([
+    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "none")} does not exist; it is to hold a secret.`,
+  ]);
+  expect(problems(fileOf("\n"))).toEqual([
+    `STELE_DATABASE_PASSWORD_FILE: ${join(folder, "password")} is empty; it is to hold the database's password.`,
+  ]);
+  expect(problems(fileOf("secret"))).toEqual([]);
+});

@@ -1,0 +1,40 @@
+import { databaseName } from "./config/database-url.ts";
+import { isClustered } from "./config/derived.ts";
+import { environmentName } from "./config/setting.ts";
+import type { Config } from "./config/settings.ts";
+import { type Logger, silentLogger } from "./lib/logger.ts";
+import { isReadByOthers, readSecretText } from "./lib/system/secret-file.ts";
+
+type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
+
+/** The database's address with its password. @throws Error that shows no secret. */
+export function databaseAddress(config: DatabaseSettings, logger: Logger): string {
+  const { databaseUrl, databasePasswordFile } = config;
+  if (databasePasswordFile === "") return databaseUrl;
+  const password = readPassword(databasePasswordFile, logger);
+  return `${databaseUrl}${databaseUrl.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
+}
+
+/** What is wrong with where the database's password is said to be, by reading it as a start does; no secret is in it. */
+export function findDatabaseProblems(config: DatabaseSettings): readonly string[] {
+  if (!isClustered(config)) return [];
+  try {
+    databaseAddress(config, silentLogger);
+    return [];
+  } catch (error) {
+    return [`${environmentName("databasePasswordFile")}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+/** The database as messages may name it. */
+export function describeDatabase({ databaseUrl }: DatabaseSettings): string {
+  return String(databaseName(databaseUrl));
+}
+
+/** Editors end a file with a line break, which is no part of a password. */
+function readPassword(file: string, logger: Logger): string {
+  const password = readSecretText(file).replace(/\r?\n$/, "");
+  if (password === "") throw new Error(`${file} is empty; it is to hold the database's password.`);
+  if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
+  return password;
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { loadConfig, type LoadOutcome } from "./load-config.ts";
+
+const databaseUrl = "postgres://stele:hunter2@db.internal/stele";
+const groups = JSON.stringify([{ id: "1", endpoints: ["http://node.internal:8545"] }]);
+const cluster = { STELE_DATABASE_URL: databaseUrl, STELE_GROUPS: groups };
+
+function load(env: Readonly<Record<string, string>>, argv: readonly string[] = []): LoadOutcome {
+  return loadConfig({ env, argv, readFile: () => "", version: "1.2.3" });
+}
+
+describe("settings of several nodes", () => {
+  test("an address that other machines can use needs nothing else", () => {
+    expect(load({ ...cluster, STELE_HOST: "10.0.0.1" })).toMatchObject({
+      status: "loaded",
+      config: { databaseUrl, databasePasswordFile: "", databaseConnectionsMax: 10, takeOverAfterMs: 6000 },
+    });
+  });
+
+  test.each<[string, Readonly<Record<string, string>>, string]>([
+    [
+      "the embedded chain that nobody asked for",
+      { STELE_GROUPS: "" },
+      'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one: name the endpoints of a chain in STELE_GROUPS',
+    ],
+    [
+      "an embedded group",
+      { STELE_GROUPS: '[{"id":"1","endpoints":"embedded"}]' },
+      'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one',
+    ],
+    [
+      "no coordination",
+      { STELE_COORDINATION: "none" },
+      "STELE_COORDINATION is none, and STELE_DATABASE_URL is given: leave one of the two out",
+    ],
+    [
+      "any port",
+      { STELE_PORT: "0" },
+      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_PORT is 0, and other nodes must know this one by name",
+    ],
+    [
+      "every network",
+      { STELE_HOST: "0.0.0.0" },
+      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is 0.0.0.0, and other nodes must know this one by name",
+    ],
+    [
+      "every network, IPv6",
+      { STELE_HOST: "::" },
+      "STELE_ADVERTISED_ADDRESS must be given, host:port: STELE_HOST is ::, and other nodes must know this one by name",
+    ],
+    [
+      "two passwords",
+      { STELE_DATABASE_PASSWORD_FILE: "/run/secrets/db" },
+      "a password stands in STELE_DATABASE_URL and in the file of STELE_DATABASE_PASSWORD_FILE: leave one of the two out",
+    ],
+    [
+      "a password for nothing",
+      { STELE_DATABASE_URL: "", STELE_DATABASE_PASSWORD_FILE: "/run/secrets/db" },
+      "STELE_DATABASE_PASSWORD_FILE means nothing without STELE_DATABASE_URL",
+    ],
+    [
+      "a hasty take-over",
+      { STELE_TAKE_OVER_AFTER_MS: "1999" },
+      "STELE_TAKE_OVER_AFTER_MS: 1999 is not an integer from 2000 to 600000",
+    ],
+  ])("%s is refused", (_name, env, problem) => {
+    expect(load({ ...cluster, ...env })).toEqual({ status: "refused", problems: [problem] });
+  });
+
+  test.each([{ STELE_PORT: "0" }, { STELE_HOST: "0.0.0.0" }])("%j is good with an advertised address", (env) => {
+    expect(load({ ...cluster, ...env, STELE_ADVERTISED_ADDRESS: "node-a:8080" }).status).toBe("loaded");
+  });
+
+  test("the password is in no output", () => {
+    const shown = [
+      load(cluster, ["--check-config"]),
+      load({ STELE_DATABASE_URL: "postgress://stele:hunter2@db/stele" }),
+      load({ STELE_DATABASE_URL: "stele:hunter2@db" }),
+      load({ ...cluster, STELE_COORDINATION: "none", STELE_PORT: "0" }),
+    ].map((outcome) => JSON.stringify({ ...outcome, config: undefined, secrets: undefined }));
+    expect(shown[0]).toContain("postgres://…@db.internal/stele");
+    expect(shown.join("\n")).not.toMatch(/hunter2|stele:/);
+  });
+});
