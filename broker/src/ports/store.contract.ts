@@ -59,11 +59,11 @@ function testBlocks(store: () => Store): void {
   });
   it("the head is the last block, per group", async () => {
     await store().applyBlocks(group, history);
-    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6) });
+    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6), generation: 0 });
     expect(await store().findHead(otherGroup)).toBeUndefined();
     expect(await store().findTopic(otherGroup, alpha)).toBeUndefined();
     await store().applyBlocks(otherGroup, [blockOf(0)]);
-    expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 0, hash: hashOf(0) });
+    expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 0, hash: hashOf(0), generation: 0 });
   });
   it("no blocks change nothing", async () => {
     await store().applyBlocks(group, []);
@@ -93,7 +93,7 @@ function testBlocks(store: () => Store): void {
   ])("%s is refused and leaves nothing", async (_, blocks) => {
     await store().applyBlocks(group, history);
     await expect(store().applyBlocks(group, blocks)).rejects.toThrow(/./);
-    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6) });
+    expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6), generation: 0 });
     expect(await store().findTopic(group, gamma.name)).toBeUndefined();
     expect((await store().listTopics(group, { offset: 0, limit: 9 })).total).toBe(2);
     expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });

@@ -31,8 +31,8 @@ for (let number = head.blockNumber + 1; ; number += 1) {
   writeSync(1, "block " + number + "\\n");
   if (number % 5 !== 0) continue;
   const id = template.id.slice(0, -12) + number.toString(16).padStart(12, "0");
-  await store.insertSubscription({ ...template, id, createdAt: number });
-  await store.saveProgress([{ id, cursor: number * 2 ** 20, notifiedCount: number, notifiedAt: number }]);
+  await store.insertSubscription({ ...template, id, createdAt: number }, 0);
+  await store.saveProgress([{ id, epoch: 0, cursor: number * 2 ** 20, notifiedCount: number, notifiedAt: number }]);
   writeSync(1, "subscription " + number + "\\n");
 }
 `;

@@ -70,7 +70,7 @@ describe("query plans", () => {
 
   it("progress goes by key", async () => {
     const { advance } = createSubscriptionQueries(database.relaxed);
-    const query = advance.bind({ id: "a", cursor: 1, notified_count: 1, notified_at: 1 });
+    const query = advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 });
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*id=/)]);
   });
 

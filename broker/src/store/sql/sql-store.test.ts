@@ -38,9 +38,9 @@ describe("the SQLite store", () => {
     const store = createSqlStore({ file });
     await store.start();
     await store.applyBlocks(group, history);
-    await store.insertSubscription(subscriptionOf(1));
+    await store.insertSubscription(subscriptionOf(1), 0);
     await store.saveProgress([
-      { id: subscriptionOf(1).id, cursor: endOfBlock(6), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
+      { id: subscriptionOf(1).id, epoch: 0, cursor: endOfBlock(6), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
     ]);
     const snapshot = async () => ({
       head: await store.findHead(group),
@@ -145,7 +145,7 @@ describe("the SQLite store", () => {
   it("keeps nothing of a change for which the disk has no room, and goes on when there is", async () => {
     const { store, database } = await startedWithDatabase(file);
     await store.applyBlocks(group, history);
-    await store.insertSubscription(subscriptionOf(1));
+    await store.insertSubscription(subscriptionOf(1), 0);
     const limitPages = async (pages: number) => sql.raw(`pragma max_page_count = ${pages}`).execute(database());
     await limitPages(1); // SQLite takes the present size where that is more.
     const large = batchOf(alpha, { block: 8, sequence: 9, count: 1, events: new Uint8Array(1 << 20) });
@@ -159,11 +159,11 @@ describe("the SQLite store", () => {
     expect(await store.findTopic(group, gamma.name)).toBeUndefined();
     expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
     const wide = subscriptionOf(2, { url: "x".repeat(100_000) });
-    await expect(store.insertSubscription(wide)).rejects.toMatchObject({ fault: "full" });
+    await expect(store.insertSubscription(wide, 0)).rejects.toMatchObject({ fault: "full" });
     expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
     await limitPages(1_000_000);
     await store.applyBlocks(group, blocks);
-    expect(await store.insertSubscription(wide)).toBe(true);
+    expect(await store.insertSubscription(wide, 0)).toBe("inserted");
     expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 9, blockNumber: 8 });
     await store.stop();
   });

@@ -104,12 +104,12 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await other.query("lock table topics, subscriptions");
     const begunAt = performance.now();
     await expect(store.applyBlocks(group, [gammaBlock])).rejects.toEqual(storeUnreachable);
-    await expect(store.insertSubscription(subscriptionOf(1))).rejects.toEqual(storeUnreachable);
+    await expect(store.insertSubscription(subscriptionOf(1), 0)).rejects.toEqual(storeUnreachable);
     expect(performance.now() - begunAt).toBeLessThan(lockMsMax); // The other limit would end it as well, later.
     await other.query("rollback");
     expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
     await store.applyBlocks(group, [gammaBlock]);
-    expect(await store.insertSubscription(subscriptionOf(1))).toBe(true);
+    expect(await store.insertSubscription(subscriptionOf(1), 0)).toBe("inserted");
     await other.end();
   });
 
@@ -135,7 +135,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const other = await session();
     await other.query("begin");
     await other.query("lock table subscriptions");
-    const held = store.insertSubscription(subscriptionOf(1)).catch((error: unknown) => error);
+    const held = store.insertSubscription(subscriptionOf(1), 0).catch((error: unknown) => error);
     await expect(store.findHead(group)).rejects.toMatchObject({ name: "BrokerError", code: 200300 });
     await other.query("rollback");
     await held;
@@ -159,7 +159,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   it("changes that block one another are made one after the other", async () => {
     const [one, other] = [await started(), await started()];
     const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
-    for (const number of numbers) await one.insertSubscription(subscriptionOf(number));
+    for (const number of numbers) await one.insertSubscription(subscriptionOf(number), 0);
     const rows = (block: number) =>
       numbers.map((number) => ({ ...progressOf(number), cursor: endOfBlock(1000 + block) }));
     // Until they have really blocked one another, without which this shows nothing.
@@ -202,6 +202,7 @@ const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9
 
 const progressOf = (number: number) => ({
   id: subscriptionOf(number).id,
+  epoch: 0,
   notifiedCount: number,
   notifiedAt: 1_800_000_000_000,
 });
@@ -290,7 +291,7 @@ class Load {
 
   async #insert(): Promise<void> {
     const subscription = subscriptionOf((this.#number += 1));
-    if (await this.#store.insertSubscription(subscription)) this.kept.add(subscription.id);
+    if ((await this.#store.insertSubscription(subscription, 0)) === "inserted") this.kept.add(subscription.id);
   }
 }
 

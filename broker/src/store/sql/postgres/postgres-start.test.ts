@@ -33,7 +33,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     await Promise.all(stores.map((store) => store.start()));
     await stores[0]?.applyBlocks(group, history);
     for (const store of stores) expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 8 });
-    await stores[0]?.insertSubscription(subscriptionOf(1));
+    await stores[0]?.insertSubscription(subscriptionOf(1), 0);
     expect(await stores[7]?.listSubscriptions()).toEqual([subscriptionOf(1)]);
     await Promise.all(stores.map((store) => store.stop()));
   });

@@ -39,8 +39,8 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await one.countEventsAfter(group, alpha, positionZero)).toBe(6);
       await other.rollBack(group, { number: 2, hash: hashOf(2) });
       expect(await one.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
-      await other.insertSubscription(subscriptionOf(1));
-      expect(await one.deleteSubscription(subscriptionOf(1).id)).toBe(true);
+      await other.insertSubscription(subscriptionOf(1), 1);
+      expect(await one.deleteSubscription(subscriptionOf(1))).toBe(true);
       expect(await other.listSubscriptions()).toEqual([]);
     });
 
@@ -60,11 +60,13 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       const urls = ["http://one/", "http://other/"];
       const answers = await Promise.all(
         [one, other].map(async (store, index) =>
-          store.insertSubscription(subscriptionOf(1, { url: urls[index] ?? "" })),
+          store.insertSubscription(subscriptionOf(1, { url: urls[index] ?? "" }), 0),
         ),
       );
-      expect(answers.filter(Boolean)).toHaveLength(1);
-      expect(await one.findSubscription(subscriptionOf(1).id)).toMatchObject({ url: urls[answers.indexOf(true)] });
+      expect(answers.toSorted()).toEqual(["inserted", "taken"]);
+      expect(await one.findSubscription(subscriptionOf(1).id)).toMatchObject({
+        url: urls[answers.indexOf("inserted")],
+      });
     });
   });
 });

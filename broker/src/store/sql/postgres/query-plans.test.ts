@@ -82,7 +82,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
 
   it("progress goes by key", async () => {
     const { advance } = createSubscriptionQueries(database.relaxed);
-    const query = advance.bind({ id: "sub-17", cursor: 1, notified_count: 1, notified_at: 1 });
+    const query = advance.bind({ id: "sub-17", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 });
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
   });
 
