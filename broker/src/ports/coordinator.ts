@@ -41,7 +41,7 @@ export const movesMax = 1_000;
  * transaction, and only the coordinator's own clock is read. A member that has not renewed for as long as it said is none any more,
  * and whatever it held is free for others; an epoch tells its writes from theirs, and the store refuses them.
  *
- * Errors: BrokerError 200207 when the coordinator cannot be reached.
+ * Errors: BrokerError 200207 when the coordinator cannot be reached, and from `reserveSigner` and `claim` for a node that is no live member.
  */
 export interface Coordinator {
   /** Makes a member of a node; it lasts `lastsMs` from now. `taken`: a live member has this address. */
@@ -67,7 +67,7 @@ export interface Coordinator {
   listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;
   /**
    * Makes the node the owner of a subscription, in any state, under a new epoch where it was not yet; or asks its owner for it, where that is
-   * live and delivers it. A suspended one is given at once, since nobody delivers it.
+   * live and delivers it. A suspended one is given at once, since nobody delivers it. Of several nodes that ask, the first is the one that gets it.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /** Makes those that ask for them the owners, under a new epoch; those of another epoch, or for which no live member asks, stay as they are. */

@@ -30,9 +30,14 @@ export function createMemoryStore(): Store & Journal & GroupRecords {
   return new MemoryStore();
 }
 
-class MemoryStore extends MemoryGroups implements Store {
+export class MemoryStore extends MemoryGroups implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
-  readonly #subscriptions = new Map<SubscriptionId, Subscription>();
+  readonly #subscriptions: Map<SubscriptionId, Subscription>;
+
+  constructor(subscriptions = new Map<SubscriptionId, Subscription>()) {
+    super();
+    this.#subscriptions = subscriptions;
+  }
 
   async start(): Promise<void> {}
 
@@ -61,6 +66,11 @@ class MemoryStore extends MemoryGroups implements Store {
   }
 
   async rollBack(groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+    return this.goBack(groupId, to);
+  }
+
+  /** In one turn. */
+  protected goBack(groupId: GroupId, to: BlockRef | undefined): RollBack {
     const done = (this.#groups.get(groupId) ?? new GroupIndex()).rollBack(to);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = new VanishedEvents(done.vanished);

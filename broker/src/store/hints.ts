@@ -1,0 +1,10 @@
+import type { SubscriptionId } from "../domain/subscription.ts";
+import type { Hint } from "../ports/coordinator.ts";
+
+/** Subscriptions that are named one by one, at most. */
+const namedMax = 100;
+
+/** Tells that subscriptions have other owners. */
+export function hintsOfMoved(ids: readonly SubscriptionId[]): readonly Hint[] {
+  return ids.length > namedMax ? [{ kind: "nodes" }] : ids.map((id) => ({ kind: "subscription", id }));
+}

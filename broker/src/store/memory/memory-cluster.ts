@@ -1,0 +1,57 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator, GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
+import type { GroupRecords } from "../../ports/group-records.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import { type ApplyOptions, type IndexedBlock, LeaseLostError, type RollBack, type Store } from "../../ports/store.ts";
+import { MemoryCoordinator } from "./memory-coordinator.ts";
+import { MemoryStore } from "./memory-store.ts";
+
+/** What several engines in one process share. */
+export interface MemoryCluster {
+  readonly store: Store & Journal & GroupRecords;
+  readonly coordinator: Coordinator;
+}
+
+/** A store and a coordinator over the same memory; the clock is the coordinator's. */
+export function createMemoryCluster({ clock }: { readonly clock: Clock }): MemoryCluster {
+  const subscriptions = new Map<SubscriptionId, Subscription>();
+  const coordinator = new MemoryCoordinator({ clock, subscriptions });
+  return { store: new SharedMemoryStore(subscriptions, coordinator), coordinator };
+}
+
+/** A store that refuses what a node writes that is no longer the one to write it, and tells of what was indexed. */
+class SharedMemoryStore extends MemoryStore {
+  readonly #coordinator: MemoryCoordinator;
+
+  constructor(subscriptions: Map<SubscriptionId, Subscription>, coordinator: MemoryCoordinator) {
+    super(subscriptions);
+    this.#coordinator = coordinator;
+  }
+
+  override async applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void> {
+    this.#check(options?.lease);
+    await super.applyBlocks(groupId, blocks, options);
+    this.#coordinator.tell({ kind: "index", groupId });
+  }
+
+  override async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
+    this.#check(lease);
+    const done = this.goBack(groupId, to);
+    if (lease !== undefined) this.#coordinator.refuseOthers(lease);
+    this.#coordinator.tell({ kind: "index", groupId });
+    return done;
+  }
+
+  override async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
+    const isDeleted = super.deleteSubscription(key);
+    this.#coordinator.forgetDeleted(key.id);
+    return isDeleted;
+  }
+
+  #check(lease: GroupLease | undefined): void {
+    if (lease !== undefined && !this.#coordinator.isNewest(lease)) throw new LeaseLostError(lease.groupId);
+  }
+}

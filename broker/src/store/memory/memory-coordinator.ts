@@ -1,0 +1,230 @@
+import { type BalancePlan, callbackTypes, planBalance, type SubscriptionCount } from "../../domain/balance.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { ClusterNode, NodeId } from "../../domain/node.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  type Claim,
+  type Coordinator,
+  type GroupLease,
+  type Hint,
+  type Holding,
+  movesMax,
+  type SubscriptionKey,
+} from "../../ports/coordinator.ts";
+import { hintsOfMoved } from "../hints.ts";
+import { MemoryHints } from "./memory-hints.ts";
+import { MemoryMembers } from "./memory-members.ts";
+
+interface Lease {
+  readonly nodeId: NodeId | undefined;
+  readonly epoch: number;
+}
+
+export interface MemoryCoordinatorOptions {
+  readonly clock: Clock;
+  /** Those of the store. */
+  readonly subscriptions: Map<SubscriptionId, Subscription>;
+}
+
+/** A coordinator of several engines in one process. What a call changes it changes in one turn. */
+export class MemoryCoordinator implements Coordinator {
+  readonly #subscriptions: Map<SubscriptionId, Subscription>;
+  readonly #members: MemoryMembers;
+  readonly #hints: MemoryHints;
+  readonly #leases = new Map<GroupId, Lease>();
+  readonly #signers = new Map<string, NodeId>();
+  readonly #wanted = new Map<SubscriptionId, NodeId>();
+
+  constructor({ clock, subscriptions }: MemoryCoordinatorOptions) {
+    this.#subscriptions = subscriptions;
+    this.#members = new MemoryMembers(clock);
+    this.#hints = new MemoryHints(clock);
+  }
+
+  async join(node: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+    if (!this.#members.add(node, lastsMs)) return "taken";
+    this.tell({ kind: "nodes" });
+    return "joined";
+  }
+
+  async renew(
+    nodeId: NodeId,
+    what: { readonly lastsMs: number; readonly groups: readonly GroupId[] },
+  ): Promise<boolean> {
+    return this.#members.renew(nodeId, what);
+  }
+
+  async leave(nodeId: NodeId): Promise<void> {
+    for (const [groupId, lease] of this.#leases) {
+      if (lease.nodeId === nodeId) this.#leases.set(groupId, { ...lease, nodeId: undefined });
+    }
+    for (const [signer, owner] of this.#signers) if (owner === nodeId) this.#signers.delete(signer);
+    for (const [id, wanter] of this.#wanted) if (wanter === nodeId) this.#wanted.delete(id);
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.owner === nodeId)
+        this.#subscriptions.set(subscription.id, { ...subscription, owner: undefined });
+    }
+    if (this.#members.remove(nodeId)) this.tell({ kind: "nodes" });
+  }
+
+  async listNodes(): Promise<readonly ClusterNode[]> {
+    const nodes = this.#members.list().flatMap(({ id }) => this.#members.find(id) ?? []);
+    return nodes.toSorted((left, right) => (left.address < right.address ? -1 : 1));
+  }
+
+  async takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined> {
+    const lease = this.#leases.get(groupId);
+    if (!this.#members.isLive(nodeId)) return undefined;
+    if (lease?.nodeId === nodeId) return { groupId, nodeId, epoch: lease.epoch };
+    if (this.#members.isLive(lease?.nodeId)) return undefined;
+    const epoch = (lease?.epoch ?? 0) + 1;
+    this.#leases.set(groupId, { nodeId, epoch });
+    return { groupId, nodeId, epoch };
+  }
+
+  async releaseLease(lease: GroupLease): Promise<void> {
+    if (!this.isNewest(lease)) return;
+    this.#leases.set(lease.groupId, { nodeId: undefined, epoch: lease.epoch });
+    this.tell({ kind: "nodes" });
+  }
+
+  async reserveSigner(
+    { groupId, sender }: { readonly groupId: GroupId; readonly sender: Address },
+    nodeId: NodeId,
+  ): Promise<ClusterNode | undefined> {
+    this.#members.check(nodeId);
+    const key = `${groupId} ${sender}`;
+    const owner = this.#signers.get(key);
+    const other = owner === nodeId ? undefined : this.#members.find(owner);
+    if (other === undefined) this.#signers.set(key, nodeId);
+    return other;
+  }
+
+  async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {
+    return [...this.#subscriptions.values()]
+      .filter(({ owner, state }) => owner === nodeId && state === "active")
+      .map(({ id, epoch, groupId }) => ({ id, epoch, groupId, wantedBy: this.#wanterOf(id) }))
+      .toSorted((left, right) => (left.id < right.id ? -1 : 1));
+  }
+
+  async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
+    this.#members.check(nodeId);
+    const known = this.#subscriptions.get(id);
+    if (known === undefined) return { status: "unknown" };
+    if (known.owner === nodeId) return { status: "held", subscription: known };
+    if (!this.#members.isLive(known.owner) || known.state !== "active") {
+      this.tell({ kind: "subscription", id });
+      return { status: "held", subscription: this.#give(known, nodeId) };
+    }
+    this.#askFor(id, nodeId);
+    return { status: "asked", owner: known.owner };
+  }
+
+  async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
+    const moved: SubscriptionId[] = [];
+    for (const { id, epoch } of keys) {
+      const known = this.#subscriptions.get(id);
+      const wanter = this.#wanterOf(id);
+      if (known?.epoch !== epoch || wanter === undefined) continue;
+      moved.push(this.#give(known, wanter).id);
+    }
+    for (const hint of hintsOfMoved(moved)) this.tell(hint);
+  }
+
+  async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
+    if (!this.#members.isLive(nodeId)) return { given: 0, asked: 0 };
+    const hasRemoved = this.#members.removeExpired();
+    const plan = planBalance({ nodes: this.#members.list(), counts: this.#counts() }, movesMax);
+    const done = { given: this.#giveOut(plan), asked: this.#ask(plan) };
+    if (hasRemoved || done.given + done.asked > 0) this.tell({ kind: "nodes" });
+    return done;
+  }
+
+  async listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>> {
+    const end = this.#hints.add(onHint);
+    return async () => end();
+  }
+
+  tell(hint: Hint): void {
+    this.#hints.tell(hint);
+  }
+
+  /** Whether no node has taken the lease since. */
+  isNewest({ groupId, nodeId, epoch }: GroupLease): boolean {
+    const lease = this.#leases.get(groupId);
+    return lease?.nodeId === nodeId && lease.epoch === epoch;
+  }
+
+  /** Refuses what the other owners of a group's subscriptions still write. */
+  refuseOthers({ groupId, nodeId }: GroupLease): void {
+    for (const subscription of this.#subscriptions.values()) {
+      if (subscription.groupId !== groupId || subscription.owner === nodeId) continue;
+      this.#subscriptions.set(subscription.id, { ...subscription, epoch: subscription.epoch + 1 });
+    }
+  }
+
+  /** Forgets who wants a subscription, where that is there no more. */
+  forgetDeleted(id: SubscriptionId): void {
+    if (!this.#subscriptions.has(id)) this.#wanted.delete(id);
+  }
+
+  #wanterOf(id: SubscriptionId): NodeId | undefined {
+    const wanter = this.#wanted.get(id);
+    return this.#members.isLive(wanter) ? wanter : undefined;
+  }
+
+  #give(subscription: Subscription, owner: NodeId): Subscription {
+    const given = { ...subscription, owner, epoch: subscription.epoch + 1 };
+    this.#subscriptions.set(given.id, given);
+    this.#wanted.delete(given.id);
+    return given;
+  }
+
+  /** Who asks first gets it first; and who asks again tells nobody, so that hints cannot go round. */
+  #askFor(id: SubscriptionId, nodeId: NodeId): void {
+    if (this.#wanterOf(id) !== undefined) return;
+    this.#wanted.set(id, nodeId);
+    this.tell({ kind: "subscription", id });
+  }
+
+  #giveOut({ gifts }: BalancePlan): number {
+    let given = 0;
+    for (const { groupId, state, to, count } of gifts) {
+      const orphans = this.#callbacks().filter(
+        (one) => one.groupId === groupId && one.state === state && !this.#members.isLive(one.owner),
+      );
+      for (const orphan of orphans.slice(0, count)) this.#give(orphan, to);
+      given += count;
+    }
+    return given;
+  }
+
+  #ask({ requests }: BalancePlan): number {
+    let asked = 0;
+    for (const { groupId, from, to, count } of requests) {
+      const settled = this.#callbacks().filter(
+        ({ id, owner, state, ...one }) =>
+          one.groupId === groupId && owner === from && state === "active" && this.#wanterOf(id) === undefined,
+      );
+      for (const { id } of settled.slice(0, count)) this.#wanted.set(id, to);
+      asked += count;
+    }
+    return asked;
+  }
+
+  #counts(): readonly SubscriptionCount[] {
+    return this.#callbacks().map(({ id, groupId, state, owner }) => ({
+      groupId,
+      state,
+      owner,
+      wantedBy: this.#wanterOf(id),
+      count: 1,
+    }));
+  }
+
+  #callbacks(): readonly Subscription[] {
+    return [...this.#subscriptions.values()].filter(({ interfaceType }) => callbackTypes.includes(interfaceType));
+  }
+}

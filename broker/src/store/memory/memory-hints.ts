@@ -1,0 +1,27 @@
+import type { Clock } from "../../ports/clock.ts";
+import type { Hint } from "../../ports/coordinator.ts";
+
+type Listener = (hint: Hint) => void;
+
+/** Hints to whoever listens in this process, never in the turn in which something changed. */
+export class MemoryHints {
+  readonly #clock: Clock;
+  readonly #listeners = new Set<Listener>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  tell(hint: Hint): void {
+    this.#clock.soon(() => {
+      for (const listener of this.#listeners) listener(hint);
+    });
+  }
+
+  /** A listener that is there twice is told twice. */
+  add(onHint: Listener): () => void {
+    const listener: Listener = (hint) => onHint(hint);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+}

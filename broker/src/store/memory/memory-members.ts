@@ -1,0 +1,65 @@
+import { BrokerError } from "@stele/wire";
+import type { Deliverer } from "../../domain/balance.ts";
+import type { ClusterNode, NodeId } from "../../domain/node.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+interface Member extends ClusterNode, Deliverer {
+  readonly expiresAt: number;
+}
+
+/** Who is a member, by one clock. */
+export class MemoryMembers {
+  readonly #clock: Clock;
+  readonly #members = new Map<NodeId, Member>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The members that are live. */
+  list(): readonly Member[] {
+    return [...this.#members.values()].filter(({ id }) => this.isLive(id));
+  }
+
+  find(id: NodeId | undefined): ClusterNode | undefined {
+    const member = id === undefined ? undefined : this.#members.get(id);
+    if (member === undefined || member.expiresAt <= this.#clock.now()) return undefined;
+    return { id: member.id, address: member.address, joinedAt: member.joinedAt };
+  }
+
+  isLive(id: NodeId | undefined): id is NodeId {
+    return this.find(id) !== undefined;
+  }
+
+  /** @throws BrokerError 200207 */
+  check(id: NodeId): void {
+    if (!this.isLive(id)) throw new BrokerError("storeUnreachable", { details: "this node is no member any more" });
+  }
+
+  /** Answers false where a live member has the address. */
+  add({ id, address }: Pick<ClusterNode, "id" | "address">, lastsMs: number): boolean {
+    if (this.list().some((member) => member.address === address)) return false;
+    const now = this.#clock.now();
+    this.#members.set(id, { id, address, joinedAt: now, expiresAt: now + lastsMs, groups: [] });
+    return true;
+  }
+
+  /** Answers false where membership has ended. */
+  renew(id: NodeId, { lastsMs, groups }: { readonly lastsMs: number } & Pick<Deliverer, "groups">): boolean {
+    const member = this.isLive(id) ? this.#members.get(id) : undefined;
+    if (member === undefined) return false;
+    this.#members.set(id, { ...member, expiresAt: this.#clock.now() + lastsMs, groups });
+    return true;
+  }
+
+  remove(id: NodeId): boolean {
+    return this.#members.delete(id);
+  }
+
+  /** Removes those that are live no more, and answers whether there were any. */
+  removeExpired(): boolean {
+    const expired = [...this.#members.keys()].filter((id) => !this.isLive(id));
+    for (const id of expired) this.remove(id);
+    return expired.length > 0;
+  }
+}
