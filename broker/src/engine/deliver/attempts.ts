@@ -23,6 +23,8 @@ export type DeliveryResult = "accepted" | "given-up" | "interrupted";
 export interface DeliverySignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;
+  /** Whether this node may still deliver; asked right before each attempt is sent. */
+  readonly mayStart?: (() => boolean) | undefined;
 }
 
 /**
@@ -36,9 +38,9 @@ export async function deliver(
 ): Promise<DeliveryResult> {
   const failingSince = parts.clock.now();
   for (let failures = 1; !signals.stopping.aborted; failures += 1) {
-    const outcome = await attempt(parts, notification, signals.aborting);
+    const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") return "accepted";
-    if (signals.aborting.aborted) return "interrupted";
+    if (outcome.status === "withheld" || signals.aborting.aborted) return "interrupted";
     report(parts, { notification, outcome, failures });
     if (outcome.status === "gone") return "given-up";
     if (parts.clock.now() - failingSince >= parts.limits.giveUpAfterMs) return "given-up";
@@ -58,16 +60,24 @@ export function pauseAfter(
   return pause(parts.clock, Math.max(delayMs, options.delayMsMin ?? 0), options.signal);
 }
 
-async function attempt(parts: AttemptsParts, notification: Notification, signal: AbortSignal): Promise<AttemptOutcome> {
+async function attempt(
+  parts: AttemptsParts,
+  notification: Notification,
+  { aborting, mayStart }: DeliverySignals,
+): Promise<AttemptOutcome> {
   const startedAt = parts.clock.now();
-  const outcome = await parts.sink.attempt(notification, signal);
-  parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
+  const outcome = await parts.sink.attempt(notification, aborting, { mayStart });
+  if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
   return outcome;
 }
 
 function report(
   parts: AttemptsParts,
-  failure: { notification: Notification; outcome: Exclude<AttemptOutcome, { status: "accepted" }>; failures: number },
+  failure: {
+    notification: Notification;
+    outcome: Exclude<AttemptOutcome, { status: "accepted" | "withheld" }>;
+    failures: number;
+  },
 ): void {
   parts.logger.warn("delivery failed", {
     subscriptionId: failure.notification.subscription.id,

@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { AttemptOptions, AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 
 /** Answers an attempt; may wait. */
 export type Receiver = (notification: Notification) => AttemptOutcome | Promise<AttemptOutcome>;
@@ -18,7 +18,12 @@ export class RecordingSink implements Sink {
     if (!url.startsWith("http")) throw new BrokerError("urlInvalid");
   }
 
-  async attempt(notification: Notification, signal: AbortSignal): Promise<AttemptOutcome> {
+  async attempt(
+    notification: Notification,
+    signal: AbortSignal,
+    { mayStart }: AttemptOptions = {},
+  ): Promise<AttemptOutcome> {
+    if (mayStart?.() === false) return { status: "withheld" };
     this.attempts.push(notification);
     const receiver = this.#receivers.get(notification.subscription.url);
     if (receiver === undefined) return { status: "accepted" };

@@ -11,15 +11,23 @@ export interface Answer {
   readonly brokenBy: Error | undefined;
 }
 
-/** How an exchange ended. */
+/** How an exchange ended. `withheld`: it was not allowed to start. */
 export type ExchangeEnd =
-  | { readonly isAnswered: true; readonly answer: Answer }
-  | { readonly isAnswered: false; readonly error: Error };
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | { readonly kind: "broken"; readonly error: Error }
+  | { readonly kind: "withheld" };
+
+export interface ExchangeOptions {
+  /** Bytes of the answer that are read. */
+  readonly bodyBytesMax: number;
+  /** Asked in the turn in which the request is written to its connection. */
+  readonly mayStart: (() => boolean) | undefined;
+}
 
 /** One request and what came of it. It ends once: with the answer, at the limit of what is read, by an error or by `cancel`. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
-  readonly #bodyBytesMax: number;
+  readonly #options: ExchangeOptions;
   readonly #chunks: Buffer[] = [];
   #bodyBytes = 0;
   #status: number | undefined;
@@ -28,8 +36,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #cancelledBy: Error | undefined;
   #settle: (end: ExchangeEnd) => void = () => {};
 
-  constructor(bodyBytesMax: number) {
-    this.#bodyBytesMax = bodyBytesMax;
+  constructor(options: ExchangeOptions) {
+    this.#options = options;
     this.end = new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -42,9 +50,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(error);
   }
 
+  /** Right after this, the request is written. Throwing keeps it back and leaves the connection to the next one; `abort` would close it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#cancelledBy !== undefined) throw this.#cancelledBy;
+    if (this.#options.mayStart?.() === false) {
+      this.#settle({ kind: "withheld" });
+      throw new AttemptError("it may not be sent any more");
+    }
     this.#controller = controller;
-    if (this.#cancelledBy !== undefined) controller.abort(this.#cancelledBy);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -55,7 +68,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes <= this.#bodyBytesMax) {
+    if (this.#bodyBytes <= this.#options.bodyBytesMax) {
       this.#chunks.push(chunk);
       return;
     }
@@ -74,11 +87,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** Only the first call has an effect. */
   #endWith({ isCut, brokenBy }: Pick<Answer, "isCut" | "brokenBy">): void {
     if (this.#status === undefined) {
-      this.#settle({ isAnswered: false, error: brokenBy ?? new AttemptError("there was no answer") });
+      this.#settle({ kind: "broken", error: brokenBy ?? new AttemptError("there was no answer") });
       return;
     }
     const { status, retryAfter } = { status: this.#status, retryAfter: this.#retryAfter };
     const body = Buffer.concat(this.#chunks);
-    this.#settle({ isAnswered: true, answer: { status, retryAfter, body, isCut, brokenBy } });
+    this.#settle({ kind: "answered", answer: { status, retryAfter, body, isCut, brokenBy } });
   }
 }

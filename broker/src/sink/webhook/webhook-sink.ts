@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { BrokerError } from "@stele/wire";
 import { Agent } from "undici";
 import type { Clock } from "../../ports/clock.ts";
-import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { AttemptOptions, AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from "./address-policy.ts";
 import { AttemptError } from "./attempt-error.ts";
@@ -96,12 +96,16 @@ class WebhookSink implements Sink {
     });
   }
 
-  async attempt(notification: Notification, signal: AbortSignal): Promise<AttemptOutcome> {
+  async attempt(
+    notification: Notification,
+    signal: AbortSignal,
+    { mayStart }: AttemptOptions = {},
+  ): Promise<AttemptOutcome> {
     const parsed = parseCallbackUrl(notification.subscription.url);
     if (!parsed.isGood) return { status: "failed", reason: `the url cannot be called: ${parsed.fault}` };
     if (this.#isStopped || signal.aborted) return { status: "failed", reason: "the broker is stopping" };
 
-    const exchange = new Exchange(answerBytesMax);
+    const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
     const cancelTimer = this.#clock.after(this.#timeoutMs, () => {
       exchange.cancel(new AttemptError(`the deadline of ${this.#timeoutMs} ms passed`));
     });
@@ -112,7 +116,8 @@ class WebhookSink implements Sink {
     try {
       this.#send(exchange, { notification, url: parsed.url });
       const end = await exchange.end;
-      if (!end.isAnswered) return { status: "failed", reason: describeFailure(end.error) };
+      if (end.kind === "withheld") return { status: "withheld" };
+      if (end.kind === "broken") return { status: "failed", reason: describeFailure(end.error) };
       return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
     } finally {
       this.#underWay.delete(exchange);

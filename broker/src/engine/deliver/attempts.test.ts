@@ -1,0 +1,56 @@
+import { formatEventId } from "@stele/wire";
+import { expect, it } from "vitest";
+import { toPosition } from "../../domain/position.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { Notification } from "../../ports/sink.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { RecordingSink } from "../testing/recording-sink.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { deliver } from "./attempts.ts";
+
+const never = new AbortController().signal;
+const notification: Notification = {
+  subscription: {
+    id: parseSubscriptionId("00000000-0000-4000-8000-000000000001"),
+    interfaceType: "RESTful",
+    url: "http://receiver/",
+    secret: undefined,
+  },
+  event: {
+    topic: parseTopicName("a"),
+    content: new Uint8Array([1]),
+    extensions: [],
+    sequence: 1,
+    blockNumber: 1,
+    position: toPosition(1, 0),
+  },
+  eventId: formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 }),
+};
+
+it("a node that may deliver no more makes no further attempt, counts and reports none", async () => {
+  const sink = new RecordingSink();
+  const clock = new VirtualClock();
+  const seen: string[] = [];
+  const parts = {
+    sink,
+    clock,
+    randomness: { fraction: () => 0.5, uuid: () => "" },
+    metrics: { ...noMetrics, attemptEnded: (outcome: string) => void seen.push(outcome) },
+    logger: { ...silentLogger, warn: (message: string) => void seen.push(message) },
+    limits: defaultEngineLimits,
+  };
+  let mayStart = true;
+  sink.receive("http://receiver/", () => {
+    mayStart = false;
+    return { status: "failed", reason: "500" };
+  });
+  const signals = { stopping: never, aborting: never, mayStart: () => mayStart };
+  const delivery = deliver(parts, notification, signals);
+  await clock.advance(60_000);
+  expect(await delivery).toBe("interrupted");
+  expect(sink.attempts).toHaveLength(1);
+  expect(seen).toEqual(["failed", "delivery failed"]);
+});

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import { notificationTo } from "./testing/notification.ts";
+import { type Receiver, startReceiver } from "./testing/receiver.ts";
+import { makeSink, neverAborted } from "./testing/sink.ts";
+
+const accepted: AttemptOutcome = { status: "accepted" };
+const withheld: AttemptOutcome = { status: "withheld" };
+
+/** A receiver that keeps every answer back, but those at `/free`, until `release`. */
+async function startHanging(): Promise<{ receiver: Receiver; isReached: Promise<void>; release: () => void }> {
+  const reached = createDeferred<void>();
+  const released = createDeferred<void>();
+  const receiver = await startReceiver((response, { path }) => {
+    reached.resolve();
+    if (path === "/free") response.end();
+    else void released.promise.then(() => response.end());
+  });
+  return { receiver, isReached: reached.promise, release: () => released.resolve() };
+}
+
+const at = (receiver: Receiver, path: string): Notification =>
+  notificationTo({ url: receiver.url.replace("/hook", path) });
+
+const pathsOf = ({ requests }: Receiver): readonly (string | undefined)[] => requests.map(({ path }) => path);
+
+describe("an attempt that waits for a connection", () => {
+  test("is not sent once that is denied, and costs nobody a connection", async () => {
+    const { receiver, isReached, release } = await startHanging();
+    await using _ = receiver;
+    const sink = makeSink({ connectionsMax: 1 });
+    let mayStart = true;
+    const first = sink.attempt(at(receiver, "/first"), neverAborted, { mayStart: () => mayStart });
+    const waiting = Array.from({ length: 5 }, () =>
+      sink.attempt(at(receiver, "/waiting"), neverAborted, { mayStart: () => mayStart }),
+    );
+    await isReached;
+    mayStart = false;
+    release();
+    expect(await first).toEqual(accepted);
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => withheld));
+    expect(await sink.attempt(at(receiver, "/free"), neverAborted)).toEqual(accepted);
+    expect(pathsOf(receiver)).toEqual(["/first", "/free"]);
+    expect(receiver.connectionCount()).toBe(1);
+  });
+
+  test("is not sent once its signal has aborted, and costs nobody a connection", async () => {
+    const { receiver, isReached, release } = await startHanging();
+    await using _ = receiver;
+    const sink = makeSink({ connectionsMax: 1 });
+    const aborting = new AbortController();
+    const first = sink.attempt(at(receiver, "/first"), neverAborted);
+    const waiting = Array.from({ length: 5 }, () => sink.attempt(at(receiver, "/waiting"), aborting.signal));
+    await isReached;
+    aborting.abort();
+    expect(await Promise.all(waiting)).toMatchObject(waiting.map(() => ({ status: "failed" })));
+    release();
+    expect(await first).toEqual(accepted);
+    expect(await sink.attempt(at(receiver, "/free"), neverAborted)).toEqual(accepted);
+    expect(pathsOf(receiver)).toEqual(["/first", "/free"]);
+    expect(receiver.connectionCount()).toBe(1);
+  });
+});
+
+describe("an attempt whose right to start ends after it was called", () => {
+  test("is not sent on a connection that stands ready", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const sink = makeSink();
+    expect(await sink.attempt(at(receiver, "/first"), neverAborted)).toEqual(accepted);
+    expect(await attemptAndDeny(sink, at(receiver, "/second"), Promise.resolve())).toEqual(withheld);
+    expect(pathsOf(receiver)).toEqual(["/first"]);
+  });
+
+  test("is not sent once the name is looked up", async () => {
+    await using receiver = await startReceiver((response) => response.end());
+    const asked = createDeferred<void>();
+    const resolver = async (): Promise<readonly string[]> => {
+      asked.resolve();
+      return ["127.0.0.1"];
+    };
+    const notification = notificationTo({ url: `http://receiver.test:${receiver.port}/` });
+    const sink = makeSink({ resolver });
+    expect(await attemptAndDeny(sink, notification, asked.promise)).toEqual(withheld);
+    expect(await sink.attempt(notification, neverAborted, { mayStart: () => true })).toEqual(accepted);
+    expect(pathsOf(receiver)).toEqual(["/"]);
+  });
+});
+
+/** Calls, and denies it once `until` has come. */
+async function attemptAndDeny(sink: Sink, notification: Notification, until: Promise<void>): Promise<AttemptOutcome> {
+  let mayStart = true;
+  const attempt = sink.attempt(notification, neverAborted, { mayStart: () => mayStart });
+  await until;
+  mayStart = false;
+  return attempt;
+}
