@@ -2,7 +2,7 @@ import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Client } from "../harness/client.ts";
-import { worlds } from "../harness/worlds.ts";
+import { chainWorlds } from "../harness/worlds.ts";
 import { replayAll } from "./support/replay.ts";
 
 interface Answers {
@@ -12,7 +12,7 @@ interface Answers {
   readonly replay: readonly string[];
 }
 
-it.concurrent.each(worlds)(
+it.concurrent.each(chainWorlds)(
   "$name: a store that is deleted is rebuilt from the chain: list, state, getEvent and replay are the same byte for byte (ARCHITECTURE, invariant 5)",
   async (world) => {
     await using running = await world.start();

@@ -1,5 +1,5 @@
 import { type Door, openDoor, type Outcome, type Params } from "./doors.ts";
-import { HttpClient } from "./http-client.ts";
+import { HttpClient, type HttpSender } from "./http-client.ts";
 
 export interface SendResult {
   readonly topic: string;
@@ -67,12 +67,13 @@ export class CallFailed extends Error {
 
 /** A client for what a test needs done on its way; what it checks, it asks through the doors. */
 export class Client implements AsyncDisposable {
-  readonly http: HttpClient;
+  readonly http: HttpSender;
   readonly #rpc: Door;
   readonly #rest: Door;
 
-  constructor(url: string) {
-    this.http = new HttpClient(url);
+  /** Of a broker's base URL, or of whatever sends requests to brokers. */
+  constructor(target: string | HttpSender) {
+    this.http = typeof target === "string" ? new HttpClient(target) : target;
     this.#rpc = openDoor(this.http, "JSON-RPC");
     this.#rest = openDoor(this.http, "REST POST JSON");
   }

@@ -1,4 +1,4 @@
-import type { HttpAnswer, HttpClient } from "./http-client.ts";
+import type { HttpAnswer, HttpSender } from "./http-client.ts";
 
 /** What an operation is asked, in the words of JSON-RPC but for `content`, which is text, or bytes where the door can carry them. */
 export interface Params {
@@ -27,7 +27,7 @@ export interface Door {
   call(operation: string, params?: Params): Promise<Outcome>;
 }
 
-type Send = (http: HttpClient, operation: string, params: Params) => Promise<HttpAnswer>;
+type Send = (http: HttpSender, operation: string, params: Params) => Promise<HttpAnswer>;
 
 const formType = { "content-type": "application/x-www-form-urlencoded" };
 const jsonType = { "content-type": "application/json" };
@@ -68,7 +68,7 @@ const sends: Readonly<Record<string, Send>> = {
 
 export const doorNames = Object.keys(sends);
 
-export function openDoor(http: HttpClient, name: string): Door {
+export function openDoor(http: HttpSender, name: string): Door {
   const send = sends[name];
   if (send === undefined) throw new Error(`there is no door ${name}`);
   const kind = name.startsWith("REST") ? "REST" : "JSON-RPC";
@@ -77,7 +77,7 @@ export function openDoor(http: HttpClient, name: string): Door {
 }
 
 /** Sends one JSON-RPC message, whatever it is. */
-export function sendRpc(http: HttpClient, message: Readonly<Record<string, unknown>>): Promise<HttpAnswer> {
+export function sendRpc(http: HttpSender, message: Readonly<Record<string, unknown>>): Promise<HttpAnswer> {
   const body = JSON.stringify({ id: "1", jsonrpc: "2.0", ...message });
   return http.send({ method: "POST", path: "/jsonrpc", headers: jsonType, body });
 }

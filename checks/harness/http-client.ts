@@ -17,10 +17,15 @@ export interface HttpAnswer {
   json(): unknown;
 }
 
+/** Sends requests to a broker. */
+export interface HttpSender extends AsyncDisposable {
+  send(request: HttpRequest): Promise<HttpAnswer>;
+}
+
 const connectionsMax = 64;
 
-/** Keep-alive connections to one broker. */
-export class HttpClient implements AsyncDisposable {
+/** Keep-alive connections to one broker process. */
+export class HttpClient implements HttpSender {
   readonly url: string;
   readonly #agent = new Agent({ connections: connectionsMax, headersTimeout: 60_000, bodyTimeout: 60_000 });
 

@@ -10,18 +10,30 @@ export interface World {
   readonly name: string;
   /** Blocks come by the clock: each change takes its time, so tests that can, run at once. */
   readonly isSlow: boolean;
+  /** Its calls go to several nodes, which share a database. */
+  readonly isCluster?: boolean;
+  /** Whether this machine has what it needs. */
+  readonly isAvailable?: boolean;
   start(options?: WorldOptions): Promise<RunningWorld>;
+  /** Ends what its brokers shared beyond their own lives. */
+  close?(): Promise<void>;
 }
 
 export interface WorldOptions {
   /** Settings by environment name. */
   readonly env?: Readonly<Record<string, string>>;
+  /** The advertised address of each node. */
+  readonly addressOf?: (index: number) => string;
 }
 
 /** A broker that serves, with the clients a test needs. `client` is of the broker that runs now. */
 export interface RunningWorld extends AsyncDisposable {
   readonly client: Client;
+  /** The only process, or the first. */
   readonly broker: BrokerProcess;
+  readonly brokers: readonly BrokerProcess[];
+  /** Of each node as the listing has it, in the order of the text. */
+  readonly addresses: readonly string[];
   /** The folder of its data. */
   readonly dataDir: string;
   /** Ends the broker as an operator does; its data stays, and a chain outside goes on. */
@@ -50,12 +62,12 @@ export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions)
   return {
     name: `anvil with ${pace}`,
     isSlow: blockTimeS > 0,
-    start: async ({ env = {} } = {}) => {
+    start: async ({ env = {}, ...options } = {}) => {
       const anvil = await startAnvil(blockTimeS === 0 ? {} : { blockTimeS });
       const url = anvil.url.replace("http:", `${protocol}:`);
       const id = env["STELE_DEFAULT_GROUP"] ?? "1";
       const groups = groupsEnv([{ id, endpoints: [url], privateKey: devKey(0) }]);
-      return startWorld(new BrokerWorld({ env: { ...groups, ...env } }, anvil));
+      return startWorld(new BrokerWorld({ ...options, env: { ...groups, ...env } }, anvil));
     },
   };
 }
@@ -90,6 +102,14 @@ class BrokerWorld implements RunningWorld {
     return this.#running.broker;
   }
 
+  get brokers(): readonly BrokerProcess[] {
+    return [this.broker];
+  }
+
+  get addresses(): readonly string[] {
+    return [this.#options.addressOf?.(0) ?? new URL(this.broker.url).host];
+  }
+
   get dataDir(): string {
     return this.#folder.path;
   }
@@ -102,7 +122,9 @@ class BrokerWorld implements RunningWorld {
   }
 
   async resume(): Promise<void> {
-    const broker = await startBroker({ dataDir: this.dataDir, ...this.#options });
+    const { env = {}, addressOf } = this.#options;
+    const address = addressOf === undefined ? {} : { STELE_ADVERTISED_ADDRESS: addressOf(0) };
+    const broker = await startBroker({ dataDir: this.dataDir, env: { ...env, ...address } });
     const client = new Client(broker.url);
     this.#parts = { broker, client };
     await until("the broker is ready", () => client.isReady());

@@ -7,6 +7,13 @@ import type { World } from "../../harness/world.ts";
 
 /** Settings that change what the interface looks like (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
 export function describeSettings(world: World): void {
+  describeNames(world);
+  // Nodes that share a database are coordinated.
+  if (world.isCluster !== true) describeNoCoordination(world);
+  describeLimits(world);
+}
+
+function describeNames(world: World): void {
   const test = world.isSlow ? it.concurrent : it;
 
   describe(`STELE_BASE_PATH on the ${world.name}`, () => {
@@ -72,7 +79,9 @@ export function describeSettings(world: World): void {
       expect(await door.call("exist", { topic: doorName, groupId: "1" })).toMatchObject({ code: 200211 });
     });
   });
+}
 
+function describeNoCoordination(world: World): void {
   describe(`STELE_COORDINATION=none on the ${world.name}`, () => {
     const running = useWorld(world, { env: { STELE_COORDINATION: "none" } });
     const receive = useReceivers();
@@ -106,14 +115,12 @@ export function describeSettings(world: World): void {
       expect(Object.values(await world.client.listSubscriptions())).toEqual([{}]);
     });
   });
+}
 
+function describeLimits(world: World): void {
   describe(`limits by settings on the ${world.name}`, () => {
-    const env = {
-      STELE_CONTENT_BYTES_MAX: "10",
-      STELE_EXTENSIONS_BYTES_MAX: "10",
-      STELE_ADVERTISED_ADDRESS: "node-1:8080",
-    };
-    const running = useWorld(world, { env });
+    const env = { STELE_CONTENT_BYTES_MAX: "10", STELE_EXTENSIONS_BYTES_MAX: "10" };
+    const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
 
     it("contentBytesMax and extensionsBytesMax bound by one byte", async () => {
       const { client } = running();
@@ -124,8 +131,10 @@ export function describeSettings(world: World): void {
       expect((await client.state("bounded")).sequenceNumber).toBe(1);
     });
 
-    it("advertisedAddress names the node in the listing", async () => {
-      expect(Object.keys(await running().client.listSubscriptions())).toEqual(["node-1:8080"]);
+    it("advertisedAddress names each node in the listing", async () => {
+      const { client, addresses } = running();
+      expect(addresses).toContain("node-1:8080");
+      expect(Object.keys(await client.listSubscriptions()).toSorted()).toEqual(addresses);
     });
   });
 }

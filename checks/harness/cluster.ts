@@ -1,0 +1,189 @@
+import { join } from "node:path";
+import { type Anvil, devKey, startAnvil } from "./anvil.ts";
+import type { Exit } from "./broker-process.ts";
+import { Client } from "./client.ts";
+import { ClusterNode } from "./cluster-node.ts";
+import { findFreePort } from "./free-port.ts";
+import { type ChainGroup, groupsEnv } from "./group.ts";
+import { type Database, DatabaseServer } from "./postgres.ts";
+import { createRandom, type Random } from "./random.ts";
+import { SpreadClient } from "./spread-client.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
+import { createTempFolder, type TempFolder } from "./temp-folder.ts";
+
+export interface ClusterOptions {
+  /** How many nodes; three unless said otherwise. */
+  readonly nodeCount?: number;
+  /** Settings of every node by environment name. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Fields of the group. */
+  readonly group?: Partial<Omit<ChainGroup, "endpoints" | "privateKey">>;
+  /** Seconds between blocks; without it, each transaction has a block of its own at once. */
+  readonly blockTimeS?: number;
+  /** Whether nodes reach their chain by WebSocket. */
+  readonly protocol?: "http" | "ws";
+  /** What each node says where clients reach it; without it, its port of the loopback address. */
+  readonly addressOf?: (index: number) => string;
+  /** The database that they share; without it, one of a server of their own. */
+  readonly database?: Database;
+  /** From which calls are spread over the nodes. */
+  readonly seed?: number;
+}
+
+const nodeCountDefault = 3;
+const seedDefault = 20_261_121;
+
+interface Surroundings {
+  readonly folder: TempFolder;
+  readonly anvilOptions: { readonly blockTimeS?: number; readonly port: number; readonly state: ChainState };
+  readonly database: Database;
+  readonly random: Random;
+}
+
+interface ChainState {
+  readonly file: string;
+  readonly genesisTimeS: number;
+}
+
+/** Nodes with a database and a chain that they share, and between each node and both a proxy that may be cut. */
+export class Cluster implements AsyncDisposable {
+  readonly nodes: ClusterNode[] = [];
+  readonly database: Database;
+  readonly random: Random;
+  readonly #options: ClusterOptions;
+  readonly #surroundings: Surroundings;
+  #anvil: Anvil | undefined;
+  #client: Client | undefined;
+
+  private constructor(options: ClusterOptions, surroundings: Surroundings) {
+    this.#options = options;
+    this.#surroundings = surroundings;
+    this.database = surroundings.database;
+    this.random = surroundings.random;
+  }
+
+  /** Answers once every node is ready. A start that fails leaves nothing running. */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = await Cluster.prepare(options);
+    try {
+      await cluster.resume();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** A chain, a database and nodes that are not started yet. */
+  static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
+    const { nodeCount = nodeCountDefault, seed = seedDefault, blockTimeS } = options;
+    const folder = createTempFolder();
+    const state = { file: join(folder.path, "anvil.json"), genesisTimeS: Math.floor(Date.now() / 1000) };
+    const pace = blockTimeS === undefined ? {} : { blockTimeS };
+    const anvilOptions = { ...pace, port: await findFreePort(), state };
+    const database = options.database ?? (await (await DatabaseServer.start()).createDatabase());
+    const random = createRandom(seed);
+    const cluster = new Cluster(options, { folder, anvilOptions, database, random });
+    try {
+      await cluster.resumeChain();
+      for (let index = 0; index < nodeCount; index += 1) await cluster.addNode();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get anvil(): Anvil {
+    if (this.#anvil === undefined) throw new Error("the chain is stopped");
+    return this.#anvil;
+  }
+
+  /** Sends each call to a node that is picked at random of those that ran when this was asked first, or after `resume`. */
+  get client(): Client {
+    this.#client ??= new Client(
+      new SpreadClient(
+        this.running.map(({ url }) => url),
+        this.random,
+      ),
+    );
+    return this.#client;
+  }
+
+  /** The nodes that run. */
+  get running(): readonly ClusterNode[] {
+    return this.nodes.filter(({ isRunning }) => isRunning);
+  }
+
+  /** Of all nodes, in the order of the text. */
+  get addresses(): readonly string[] {
+    return this.nodes.map(({ address }) => address).toSorted();
+  }
+
+  /** One more node, which is not started yet, with the next of anvil's keys. */
+  async addNode(privateKey = devKey(this.nodes.length)): Promise<ClusterNode> {
+    const { env = {}, group = {}, protocol = "http", addressOf } = this.#options;
+    const index = this.nodes.length;
+    const port = await findFreePort();
+    const proxies = {
+      database: await TcpProxy.start(this.database.server.port),
+      chain: await TcpProxy.start(this.#surroundings.anvilOptions.port),
+    };
+    const address = addressOf?.(index) ?? `127.0.0.1:${port}`;
+    const endpoints = [`${protocol}://127.0.0.1:${proxies.chain.port}`];
+    const node = new ClusterNode({
+      address,
+      proxies,
+      dataDir: join(this.#surroundings.folder.path, `node-${index}`),
+      env: {
+        ...groupsEnv([{ id: "1", ...group, endpoints, privateKey }]),
+        STELE_PORT: String(port),
+        STELE_ADVERTISED_ADDRESS: address,
+        STELE_DATABASE_URL: this.database.address(proxies.database.port),
+        STELE_LOG_LEVEL: "warn",
+        ...env,
+      },
+    });
+    this.nodes.push(node);
+    return node;
+  }
+
+  /** Starts every node that does not run, all at once, and answers once all are ready. */
+  async resume(): Promise<void> {
+    await Promise.all(this.nodes.filter(({ isRunning }) => !isRunning).map((node) => node.start()));
+    await this.#forgetClient();
+  }
+
+  /** Ends all nodes in order, at once; answers how the first of them ended that did not end well, or the first. */
+  async stop(): Promise<Exit> {
+    await this.#forgetClient();
+    const exits = await Promise.all(this.running.map((node) => node.stop()));
+    const [first = { code: 0, signal: null }] = exits;
+    return exits.find(({ code }) => code !== 0) ?? first;
+  }
+
+  /** Ends the chain's node in order, its state kept and its pool lost. */
+  async stopChain(): Promise<void> {
+    await this.#anvil?.stop();
+    this.#anvil = undefined;
+  }
+
+  /** Starts the chain's node on its state. */
+  async resumeChain(): Promise<void> {
+    this.#anvil ??= await startAnvil(this.#surroundings.anvilOptions);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#forgetClient();
+    for (const node of this.nodes) await node[Symbol.asyncDispose]();
+    await this.stopChain();
+    if (this.#options.database === undefined) await this.database.server[Symbol.asyncDispose]();
+    this.#surroundings.folder[Symbol.dispose]();
+  }
+
+  async #forgetClient(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,91 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { findFreePort } from "./free-port.ts";
+
+/** Connections through a port of our own to another one, which may be cut. */
+export class TcpProxy implements AsyncDisposable {
+  readonly port: number;
+  readonly #target: number;
+  readonly #server: Server;
+  readonly #pairs = new Set<Pair>();
+  #isSilent = false;
+
+  private constructor(port: number, target: number) {
+    this.port = port;
+    this.#target = target;
+    this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#take(socket));
+  }
+
+  static async start(target: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(await findFreePort(), target);
+    proxy.#server.listen(proxy.port, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  /** From now on nothing goes through, and neither side is told: connections stay open, and new ones are taken, as where packets are lost. */
+  silence(): void {
+    this.#isSilent = true;
+    for (const pair of this.#pairs) pair.silence();
+  }
+
+  /** Lets all through again. Connections of the time before are reset, as where a network forgot them. */
+  restore(): void {
+    this.#isSilent = false;
+    this.cut();
+  }
+
+  /** Resets all connections. */
+  cut(): void {
+    for (const pair of this.#pairs) pair.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cut();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #take(near: Socket): void {
+    const pair = new Pair(near, connect(this.#target, "127.0.0.1"));
+    this.#pairs.add(pair);
+    pair.onClose(() => this.#pairs.delete(pair));
+    if (!this.#isSilent) pair.join();
+  }
+}
+
+/** The two ends of a connection. */
+class Pair {
+  readonly #ends: readonly [Socket, Socket];
+
+  constructor(near: Socket, far: Socket) {
+    this.#ends = [near, far];
+    for (const end of this.#ends) {
+      end.setNoDelay(true);
+      end.on("error", () => {}); // Its close follows.
+    }
+  }
+
+  join(): void {
+    const [near, far] = this.#ends;
+    near.pipe(far);
+    far.pipe(near);
+    for (const end of this.#ends) end.once("close", () => this.destroy());
+  }
+
+  /** What arrives is left in the buffers of the system. */
+  silence(): void {
+    for (const end of this.#ends) {
+      end.unpipe();
+      end.pause();
+    }
+  }
+
+  destroy(): void {
+    for (const end of this.#ends) end.resetAndDestroy();
+  }
+
+  onClose(listener: () => void): void {
+    this.#ends[0].once("close", listener);
+  }
+}
