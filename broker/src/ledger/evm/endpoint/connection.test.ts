@@ -10,6 +10,7 @@ import { FakeNode } from "./testing/fake-node.ts";
 
 const timeoutMs = 300;
 const call = { method: "eth_any" };
+const calls = [{ method: "a" }, { method: "b" }];
 let connections: Connection[] = [];
 const notifications: Notification[] = [];
 const lost: string[] = [];
@@ -40,6 +41,9 @@ async function failureOf(request: Promise<unknown>): Promise<unknown> {
         : error,
   );
 }
+
+const errorBody = (code: number): string =>
+  JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message: "no" } });
 
 const saying = (text: string): unknown => expect.stringContaining(text);
 
@@ -108,7 +112,6 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
   it("several together are answered in their order, and fail when one of them does", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
-    const calls = [{ method: "a" }, { method: "b" }];
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
     expect(node.requests).toHaveLength(1);
     node.answer = ({ id, method }) =>
@@ -171,7 +174,6 @@ describe("http", () => {
   it("several together are answered whatever order their answers are in; what is missing is no answer", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
-    const calls = [{ method: "a" }, { method: "b" }];
     const b = { jsonrpc: "2.0", id: 2, result: "b" };
     node.exchange = (_, response) => response.end(JSON.stringify([b, { jsonrpc: "2.0", id: 1, result: "a" }]));
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
@@ -182,11 +184,48 @@ describe("http", () => {
     await using node = await FakeNode.start();
     node.takesBatches = false;
     const connection = connect(node.url());
-    const calls = [{ method: "a" }, { method: "b" }];
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
     expect(node.requests).toHaveLength(3);
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
     expect(node.requests).toHaveLength(5);
+  });
+
+  it.each([
+    ["HTTP 400", 400, "bad request"],
+    ["HTTP 405", 405, ""],
+    ["HTTP 400 and -32600", 400, errorBody(-32600)],
+    ["HTTP 500 and -32600", 500, errorBody(-32600)],
+    ["-32700", 200, errorBody(-32700)],
+  ])("a batch that is refused by %s is asked for singly, and none is sent again", async (_, status, body) => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url());
+    node.exchange = (_request, response) => {
+      node.exchange = undefined;
+      response.writeHead(status).end(body);
+    };
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(3);
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(5);
+  });
+
+  it.each([
+    ["HTTP 500", 500, "internal error"],
+    ["HTTP 500 and -32603", 500, errorBody(-32603)],
+    ["HTTP 503", 503, errorBody(-32600)],
+    ["HTTP 404", 404, "not found"],
+    ["-32603", 200, errorBody(-32603)],
+    ["-32005", 200, errorBody(-32005)],
+    ["garbage", 200, "<html>"],
+  ])("a batch that fails by %s is no refusal of batches", async (_, status, body) => {
+    await using node = await FakeNode.start();
+    const connection = connect(node.url());
+    node.exchange = (_request, response) => response.writeHead(status).end(body);
+    await expect(connection.requestAll(calls)).rejects.toThrow();
+    expect(node.requests).toHaveLength(1);
+    node.exchange = undefined;
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(2);
   });
 
   it("a batch whose answers are too long for the endpoint counts as a range that is too wide", async () => {

@@ -259,6 +259,20 @@ describe("several together", () => {
     expect(set.failure()).toBeUndefined();
     expect(first.count("a")).toBe(0);
   });
+
+  it("a chain that is found shorter when a block is asked for is looked at, before anything else is asked of it", async () => {
+    const [node] = await startNodes(1);
+    const set = createSet([node.url()], { clock: createSystemClock() });
+    await set.requestAll(calls, 100);
+    node.chain.head = 50;
+    await expect(set.requestAll(calls, 101)).rejects.toThrow(/has 50 for its newest block/);
+    expect(set.failure()).toBeUndefined();
+    Object.assign(node.chain, { head: 49, chainId: 7 });
+    await expect(set.requestAll(calls, 101)).rejects.toThrow(/serves chain 7/);
+    expect(set.failure()?.reason).toMatch(/serves chain 7/);
+    await expect(ask(set, "eth_sendRawTransaction")).rejects.toThrow(/serves chain 7/);
+    expect(node.count("eth_sendRawTransaction")).toBe(0);
+  });
 });
 
 describe("behind", () => {
