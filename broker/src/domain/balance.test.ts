@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { planBalance, type SubscriptionCount } from "./balance.ts";
+import { parseGroupId } from "./group-id.ts";
+import type { NodeId } from "./node.ts";
+
+const group = parseGroupId("1");
+const [a, b, c] = ["a", "b", "c"] as [NodeId, NodeId, NodeId];
+const nodes = [a, b, c].map((id) => ({ id, groups: [group] }));
+const countOf = (count: number, change: Partial<SubscriptionCount> = {}): SubscriptionCount => ({
+  groupId: group,
+  state: "active",
+  owner: undefined,
+  wantedBy: undefined,
+  count,
+  ...change,
+});
+
+describe("planBalance", () => {
+  it("a node that dies leaves its subscriptions to the others, evenly", () => {
+    const dead = "dead" as NodeId;
+    const counts = [
+      countOf(10, { owner: a }),
+      countOf(8, { owner: b }),
+      countOf(9, { owner: c }),
+      countOf(9, { owner: dead }),
+    ];
+    expect(planBalance({ nodes, counts }, 1000)).toEqual({
+      gifts: [
+        { groupId: group, state: "active", to: b, count: 4 },
+        { groupId: group, state: "active", to: c, count: 3 },
+        { groupId: group, state: "active", to: a, count: 2 },
+      ],
+      requests: [],
+    });
+  });
+
+  it("a node that joins is given its share by those that have more", () => {
+    const counts = [countOf(15, { owner: a }), countOf(15, { owner: b })];
+    expect(planBalance({ nodes, counts }, 1000).requests).toEqual([
+      { groupId: group, from: a, to: c, count: 5 },
+      { groupId: group, from: b, to: c, count: 5 },
+    ]);
+  });
+
+  it("what is on its way already is not asked for again", () => {
+    const counts = [countOf(10, { owner: a }), countOf(5, { owner: a, wantedBy: c }), countOf(15, { owner: b })];
+    expect(planBalance({ nodes, counts }, 1000).requests).toEqual([{ groupId: group, from: b, to: c, count: 5 }]);
+  });
+
+  it("the odd ones of many groups do not all come to one node", () => {
+    const groups = Array.from({ length: 9 }, (_, index) => parseGroupId(`${index + 1}`));
+    const everywhere = nodes.map((node) => ({ ...node, groups }));
+    const { gifts } = planBalance(
+      { nodes: everywhere, counts: groups.map((groupId) => countOf(1, { groupId })) },
+      1000,
+    );
+    expect([a, b, c].map((node) => gifts.filter(({ to }) => to === node).length)).toEqual([3, 3, 3]);
+  });
+
+  it("a node that is to deliver nothing any more is asked for all it has", () => {
+    const leaving = [{ id: a, groups: [] }, ...nodes.slice(1)];
+    expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, 1000).requests).toEqual([
+      { groupId: group, from: a, to: b, count: 2 },
+      { groupId: group, from: a, to: c, count: 1 },
+    ]);
+  });
+
+  it("a group that nobody delivers waits", () => {
+    const counts = [countOf(3, { groupId: parseGroupId("2") }), countOf(3, { groupId: parseGroupId("2"), owner: a })];
+    expect(planBalance({ nodes, counts }, 1000)).toEqual({ gifts: [], requests: [] });
+    expect(planBalance({ nodes: [], counts }, 1000)).toEqual({ gifts: [], requests: [] });
+  });
+
+  it("a suspended subscription is never asked for, and counts for no one's share", () => {
+    const counts = [countOf(90, { owner: a, state: "suspended" }), countOf(3)];
+    const plan = planBalance({ nodes, counts }, 1000);
+    expect(plan.requests).toEqual([]);
+    expect(plan.gifts.map(({ count }) => count)).toEqual([1, 1, 1]);
+  });
+});
