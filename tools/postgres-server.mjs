@@ -1,11 +1,12 @@
 // A PostgreSQL server for tests and measurements, of the programs that this machine has. Types and contract: postgres-server.d.mts.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import pg from "pg";
+import { findBinaries, findOwner } from "./postgres-programs.mjs";
 
 const portDefault = 5432; // Of the socket's name alone: the server does not listen on the network unless it is asked to.
 const user = "stele";
@@ -122,31 +123,4 @@ async function startProcess(file, { args, folder, spawning }) {
   }
   if (lines.some((line) => line.includes("is still in use"))) return undefined;
   throw new Error(`PostgreSQL did not start: ${lines.join("\n")}`);
-}
-
-/** The folder of `initdb` and `postgres`: on the path, or where Debian puts the newest of them. */
-function findBinaries() {
-  const debian = "/usr/lib/postgresql";
-  const versions = existsSync(debian)
-    ? readdirSync(debian).toSorted((left, right) => Number(right) - Number(left))
-    : [];
-  const folders = [
-    ...versions.map((version) => join(debian, version, "bin")),
-    ...(process.env.PATH ?? "").split(delimiter),
-  ];
-  return folders.find(
-    (folder) => folder !== "" && ["initdb", "postgres"].every((name) => existsSync(join(folder, name))),
-  );
-}
-
-/** PostgreSQL refuses to run as root. */
-function findOwner() {
-  if (process.getuid?.() !== 0) return undefined;
-  const users = readFileSync("/etc/passwd", "utf8")
-    .split("\n")
-    .map((line) => line.split(":"));
-  const [found] = ["postgres", "nobody"].flatMap((name) => users.filter(([own]) => own === name));
-  if (found === undefined)
-    throw new Error("PostgreSQL cannot run as root, and there is neither a user postgres nor nobody");
-  return { uid: Number(found[2]), gid: Number(found[3]) };
 }

@@ -1,0 +1,24 @@
+// `npm run cluster`: several nodes of one broker, PostgreSQL and a chain on this machine, for trying out. `--help` prints the flags.
+import { readOptions, usage } from "./cluster/options.mjs";
+import { prepare } from "./prepare.mjs";
+
+const options = tryReadOptions();
+if (options === undefined) process.exit(2);
+if (options.isHelp) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+prepare();
+// What runs it needs packages, which may have been missing until here.
+const { runCluster } = await import("./cluster/run-cluster.mjs");
+await runCluster(options);
+
+/** Undefined, and said on the standard error, when the flags are wrong. */
+function tryReadOptions() {
+  try {
+    return readOptions(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error.message}\n\n${usage}`);
+    return undefined;
+  }
+}

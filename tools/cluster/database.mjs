@@ -1,0 +1,92 @@
+// PostgreSQL of the cluster: a server of its own, kept from one start to the next.
+import { spawnSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { findBinaries, findOwner } from "../postgres-programs.mjs";
+import { Part } from "./part.mjs";
+
+const user = "stele";
+const database = "stele";
+const connectionsMax = 200;
+
+export const missingPostgres = `PostgreSQL is not installed: neither initdb nor postgres is on the path or under /usr/lib/postgresql. Install it, version 15 or later:
+  Debian, Ubuntu    apt-get install postgresql
+  Fedora            dnf install postgresql-server
+  macOS             brew install postgresql@17, and put its bin folder on the path`;
+
+/** Starts the server, and makes it first where there is none yet. Answers its address without the password, and the file that holds that. */
+export async function startDatabase({ data, logs, port, adopt }) {
+  const binaries = findBinaries();
+  if (binaries === undefined) throw new Error(missingPostgres);
+  const passwordFile = join(data, "postgres.password");
+  const owner = findOwner();
+  const folder = databaseFolder(data, owner);
+  const spawning = { ...owner, cwd: folder, env: { ...process.env, LC_ALL: "C" } };
+  if (!existsSync(join(folder, "PG_VERSION"))) initialise({ binaries, folder, passwordFile, spawning });
+  const settings = [
+    `port=${port}`,
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    `max_connections=${connectionsMax}`,
+  ];
+  const args = ["-D", folder, ...settings.flatMap((setting) => ["-c", setting])];
+  const part = new Part("database", { command: join(binaries, "postgres"), args, logs, adopt, spawning });
+  await part.waitFor(/ready to accept connections/);
+  await createDatabase(port, readFileSync(passwordFile, "utf8"));
+  return { part, folder, url: `postgres://${user}@127.0.0.1:${port}/${database}`, passwordFile };
+}
+
+/** Deletes what is kept of the server. */
+export function deleteDatabase(data) {
+  for (const folder of [besideData(data), elsewhere(data)]) rmSync(folder, { recursive: true, force: true });
+  rmSync(join(data, "postgres.password"), { force: true });
+}
+
+/** PostgreSQL refuses to run as root; the user that runs it instead may have no way into the folder that root works in. */
+function databaseFolder(data, owner) {
+  const folder = besideData(data);
+  if (owner === undefined) return makeFolder(folder);
+  const isReached = spawnSync("ls", [data], { ...owner, cwd: "/", stdio: "ignore" }).status === 0;
+  const own = makeFolder(isReached ? folder : elsewhere(data));
+  chownSync(own, owner.uid, owner.gid);
+  return own;
+}
+
+function besideData(data) {
+  return join(data, "postgres");
+}
+
+function elsewhere(data) {
+  return `/var/tmp/stele-cluster-${createHash("sha256").update(data).digest("hex").slice(0, 16)}`;
+}
+
+function makeFolder(folder) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+function initialise({ binaries, folder, passwordFile, spawning }) {
+  const password = randomBytes(24).toString("hex");
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  const draft = `${folder}.draft`; // For the user that runs initdb; the other file is for whoever runs the nodes.
+  writeFileSync(draft, password, { mode: 0o600 });
+  if (spawning.uid !== undefined) chownSync(draft, spawning.uid, spawning.gid);
+  const args = ["--encoding=UTF8", "--locale=C", `--username=${user}`, "--auth=scram-sha-256", `--pwfile=${draft}`];
+  const made = spawnSync(join(binaries, "initdb"), [...args, "-D", folder], { ...spawning, encoding: "utf8" });
+  rmSync(draft);
+  const { status, stderr, error } = made;
+  if (status !== 0) throw new Error(`PostgreSQL's initdb failed in ${folder}: ${error?.message ?? stderr}`);
+}
+
+async function createDatabase(port, password) {
+  const client = new pg.Client({ host: "127.0.0.1", port, user, password, database: "postgres" });
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = $1", [database]);
+    if (rowCount === 0) await client.query(`create database ${database}`);
+  } finally {
+    await client.end();
+  }
+}

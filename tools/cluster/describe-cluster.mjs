@@ -1,0 +1,26 @@
+// What is printed when everything is up.
+
+export function describeCluster({ chain, database, nodes, logs }) {
+  const urlOf = (index) => nodes[index % nodes.length].url;
+  const rows = [
+    ...nodes.map(({ part, url }) => [part.name, `${url}   process ${part.pid}`]),
+    ["chain", chain.url],
+    ["database", `${database.url}, password in ${database.passwordFile}`],
+    ["logs", logs],
+  ];
+  const calls = [
+    [urlOf(0), "/rest/open?topic=orders/new"],
+    [urlOf(1), "/rest/publish?topic=orders/new&content=hello"],
+    [urlOf(2), "/rest/state?topic=orders/new"],
+    [urlOf(0), "/admin/listSubscription"],
+  ];
+  return [
+    `${nodes.length === 1 ? "A node" : `${nodes.length} nodes`} of one broker can be called:`,
+    ...rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`),
+    "",
+    "Any node answers any call:",
+    ...calls.map(([url, path]) => `  curl -sw '\\n' '${url}${path}'`),
+    "",
+    "Kill a node (kill -9 with its process) to see the others take its work over. Ctrl-C ends everything; what was made is kept.",
+  ].join("\n");
+}

@@ -1,0 +1,107 @@
+// One process of the cluster.
+import { spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { join } from "node:path";
+
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 20_000;
+const linesShownMax = 15;
+
+/** A process that says in its output when it is ready; the output goes to a file. */
+export class Part {
+  #name;
+  #file;
+  #process;
+  #output = [];
+  #exited;
+
+  /**
+   * @param {string} name
+   * @param {{ command: string, args: readonly string[], logs: string, adopt: (part: Part) => void, spawning?: object }} options
+   */
+  constructor(name, { command, args, logs, adopt, spawning = {} }) {
+    this.#name = name;
+    this.#file = join(logs, `${name}.log`);
+    // In a group of its own, so that Ctrl-C reaches this program alone, which then ends the parts in order.
+    this.#process = spawn(command, args, { ...spawning, stdio: ["ignore", "pipe", "pipe"], detached: true });
+    this.#exited = new Promise((settle) => {
+      this.#process.once("error", ({ message }) => settle(`cannot be started: ${message}`));
+      this.#process.once("exit", (code, signal) => settle(`ended by itself (${signal ?? `exit code ${code}`})`));
+    });
+    this.#keepOutput();
+    adopt(this);
+  }
+
+  get name() {
+    return this.#name;
+  }
+
+  get pid() {
+    return this.#process.pid;
+  }
+
+  get isRunning() {
+    return this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  /** Settles with how the process ended. */
+  get exited() {
+    return this.#exited;
+  }
+
+  /** Waits until the output says so. @param {RegExp} pattern */
+  async waitFor(pattern) {
+    const ready = new Promise((settle) => {
+      const look = () => {
+        if (!pattern.test(this.#output.join("\n"))) return;
+        this.#process.stdout.off("data", look);
+        this.#process.stderr.off("data", look);
+        settle(undefined);
+      };
+      this.#process.stdout.on("data", look);
+      this.#process.stderr.on("data", look);
+      look();
+    });
+    const { timer, late } = timeOut(startTimeoutMs);
+    const failure = await Promise.race([ready, this.#exited, late]);
+    clearTimeout(timer);
+    if (failure !== undefined) throw new Error(this.describe(failure));
+    this.#output = [];
+  }
+
+  /** What to say of a failure: what happened, the last lines of the output, and where the others are. */
+  describe(what) {
+    const lines = this.#output.slice(-linesShownMax).map((line) => `    ${line}`);
+    return [`${this.#name} ${what}; its log is ${this.#file}`, ...lines].join("\n");
+  }
+
+  /** Ends the process; when it does not end in time, by force. */
+  async stop(signal = "SIGTERM") {
+    if (!this.isRunning || this.pid === undefined) return;
+    this.#process.kill(signal);
+    const { timer, late } = timeOut(stopTimeoutMs);
+    const failure = await Promise.race([this.#exited.then(() => undefined), late]);
+    clearTimeout(timer);
+    if (failure === undefined) return;
+    this.#process.kill("SIGKILL");
+    await this.#exited;
+  }
+
+  #keepOutput() {
+    const file = createWriteStream(this.#file, { flags: "a" });
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream.setEncoding("utf8").on("data", (text) => {
+        file.write(text);
+        this.#output = [...this.#output, ...text.split("\n").filter((line) => line !== "")].slice(-linesShownMax);
+      });
+    }
+  }
+}
+
+function timeOut(ms) {
+  let timer;
+  const late = new Promise((settle) => {
+    timer = setTimeout(() => settle(`was not done after ${ms / 1000} s`), ms);
+  });
+  return { timer, late };
+}

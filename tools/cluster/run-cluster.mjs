@@ -1,0 +1,60 @@
+// Starts the parts in order, and ends them in the opposite one.
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { startChain } from "./chain.mjs";
+import { deleteDatabase, startDatabase } from "./database.mjs";
+import { describeCluster } from "./describe-cluster.mjs";
+import { startNodes, waitUntilReady } from "./nodes.mjs";
+import { Parts } from "./parts.mjs";
+
+const keptPattern = /^(chain\.json|logs|node-\d)$/;
+
+/** Runs until a signal comes, or a part ends without which nothing goes on. */
+export async function runCluster({ data, ports, isFresh }) {
+  const parts = new Parts();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void parts.end(0));
+  try {
+    await Promise.all(Object.values(ports).flat().map(checkFree));
+    if (isFresh) deleteKept(data);
+    await start({ data, ports, parts });
+  } catch (error) {
+    if (!parts.isEnding) console.error(error.message);
+    await parts.end(1);
+  }
+}
+
+async function start({ data, ports, parts }) {
+  const logs = join(data, "logs");
+  mkdirSync(logs, { recursive: true });
+  const common = { data, logs, adopt: (part) => parts.adopt(part) };
+  console.error("Starting PostgreSQL and the chain …");
+  const chain = await startChain({ ...common, port: ports.chain });
+  const database = await startDatabase({ ...common, port: ports.database });
+  console.error("Starting the nodes …");
+  const nodes = startNodes({ ...common, ports: ports.nodes, database, chain });
+  await waitUntilReady(nodes);
+  if (!parts.isEnding) console.log(describeCluster({ chain, database, nodes, logs }));
+}
+
+/** What this program made there, and nothing else. */
+function deleteKept(data) {
+  deleteDatabase(data);
+  mkdirSync(data, { recursive: true });
+  for (const name of readdirSync(data).filter((entry) => keptPattern.test(entry))) {
+    rmSync(join(data, name), { recursive: true });
+  }
+}
+
+async function checkFree(port) {
+  const probe = createServer();
+  try {
+    await new Promise((settle, fail) => probe.once("error", fail).listen(port, "127.0.0.1", settle));
+    await new Promise((settle) => probe.close(settle));
+  } catch (error) {
+    if (error.code !== "EADDRINUSE") throw error;
+    throw new Error(`Port ${port} is taken: end what listens there, or choose other ports; see --help.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,30 @@
+// The programs of PostgreSQL that this machine has, and the user that runs them.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/** The folder of `initdb` and `postgres`: on the path, or where Debian puts the newest of them. */
+export function findBinaries() {
+  const debian = "/usr/lib/postgresql";
+  const versions = existsSync(debian)
+    ? readdirSync(debian).toSorted((left, right) => Number(right) - Number(left))
+    : [];
+  const folders = [
+    ...versions.map((version) => join(debian, version, "bin")),
+    ...(process.env.PATH ?? "").split(delimiter),
+  ];
+  return folders.find(
+    (folder) => folder !== "" && ["initdb", "postgres"].every((name) => existsSync(join(folder, name))),
+  );
+}
+
+/** PostgreSQL refuses to run as root. */
+export function findOwner() {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
+  const [found] = ["postgres", "nobody"].flatMap((name) => users.filter(([own]) => own === name));
+  if (found === undefined)
+    throw new Error("PostgreSQL cannot run as root, and there is neither a user postgres nor nobody");
+  return { uid: Number(found[2]), gid: Number(found[3]) };
+}
