@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findBinaries } from "./postgres-programs.mjs";
 import { binary, prepare, run } from "./prepare.mjs";
 
 prepare();
@@ -12,6 +13,12 @@ const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=$
 const code = run(process.execPath, [binary("vitest/vitest.mjs"), "run", ...reporters, ...process.argv.slice(2)]);
 const counts = readCounts(report);
 rmSync(folder, { recursive: true });
+if (findBinaries() === undefined) {
+  const fate = process.env.CHECKS_POSTGRES === "required" ? "failed, since they are required here" : "were left out";
+  console.log(
+    `PostgreSQL is not installed: the tests with it ${fate}. Debian and Ubuntu have it by apt-get install postgresql.`,
+  );
+}
 if (counts.skipped > 0) console.log(`${counts.skipped} tests left out: see above for what they need.`);
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 process.exitCode = code;
