@@ -15,6 +15,8 @@ export interface TransactionTerms {
   readonly settings: string;
   /** Longest that one of its statements runs, in milliseconds. */
   readonly statementMsMax: number;
+  /** Other time for an answer on its way than the usual one. */
+  readonly answerDelayMsMax?: number;
 }
 
 /** PostgreSQL for the query builder, over a pool that dialects share and whoever opened it closes. */
@@ -22,8 +24,8 @@ export class SharedPoolDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
   readonly #settings: string;
 
-  constructor(pool: ConnectionPool, { settings, statementMsMax }: TransactionTerms) {
-    const answerMsMax = statementMsMax + answerDelayMsMax;
+  constructor(pool: ConnectionPool, { settings, statementMsMax, ...terms }: TransactionTerms) {
+    const answerMsMax = statementMsMax + (terms.answerDelayMsMax ?? answerDelayMsMax);
     const config = { pool: { connect: async () => pool.connect(answerMsMax), end: async () => {} } };
     super(config);
     this.#config = config;

@@ -1,11 +1,16 @@
 import { backoffDelayMs } from "../../../lib/backoff.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import type { StoreError } from "../store-error.ts";
-import { outageWaitMsMax, probeDelayMsMax, probeDelayMsMin } from "./limits.ts";
+import { probeDelayMsMax, probeDelayMsMin } from "./limits.ts";
+
+interface OutageOptions {
+  readonly probe: () => Promise<StoreError | undefined>;
+  readonly waitMsMax: number;
+}
 
 /**
  * A time in which the server is not reached. One probe at a time looks for its return, however many callers wait. They wait for the first
- * `outageWaitMsMax`, which a restart of the server fits in, and are then refused at once.
+ * `waitMsMax`, which a restart of the server fits in by default, and are then refused at once.
  */
 export class Outage {
   readonly #over = createDeferred<void>();
@@ -18,14 +23,14 @@ export class Outage {
   readonly #probe: () => Promise<StoreError | undefined>;
 
   /** `probe` answers why the server cannot be reached, or nothing when it can. */
-  constructor(failure: StoreError, probe: () => Promise<StoreError | undefined>) {
+  constructor(failure: StoreError, { probe, waitMsMax }: OutageOptions) {
     this.#failure = failure;
     this.#probe = probe;
     this.#over.promise.catch(() => {}); // Nobody may be waiting.
     this.#patience = setTimeout(() => {
       this.#isPatient = false;
       this.#over.reject(this.#failure);
-    }, outageWaitMsMax);
+    }, waitMsMax);
     this.#probeLater();
   }
 

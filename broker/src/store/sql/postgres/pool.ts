@@ -15,7 +15,17 @@ export interface PoolOptions {
   readonly logger: Logger;
   readonly connectionsMax: number;
   readonly session: SessionLimits;
+  /** Other waits than the usual ones. */
+  readonly waits?: PoolWaits;
 }
+
+/** How long a call waits, in milliseconds, for a connection that is free, and for the return of a lost server. */
+export interface PoolWaits {
+  readonly connectMsMax: number;
+  readonly outageMsMax: number;
+}
+
+const usualWaits: PoolWaits = { connectMsMax, outageMsMax: outageWaitMsMax };
 
 /** How long an idle connection is kept, in milliseconds. */
 const idleMs = 60_000;
@@ -27,17 +37,19 @@ const keepAliveDelayMs = 10_000;
  */
 export class ConnectionPool {
   readonly #options: PoolOptions;
+  readonly #waits: PoolWaits;
   readonly #pool: Pool;
   #outage: Outage | undefined;
   #ending: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#waits = options.waits ?? usualWaits;
     this.#pool = new Pool({
       connectionString: options.address.connectionString,
       fallback_application_name: "stele",
       max: options.connectionsMax,
-      connectionTimeoutMillis: connectMsMax,
+      connectionTimeoutMillis: this.#waits.connectMsMax,
       idleTimeoutMillis: idleMs,
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
@@ -51,7 +63,7 @@ export class ConnectionPool {
 
   /** @throws StoreError */
   async connect(answerMsMax: number): Promise<PostgresConnection> {
-    const giveUpAt = Date.now() + connectMsMax + outageWaitMsMax;
+    const giveUpAt = Date.now() + this.#waits.connectMsMax + this.#waits.outageMsMax;
     for (;;) {
       await this.#outage?.wait();
       try {
@@ -97,7 +109,10 @@ export class ConnectionPool {
   #beginOutage(error: StoreError): void {
     if (this.#outage !== undefined) return;
     this.#options.logger.warn("database unreachable", { reason: error.message });
-    this.#outage = new Outage(error, async () => this.#probe());
+    this.#outage = new Outage(error, {
+      probe: async () => this.#probe(),
+      waitMsMax: this.#waits.outageMsMax,
+    });
   }
 
   async #probe(): Promise<StoreError | undefined> {

@@ -1,0 +1,58 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { BrokerError, type ErrorName } from "@stele/wire";
+import { StoreError, type StoreFault } from "../store-error.ts";
+import { conflictTriesMax } from "./limits.ts";
+
+const conflictPauseMs = 20;
+
+/** Faults that pass, or that somebody who sees to the server can mend while the broker runs on, and what a caller is told. */
+const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
+  ["unavailable", "storeUnreachable"],
+  ["conflict", "storeUnreachable"],
+  ["full", "storeUnreachable"],
+  ["io", "storeUnreachable"],
+  ["read-only", "storeUnreachable"],
+  ["cannot-open", "storeUnreachable"],
+  ["exhausted", "busy"],
+]);
+
+/**
+ * An object whose calls, each one transaction, are made again as a whole where one was undone for the sake of another, and which fail with
+ * BrokerErrors that have a StoreError as their cause. The call named `except` throws the StoreError itself.
+ */
+export function answering<Target extends object>(
+  target: Target,
+  { except }: { readonly except?: string } = {},
+): Target {
+  return new Proxy(target, { get: (_, name) => getAnswering(target, name, name === except) });
+}
+
+function getAnswering(target: object, name: string | symbol, isPlain: boolean): unknown {
+  const member: unknown = Reflect.get(target, name, target);
+  if (typeof member !== "function") return member;
+  const call = async (args: readonly unknown[]): Promise<unknown> => Reflect.apply(member, target, args);
+  if (isPlain) return (...args: unknown[]) => call(args);
+  return async (...args: unknown[]) => {
+    try {
+      return await callUntilKept(async () => call(args));
+    } catch (error) {
+      throw toAnswer(error);
+    }
+  };
+}
+
+async function callUntilKept<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.fault !== "conflict" || tries === conflictTriesMax) throw error;
+      await pause(Math.random() * conflictPauseMs * tries);
+    }
+  }
+}
+
+function toAnswer(error: unknown): unknown {
+  const name = error instanceof StoreError ? answerByFault.get(error.fault) : undefined;
+  return name === undefined ? error : new BrokerError(name, { cause: error });
+}
