@@ -88,7 +88,8 @@ class KilledBroker implements AsyncDisposable {
     expectHoldsWhatWasSent(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     await this.#expectIndexed(client);
-    const history = { events, load: this.load, killedAt: this.killedAt };
+    const faults = this.killedAt.map((at) => ({ from: at, to: at }));
+    const history = { events, load: this.load, faults };
     for (const subscription of this.subscriptions) expectDeliveredInOrder(subscription, history);
     expect((await broker.stop()).code).toBe(0);
   }

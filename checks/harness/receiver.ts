@@ -19,6 +19,8 @@ export interface Attempt {
   readonly kind: "RESTful" | "JsonRPC";
   readonly subscriptionId: string;
   readonly event: EventBody;
+  /** Who made the connection that it came by, as far as the receiver was told how to find out. */
+  readonly caller: string | undefined;
   /** When it had arrived, by `performance.now()`. */
   readonly receivedAt: number;
   /** Whether the answer was 2xx and went out whole. */
@@ -47,8 +49,16 @@ export interface Receiver extends AsyncDisposable {
   resume(): Promise<void>;
 }
 
-export async function startReceiver(options: { readonly behaviour?: Behaviour } = {}): Promise<Receiver> {
-  const receiver = new RecordingReceiver(options.behaviour ?? accept);
+export interface ReceiverOptions {
+  readonly behaviour?: Behaviour;
+  /** Who has the other end of a connection, by its port there; asked while the connection is new. */
+  readonly callerOf?: CallerOf;
+}
+
+export type CallerOf = (port: number) => string | undefined;
+
+export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
+  const receiver = new RecordingReceiver(options.behaviour ?? accept, options.callerOf ?? (() => undefined));
   await receiver.resume();
   return receiver;
 }
@@ -62,13 +72,15 @@ export const accept: Behaviour = (attempt, response) => {
 
 class RecordingReceiver implements Receiver {
   readonly attempts: Attempt[] = [];
-  readonly #sockets = new Set<Socket>();
+  readonly #callers = new Map<Socket, string | undefined>();
+  readonly #callerOf: CallerOf;
   #behaviour: Behaviour;
   #server: Server | undefined;
   #port = 0;
 
-  constructor(behaviour: Behaviour) {
+  constructor(behaviour: Behaviour, callerOf: CallerOf) {
     this.#behaviour = behaviour;
+    this.#callerOf = callerOf;
   }
 
   get url(): string {
@@ -109,8 +121,8 @@ class RecordingReceiver implements Receiver {
     });
     server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.on("close", () => this.#sockets.delete(socket));
+      this.#callers.set(socket, this.#callerOf(socket.remotePort ?? 0));
+      socket.on("close", () => this.#callers.delete(socket));
       socket.on("error", () => {});
     });
     server.listen(this.#port, "127.0.0.1");
@@ -122,7 +134,7 @@ class RecordingReceiver implements Receiver {
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#callers.keys()) socket.destroy();
     if (server === undefined) return;
     server.close();
     await once(server, "close");
@@ -133,13 +145,14 @@ class RecordingReceiver implements Receiver {
   }
 
   async #receive(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const caller = this.#callers.get(message.socket);
     const chunks: Buffer[] = [];
     try {
       for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
     } catch {
       return; // The broker went away while it called: nothing was received.
     }
-    const attempt = toAttempt(message, Buffer.concat(chunks));
+    const attempt = toAttempt(message, { body: Buffer.concat(chunks), caller });
     this.attempts.push(attempt);
     response.once("finish", () => {
       attempt.isAccepted = response.statusCode >= 200 && response.statusCode < 300;
@@ -153,7 +166,7 @@ interface CallbackBody {
   readonly event: EventBody;
 }
 
-function toAttempt(message: IncomingMessage, body: Buffer): Attempt {
+function toAttempt(message: IncomingMessage, { body, caller }: Pick<Attempt, "body" | "caller">): Attempt {
   // The shape is held by the checks of callbacks.
   const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
   const isRpc = "params" in parsed;
@@ -167,6 +180,7 @@ function toAttempt(message: IncomingMessage, body: Buffer): Attempt {
     kind: isRpc ? "JsonRPC" : "RESTful",
     subscriptionId,
     event,
+    caller,
     receivedAt: performance.now(),
     isAccepted: false,
   };

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { Client, EventBody } from "../../harness/client.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { until } from "../../harness/until.ts";
-import type { PublishLoad } from "./publish-load.ts";
+import type { PublishRecord } from "./publish-record.ts";
 
 const steadyMs = 3000;
 
@@ -68,7 +68,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
 }
 
 /** Every acknowledged event is there with its content; nothing is there that nobody sent, and nothing twice. */
-export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishLoad): void {
+export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {
     const content = Buffer.from(event.content, "base64").toString();

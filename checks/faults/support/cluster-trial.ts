@@ -1,0 +1,228 @@
+import { expect } from "vitest";
+import { slow } from "../../harness/behaviours.ts";
+import type { Client } from "../../harness/client.ts";
+import { Cluster, type ClusterOptions } from "../../harness/cluster.ts";
+import type { ClusterNode } from "../../harness/cluster-node.ts";
+import { accept, type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { canFindSocketOwner, findSocketOwner } from "../../harness/socket-owner.ts";
+import { until } from "../../harness/until.ts";
+import { ClusterLoad } from "./cluster-load.ts";
+import { keepBook, listForeign, listSetBack } from "./ownership.ts";
+import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll, untilSteady } from "./replay.ts";
+import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./watched-subscription.ts";
+
+const topics = ["c/a", "c/b", "c/d"];
+const blockTimeS = 0.5;
+/** Shorter than by default, so that a trial is short; long enough for a machine that is busy with other things. */
+const takeOverAfterMs = 4000;
+const quick = {
+  STELE_CALLBACK_BACKOFF_MIN_MS: "20",
+  STELE_CALLBACK_BACKOFF_MAX_MS: "200",
+  STELE_TAKE_OVER_AFTER_MS: String(takeOverAfterMs),
+};
+const quickGroup = { pollMs: 100, publishTimeoutMs: 20_000 };
+const recoverMs = 60_000;
+/** What was on its way when a fault ended is taken note of a moment later, here and there. */
+const slackMs = 500;
+
+/** Filters of the trial's subscriptions; three of each, so that every node has several. */
+const filters: readonly (readonly [string, (topic: string) => boolean])[] = [
+  ...topics.map((own) => [own, (topic: string) => topic === own] as const),
+  ["c/#", () => true],
+];
+
+/** Nodes under load, with subscriptions whose every callback is recorded together with the node that made it. */
+export class ClusterTrial implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly load: ClusterLoad;
+  readonly subscriptions: WatchedSubscription[] = [];
+  readonly #faults: Fault[] = [];
+  readonly #receivers: Receiver[] = [];
+  #checkedFailures = 0;
+
+  private constructor(cluster: Cluster) {
+    const { nodes, random } = cluster;
+    this.cluster = cluster;
+    this.load = new ClusterLoad({ topics, publishersPerTopic: 4, urls: nodes.map(({ url }) => url), random });
+  }
+
+  /** Answers once publishing goes on and every subscription is told of it. */
+  static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterTrial> {
+    const cluster = await Cluster.start({
+      blockTimeS,
+      ...options,
+      env: { ...quick, ...env },
+      group: { ...quickGroup, ...group },
+    });
+    const trial = new ClusterTrial(cluster);
+    try {
+      await keepBook(cluster.database);
+      await trial.#begin();
+      return trial;
+    } catch (error) {
+      await trial[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get nodes(): readonly ClusterNode[] {
+    return this.cluster.nodes;
+  }
+
+  /** Of a node that runs. */
+  get client(): Client {
+    const [first] = this.cluster.running;
+    if (first === undefined) throw new Error("no node runs");
+    return first.client;
+  }
+
+  /** The node that indexes the group's chain. */
+  async findFollower(): Promise<ClusterNode | undefined> {
+    const [row] = await this.cluster.database.query(
+      "select address from group_leases join nodes on nodes.node_id = group_leases.node_id",
+    );
+    return this.nodes.find(({ address }) => address === row?.["address"]);
+  }
+
+  /** The subscriptions that the listing has under a node. */
+  async listOf({ address }: ClusterNode): Promise<readonly string[]> {
+    return Object.keys((await this.client.listSubscriptions())[address] ?? {});
+  }
+
+  /** Does harm. Until it is done, and what was on its way has ended, acknowledgements may not be written. */
+  async harm<T>(how: () => Promise<T>): Promise<T> {
+    const from = performance.now();
+    const result = await how();
+    this.#faults.push({ from, to: performance.now() + slackMs });
+    return result;
+  }
+
+  /** Until every subscription has accepted an event that was sent after this was asked. */
+  async untilToldOfMore(): Promise<void> {
+    const since = performance.now();
+    const isTold = ({ receiver }: WatchedSubscription): boolean =>
+      receiver.attempts.some(({ isAccepted, event }) => isAccepted && this.#sentAt(event.content) > since);
+    await until("every subscription is told of more", () => this.subscriptions.every(isTold), {
+      timeoutMs: recoverMs,
+    }).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** Until the subscriptions are shared out evenly over the nodes that run. */
+  async untilEven(): Promise<void> {
+    await until(
+      "every node that runs has its share",
+      async () => {
+        const listing = await this.client.listSubscriptions();
+        const counts = this.cluster.running.map(({ address }) => Object.keys(listing[address] ?? {}).length);
+        const isWhole = counts.reduce((sum, count) => sum + count, 0) === this.subscriptions.length;
+        return isWhole && Math.max(...counts) - Math.min(...counts) <= 1;
+      },
+      { timeoutMs: recoverMs },
+    ).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** No publish that was sent again to another node has failed since this was asked last. */
+  expectNoFailure(): void {
+    expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
+  }
+
+  /** From here on, failures before this moment are known to be due to a fault. */
+  forgiveFailures(): void {
+    this.#checkedFailures = this.load.failures.length;
+  }
+
+  /**
+   * Everything acknowledged is there, each subscription was told of everything in order, repeats are of events whose acknowledgement could
+   * not be written, no cursor went back, and no attempt came from a node that had lost its subscription: but for `strayMax` that were
+   * about to be sent when their process was stopped.
+   */
+  async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<void> {
+    await this.untilToldOfMore();
+    await this.load.stop();
+    const { client } = this;
+    await untilSteady(client);
+    await this.#untilNotified();
+    const events = await replayAll(client);
+    await expectGaplessSequences(client, events);
+    expectHoldsWhatWasSent(events, this.load);
+    await expectFound(client, this.load.acknowledged.values());
+    const history = { events, load: this.load, faults: this.#faults };
+    const repeats = this.subscriptions.map((subscription) => expectDeliveredInOrder(subscription, history));
+    const attempts = this.subscriptions.flatMap(({ receiver }) => receiver.attempts);
+    expect(await listSetBack(this.cluster.database)).toEqual([]);
+    const strays = canFindSocketOwner ? await listForeign(this.cluster.database, attempts) : [];
+    expect(strays.slice(strayMax)).toEqual([]);
+    const { acknowledged, sent, retries, failures } = this.load;
+    const repeated = repeats.reduce((sum, count) => sum + count, 0);
+    process.stdout.write(
+      `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} sent again, ` +
+        `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats\n`,
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.load.stop();
+    await this.cluster[Symbol.asyncDispose]();
+    for (const receiver of this.#receivers) await receiver[Symbol.asyncDispose]();
+  }
+
+  async #begin(): Promise<void> {
+    for (const topic of topics) await this.cluster.client.open(topic);
+    for (const [filter, matches] of filters) {
+      await this.#subscribe({ filter, matches });
+      await this.#subscribe({ filter, matches, isRpc: true });
+      await this.#subscribe({ filter, matches, delayMs: 5 });
+    }
+    await this.untilEven();
+    this.load.start();
+    await this.untilToldOfMore();
+  }
+
+  async #subscribe(
+    watch: Pick<WatchedSubscription, "filter" | "matches"> & { readonly isRpc?: boolean; readonly delayMs?: number },
+  ): Promise<void> {
+    const { filter, matches, isRpc = false, delayMs } = watch;
+    const behaviour = delayMs === undefined ? accept : slow(delayMs);
+    const receiver = await startReceiver({ behaviour, callerOf: (port) => this.#callerOf(port) });
+    this.#receivers.push(receiver);
+    const { client } = this.cluster;
+    const params = { topic: filter, url: receiver.url };
+    const id = await (isRpc ? client.subscribeByRpc(params) : client.subscribe(params));
+    this.subscriptions.push({ id, filter, matches, receiver, subscribedAt: performance.now() });
+  }
+
+  #callerOf(port: number): string | undefined {
+    const { running } = this.cluster;
+    const pid = findSocketOwner(
+      port,
+      running.map(({ broker }) => broker.pid),
+    );
+    return running.find(({ broker }) => broker.pid === pid)?.address;
+  }
+
+  #sentAt(content: string): number {
+    return this.load.sent.get(Buffer.from(content, "base64").toString())?.sentAt ?? 0;
+  }
+
+  async #untilNotified(): Promise<void> {
+    const ids = this.subscriptions.map(({ id }) => id);
+    await until(
+      "every subscription has caught up",
+      async () => {
+        const entries = Object.values(await this.client.listSubscriptions()).flatMap((node) => Object.values(node));
+        return ids.every((id) =>
+          entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
+        );
+      },
+      { timeoutMs: recoverMs },
+    ).catch((error: unknown) => this.#fail(error));
+  }
+
+  /** What the nodes have logged says more than that something was waited for in vain. */
+  #fail(error: unknown): never {
+    const logs = this.cluster.running.map(
+      ({ address, broker }) => `${address}:\n${broker.stdout().split("\n").slice(-10).join("\n")}`,
+    );
+    throw new Error(`${String(error)}\nlast failures: ${this.load.failures.slice(-5).join(" ")}\n${logs.join("\n")}`);
+  }
+}

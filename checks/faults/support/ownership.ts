@@ -1,0 +1,98 @@
+import type { Attempt } from "../../harness/receiver.ts";
+import type { Database } from "../../harness/postgres.ts";
+
+/** A node had a subscription from this moment on, by the clock of this machine, in milliseconds since the epoch. */
+interface Taking {
+  readonly id: string;
+  readonly at: number;
+  /** Undefined while nobody has it. */
+  readonly address: string | undefined;
+}
+
+/** Of one change to the next. */
+interface Holding {
+  readonly address: string | undefined;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Clocks of both sides are read in whole milliseconds. */
+const roundingMs = 2;
+
+/**
+ * Keeps in the database itself who had which subscription when, and each cursor that went back. Without a reorganisation none may.
+ */
+const bookkeeping = `
+create schema checks;
+create table checks.nodes as select node_id, address from public.nodes;
+create table checks.owners (number bigserial, at double precision, id text, owner text);
+create table checks.cursors (id text, from_position bigint, to_position bigint);
+create function checks.keep_node() returns trigger language plpgsql as $$
+begin
+  insert into checks.nodes values (new.node_id, new.address);
+  return new;
+end $$;
+create function checks.keep_owner() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' or new.owner is distinct from old.owner then
+    insert into checks.owners (at, id, owner)
+      values (extract(epoch from clock_timestamp()) * 1000, new.id, new.owner);
+  end if;
+  if tg_op = 'UPDATE' then
+    if new.cursor < old.cursor then
+      insert into checks.cursors values (new.id, old.cursor, new.cursor);
+    end if;
+  end if;
+  return new;
+end $$;
+create trigger keep_node after insert on public.nodes for each row execute function checks.keep_node();
+create trigger keep_owner after insert or update on public.subscriptions for each row execute function checks.keep_owner();
+`;
+
+/** Begins to keep book, once the nodes have made their tables. */
+export async function keepBook(database: Database): Promise<void> {
+  await database.query(bookkeeping);
+}
+
+/** The cursors that went back. */
+export function listSetBack(database: Database): Promise<readonly Record<string, unknown>[]> {
+  return database.query("select * from checks.cursors");
+}
+
+/** The attempts that came from another node than the one that had the subscription at that moment. */
+export async function listForeign(database: Database, attempts: readonly Attempt[]): Promise<readonly string[]> {
+  const holdings = await readHoldings(database);
+  const epoch = Date.now() - performance.now();
+  return attempts.flatMap(({ subscriptionId, caller, receivedAt, event }) => {
+    const at = epoch + receivedAt;
+    const owners = (holdings.get(subscriptionId) ?? []).filter(
+      ({ from, to }) => at >= from - roundingMs && at <= to + roundingMs,
+    );
+    if (owners.some(({ address }) => address === caller)) return [];
+    const names = owners.map(({ address }) => address ?? "nobody").join(", ");
+    return [`${subscriptionId} ${event.eventId} by ${caller ?? "unknown"} while ${names} had it`];
+  });
+}
+
+async function readHoldings(database: Database): Promise<ReadonlyMap<string, readonly Holding[]>> {
+  const rows = await database.query(
+    "select id, at, address from checks.owners left join checks.nodes on owner = node_id order by number",
+  );
+  const takings = rows.map(
+    (row): Taking => ({
+      id: String(row["id"]),
+      at: Number(row["at"]),
+      address: (row["address"] as string | null) ?? undefined, // A text.
+    }),
+  );
+  const ids = new Set(takings.map(({ id }) => id));
+  return new Map([...ids].map((own) => [own, toHoldings(takings.filter(({ id }) => id === own))]));
+}
+
+function toHoldings(takings: readonly Taking[]): readonly Holding[] {
+  return takings.map(({ address, at }, index) => ({
+    address,
+    from: at,
+    to: takings[index + 1]?.at ?? Number.POSITIVE_INFINITY,
+  }));
+}
