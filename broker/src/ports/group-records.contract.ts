@@ -12,6 +12,7 @@ const record: GroupRecord = {
   genesisHash: `0x${"ab".repeat(32)}`,
   registryAddress: `0x${"cd".repeat(20)}`,
 };
+const other: GroupRecord = { ...record, chainId: 1, registryAddress: `0x${"ef".repeat(20)}` };
 
 /** The guarantees of the GroupRecords port. `create` answers a store that is empty and not started. */
 export function testGroupRecords(name: string, create: () => Promise<GroupRecordsStore>): void {
@@ -28,15 +29,23 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(group)).toBeUndefined();
     });
 
-    it("keeps groups apart, and the newest record of each, also after a restart", async () => {
-      const moved: GroupRecord = { ...record, chainId: 1, registryAddress: `0x${"ef".repeat(20)}` };
-      await store.saveGroupRecord(group, record);
-      await store.saveGroupRecord(otherGroup, record);
-      await store.saveGroupRecord(group, moved);
+    it("keeps groups apart, and the first record of each, also after a restart", async () => {
+      expect(await store.saveGroupRecord(group, record)).toEqual(record);
+      expect(await store.saveGroupRecord(otherGroup, other)).toEqual(other);
+      expect(await store.saveGroupRecord(group, other)).toEqual(record);
       await store.stop();
       await store.start();
-      expect(await store.findGroupRecord(group)).toEqual(moved);
-      expect(await store.findGroupRecord(otherGroup)).toEqual(record);
+      expect(await store.findGroupRecord(group)).toEqual(record);
+      expect(await store.findGroupRecord(otherGroup)).toEqual(other);
+      expect(await store.saveGroupRecord(group, other)).toEqual(record);
+    });
+
+    it("of several that save at once all hear of the same record", async () => {
+      const records = Array.from({ length: 8 }, (_, index) => ({ ...record, chainId: index }));
+      const kept = await Promise.all(records.map((one) => store.saveGroupRecord(group, one)));
+      const found = await store.findGroupRecord(group);
+      expect(records).toContainEqual(found);
+      expect(kept).toEqual(records.map(() => found));
     });
   });
 }

@@ -13,6 +13,9 @@ export interface GroupRecord {
 /** Remembers each group's chain, so that another chain behind the same address is not taken for it. */
 export interface GroupRecords {
   findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined>;
-  /** Takes the place of an earlier record. On disk when it answers. */
-  saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void>;
+  /**
+   * Keeps the first record of a group, and no other: nodes that save at once all agree on one. Answers the one that is kept. On disk when it
+   * answers.
+   */
+  saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord>;
 }

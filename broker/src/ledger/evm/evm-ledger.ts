@@ -66,6 +66,11 @@ export interface EvmLedgerOptions {
   readonly chainId?: number;
   /** Where the registry is, unless it is remembered; left out, it is looked for, and deployed where there is none. */
   readonly registry?: RegistryChoice;
+  /**
+   * Whether this node may give the group its registry where it has none yet, since several nodes would give it several; always when left
+   * out. One that is remembered is deployed again by the only key that can, whoever has it.
+   */
+  readonly mayDeploy?: () => boolean;
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;
@@ -362,12 +367,13 @@ export class EvmLedger implements Ledger {
   }
 
   async #settleRegistry(chain: ChainIdentity, options: DeployOptions): Promise<Address> {
-    const { memory = noMemory, registry: choice, logger } = this.#options;
+    const { memory = noMemory, registry: choice, mayDeploy = () => true, logger } = this.#options;
     const deployer = this.#deployer;
     return settleRegistry(this.#rpc, {
       ...options,
       memory,
       choice,
+      mayDeploy,
       chain,
       signer: this.#signer.address,
       logger,

@@ -23,7 +23,7 @@ beforeEach(async () => {
     record: undefined,
     height: 0,
     find: async () => memory.record,
-    save: async (record) => void (memory.record = record),
+    save: async (record) => (memory.record ??= record),
     findIndexedBlock: async () => memory.height,
   };
   await ask("anvil_setBalance", deployer, "0xffffffffffffffffff");

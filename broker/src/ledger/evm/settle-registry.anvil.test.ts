@@ -21,7 +21,7 @@ async function begin(name: string): Promise<{ memory: GroupMemory & { record: Gr
   const memory = {
     record: undefined as GroupRecord | undefined,
     find: async () => memory.record,
-    save: async (record: GroupRecord) => void (memory.record = record),
+    save: async (record: GroupRecord) => (memory.record ??= record),
   };
   return { memory };
 }

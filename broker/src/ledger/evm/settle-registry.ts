@@ -9,13 +9,14 @@ import type { ChainIdentity, Rpc } from "./rpc.ts";
 /** What is remembered of one group's chain. */
 export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
-  save(record: GroupRecord): Promise<void>;
+  /** Keeps the first record, and answers the one that is kept. */
+  save(record: GroupRecord): Promise<GroupRecord>;
   /** The newest block that the index has; a chain below it has lost blocks, or is behind. */
   findIndexedBlock?(): Promise<number | undefined>;
 }
 
 /** Remembers nothing: for a chain that belongs to this process. */
-export const noMemory: GroupMemory = { find: async () => undefined, save: async () => {} };
+export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
 
 /** Which registry a group is on: an address, a new one, or (undefined) one that the signer has deployed, else a new one. */
 export type RegistryChoice = Address | "deploy" | undefined;
@@ -23,6 +24,8 @@ export type RegistryChoice = Address | "deploy" | undefined;
 export interface SettleOptions {
   readonly memory: GroupMemory;
   readonly choice: RegistryChoice;
+  /** Whether this node is the one that may give the group a registry, where it has none yet. */
+  readonly mayDeploy: () => boolean;
   readonly chain: ChainIdentity;
   /** The signer's address. */
   readonly signer: Address;
@@ -46,14 +49,25 @@ export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<
     if (remembered === undefined) throw noRegistry(address);
     await restore(rpc, address, options);
   }
-  if (remembered === undefined) await checkIsFinal(rpc, address, options);
-  if (remembered === undefined) await options.memory.save({ ...options.chain, registryAddress: address });
+  if (remembered === undefined) {
+    await checkIsFinal(rpc, address, options);
+    await remember(address, options);
+  }
   options.logger.info("chain connected", {
     chainId: options.chain.chainId,
     registry: address,
     signer: options.signer,
   });
   return address;
+}
+
+/** @throws BrokerError 200205 when another node was faster, with another registry: the next start finds that one. */
+async function remember(registryAddress: Address, { memory, chain }: SettleOptions): Promise<void> {
+  const kept = await memory.save({ ...chain, registryAddress });
+  if (kept.registryAddress === registryAddress) return;
+  throw new BrokerError("chainUnreachable", {
+    details: `another node has settled on the registry ${kept.registryAddress} while this one settled on ${registryAddress}`,
+  });
 }
 
 /** On a chain that is behind, or has lost its state, nothing is deployed: it may come back with what was there. */
@@ -79,8 +93,10 @@ export function behind(head: number, indexed: number): string {
   return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
 }
 
-async function firstRegistry(rpc: Rpc, { choice, signer, memory, logger, deploy }: SettleOptions): Promise<Address> {
+async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
+  const { choice, signer, memory, logger, mayDeploy, deploy } = options;
   if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
+  if (!mayDeploy()) throw noneYet();
   const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
   if (found !== undefined) return found;
   const address = await deploy({ isRemembered: memory !== noMemory });
@@ -103,6 +119,12 @@ async function sameRegistry(remembered: GroupRecord, { choice, chain }: SettleOp
     });
   }
   return registryAddress;
+}
+
+function noneYet(): BrokerError {
+  return new BrokerError("chainUnreachable", {
+    details: "the group has no topic registry yet, and the node that follows its chain is the one to deploy it",
+  });
 }
 
 function noRegistry(address: Address): BrokerError {

@@ -10,7 +10,9 @@ export class MemoryGroups extends MemoryJournal {
     return this.#records.get(groupId);
   }
 
-  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
-    this.#records.set(groupId, record);
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord> {
+    const kept = this.#records.get(groupId) ?? record;
+    this.#records.set(groupId, kept);
+    return kept;
   }
 }

@@ -25,16 +25,17 @@ export class SqlGroupRecords implements GroupRecords {
     };
   }
 
-  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
-    const row = {
-      chain_id: record.chainId,
-      genesis_hash: record.genesisHash,
-      registry_address: record.registryAddress,
-    };
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord> {
     await this.#database.durable
       .insertInto("group_chains")
-      .values({ group_id: groupId, ...row })
-      .onConflict((conflict) => conflict.column("group_id").doUpdateSet(row))
+      .values({
+        group_id: groupId,
+        chain_id: record.chainId,
+        genesis_hash: record.genesisHash,
+        registry_address: record.registryAddress,
+      })
+      .onConflict((conflict) => conflict.column("group_id").doNothing())
       .execute();
+    return (await this.findGroupRecord(groupId)) ?? record;
   }
 }

@@ -191,7 +191,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().groupRecords.findGroupRecord(groupId);
   }
 
-  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<void> {
+  async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord> {
     return this.#parts().groupRecords.saveGroupRecord(groupId, record);
   }
 
