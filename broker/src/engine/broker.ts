@@ -60,6 +60,13 @@ export interface SubscriptionStatus extends Subscription {
   readonly notifyingCount: number;
 }
 
+/** The subscriptions that one node delivers. */
+export interface NodeListing {
+  /** Where clients reach the node, host:port; undefined for the one process that has the store alone. */
+  readonly address: string | undefined;
+  readonly subscriptions: readonly SubscriptionStatus[];
+}
+
 export interface EventResult extends Event {
   readonly eventId: EventId;
 }
@@ -114,7 +121,8 @@ export interface Broker {
   unSubscribe(call: UnsubscribeCall): Promise<void>;
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
   getProof(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<ProofResult>;
-  listSubscriptions(): Promise<readonly SubscriptionStatus[]>;
+  /** Every live node, also those that deliver none. */
+  listSubscriptions(): Promise<readonly NodeListing[]>;
   /** Also of a group that is not up. */
   listSkippedEntries(call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
   health(): readonly GroupHealth[];

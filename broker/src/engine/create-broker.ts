@@ -1,14 +1,18 @@
 import type { GroupId } from "../domain/group-id.ts";
-import type { Subscription } from "../domain/subscription.ts";
+import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
+import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
+import type { Coordinator } from "../ports/coordinator.ts";
+import type { GroupRecords } from "../ports/group-records.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
 import type { Broker, GroupHealth } from "./broker.ts";
+import { Cluster } from "./cluster/cluster.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
@@ -25,9 +29,18 @@ import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
+import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
 import { Deadline, pause } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
+
+/** What a node needs to share its store with others. */
+export interface ClusterOptions {
+  readonly coordinator: Coordinator;
+  /** Where clients reach this node, host:port; no two nodes have the same. */
+  readonly address: string;
+  readonly records: Pick<GroupRecords, "findGroupRecord">;
+}
 
 export interface EngineOptions {
   readonly ledgers: readonly Ledger[];
@@ -41,6 +54,8 @@ export interface EngineOptions {
   readonly defaultGroupId: GroupId;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;
+  /** Undefined where this process has the store alone. */
+  readonly cluster?: ClusterOptions | undefined;
 }
 
 /** The broker with its lifecycle. */
@@ -48,8 +63,8 @@ export interface RunningBroker extends Broker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
-   * Commits what waits, ends delivery after the attempts under way, writes the cursors, and closes. What takes
-   * longer than `graceMs` in all is broken off.
+   * Commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the other nodes, and
+   * closes; also what comes after a part that fails. What takes longer than `graceMs` in all is broken off.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -65,6 +80,7 @@ class Engine implements RunningBroker {
   readonly #lives: readonly GroupLife[];
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
   readonly #progressWriter: ProgressWriter;
+  readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
@@ -81,20 +97,26 @@ class Engine implements RunningBroker {
       options.ledgers.map((ledger) => new Group({ ...options, ledger })),
       options.defaultGroupId,
     );
-    this.#progressWriter = new ProgressWriter(options);
+    this.#progressWriter = new ProgressWriter({
+      ...options,
+      onRefused: (rows) => this.#cluster?.deliveries.onRefused(rows),
+    });
     const parts = {
       ...options,
       groups: this.#groups,
       dispatcher: this.#dispatcher,
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
+      turns: new KeyedMutex<SubscriptionId>(),
     };
+    this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
+    const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
     this.#publisher = new Publisher(parts);
     this.#topics = new TopicService(parts);
     this.#events = new EventQuery(parts);
     this.#proofs = new ProofQuery({ ...parts, events: this.#events });
-    this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events });
-    this.#subscriptionQuery = new SubscriptionQuery(parts);
+    this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events, ownership });
+    this.#subscriptionQuery = new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator });
     this.#skippedEntries = new SkippedEntriesQuery(parts);
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
     options.metrics.watchGroups(() => this.health());
@@ -102,6 +124,7 @@ class Engine implements RunningBroker {
 
   async start(): Promise<void> {
     await this.#options.store.start();
+    this.#cluster?.start();
     await this.#subscriptions.start();
     const { signal } = this.#stopping;
     const starts = this.#lives.map(async (life) => life.start(signal));
@@ -114,16 +137,21 @@ class Engine implements RunningBroker {
   async stop(graceMs: number): Promise<void> {
     const { clock, store } = this.#options;
     this.#stopping.abort();
+    this.#cluster?.drain();
     const stopBy = clock.now() + graceMs;
     using deadline = new Deadline(clock, graceMs);
-    await Promise.all(this.#groups.all.map((group) => group.gatherer.drain(deadline.signal)));
-    // A worker that is ending can no longer be cut back, so from here on no index may go back.
-    await Promise.allSettled(this.#lives.map((life) => life.stop()));
-    await this.#dispatcher.stop(Math.max(0, stopBy - clock.now()));
+    const { signal } = deadline;
+    // Closed in the reverse order.
     const closers = new Closers();
     closers.add(() => store.stop());
-    for (const group of this.#groups.all) closers.add(() => group.ledger.stop(deadline.signal));
+    for (const group of this.#groups.all) closers.add(() => group.ledger.stop(signal));
+    closers.add(() => this.#cluster?.member.stop(signal));
     closers.add(() => this.#progressWriter.flush());
+    closers.add(() => this.#dispatcher.stop(Math.max(0, stopBy - clock.now())));
+    closers.add(() => this.#cluster?.deliveries.stop(signal));
+    // A worker that is ending can no longer be cut back, so from its end on no index may go back.
+    closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
+    closers.add(async () => void (await Promise.all(this.#groups.all.map(({ gatherer }) => gatherer.drain(signal)))));
     await closers.closeAll();
   }
 
@@ -141,7 +169,11 @@ class Engine implements RunningBroker {
   listSkippedEntries: Broker["listSkippedEntries"] = (call) => this.#skippedEntries.list(call);
 
   health(): readonly GroupHealth[] {
-    return this.#lives.map((life) => life.health());
+    const failure = this.#cluster?.member.failure;
+    const healths = this.#lives.map((life) => life.health());
+    return failure === undefined
+      ? healths
+      : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
   #createFollower(group: Group): Follower {
@@ -163,8 +195,13 @@ class Engine implements RunningBroker {
       logger,
       group,
       follower,
-      onReady: (id) => this.#subscriptions.resume(id),
+      onReady: (id) => this.#resume(id),
     });
+  }
+
+  async #resume(groupId: GroupId): Promise<void> {
+    if (this.#cluster === undefined) await this.#subscriptions.resume(groupId);
+    else this.#cluster.resume(groupId);
   }
 
   /** Every line about a group says which. */
@@ -173,7 +210,8 @@ class Engine implements RunningBroker {
   }
 
   #createWorker(subscription: Subscription): DeliveryWorker {
-    const { groupId, filter, cursor } = subscription;
+    const { groupId, filter, cursor, owner } = subscription;
+    const member = this.#cluster?.member;
     const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
     return new DeliveryWorker(subscription, {
       ...this.#options,
@@ -181,6 +219,7 @@ class Engine implements RunningBroker {
       feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
+      mayStart: member && (() => member.isLive(owner)),
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }

@@ -199,7 +199,7 @@ function checkDeliveries(world: World, events: readonly Event[]): void {
 }
 
 async function checkCounts(world: World, events: readonly Event[]): Promise<void> {
-  for (const { filter, notifiedCount, notifyingCount } of await world.engine.broker.listSubscriptions()) {
+  for (const { filter, notifiedCount, notifyingCount } of await world.engine.listSubscriptions()) {
     const expected = events.filter(({ topic }) => matches(filter, topic)).length;
     expect({ filter, notifiedCount, notifyingCount }).toEqual({ filter, notifiedCount: expected, notifyingCount: 0 });
   }

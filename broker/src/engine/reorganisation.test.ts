@@ -48,7 +48,7 @@ it("what came back in another place is delivered again, with its new identifier,
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 2, 3]);
   const ids = engine.sink.attempts.map(({ eventId }) => eventId);
   expect(new Set(ids).size).toBe(5);
-  const [status] = await engine.broker.listSubscriptions();
+  const [status] = await engine.listSubscriptions();
   expect(status).toMatchObject({ notifiedCount: 3, notifyingCount: 0 });
 });
 
@@ -66,12 +66,12 @@ it("an event that vanishes while it is delivered is acknowledged by nobody, and 
   answer.resolve({ status: "failed", reason: "no" });
   await engine.clock.advance(60_000);
   expect(engine.sink.sequencesOf(id)).toEqual([1]);
-  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 0, notifyingCount: 0 });
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 0, notifyingCount: 0 });
   engine.sink.receive("http://receiver/", () => ({ status: "accepted" }));
   await engine.publish("a", "1 again");
   await engine.clock.settle();
   expect(engine.sink.sequencesOf(id)).toEqual([1, 1]);
-  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
 });
 
 it("a publish whose block goes before it is indexed is answered TIMEOUT, never with an identifier that is not", async () => {
@@ -125,7 +125,7 @@ it("what the chain took back while the broker was down is taken back at the next
   await engine.publish("a", "other");
   await engine.clock.settle();
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 2]);
-  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
 });
 
 it("a chain that is merely behind the index is waited for, and takes nothing back", async () => {
@@ -186,7 +186,7 @@ it("a reorganisation while the broker stops brings no old cursor back: what came
   await engine.broker.start();
   await engine.clock.advance(1_000);
   expect(engine.sink.sequencesOf(id)).toEqual([1, 1]);
-  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
 });
 
 it("a reorganisation while delivery begins is not passed by a cursor that was read before it", async () => {
@@ -201,7 +201,7 @@ it("a reorganisation while delivery begins is not passed by a cursor that was re
   store.listSubscriptions = async () => {
     const found = await list();
     calls += 1;
-    if (calls !== 2) return found;
+    if (calls !== 1) return found;
     chain.cutBack(chain.head - 2);
     const address = (await store.findTopic(defaultGroupId, parseTopicName("a")).then(assertDefined)).address;
     chain.publish([batch(address, "other"), batch(address, "another")]);
@@ -218,7 +218,7 @@ it("a reorganisation while delivery begins is not passed by a cursor that was re
     "another",
   ]);
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 1, 2]);
-  expect((await engine.broker.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
+  expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
 });
 
 function batch(address: `0x${string}`, text: string) {

@@ -1,3 +1,5 @@
+import { createDeferred } from "./deferred.ts";
+
 /** Runs tasks of one key one after the other, and those of different keys side by side. */
 export class KeyedMutex<K> {
   readonly #tails = new Map<K, Promise<unknown>>();
@@ -11,6 +13,24 @@ export class KeyedMutex<K> {
       return await result;
     } finally {
       if (this.#tails.get(key) === tail) this.#tails.delete(key);
+    }
+  }
+  /** Runs a task in the turn of each of several keys at once. They stand in line in one turn, so that two such tasks never wait for each other. */
+  async runAll<T>(keys: readonly K[], task: () => Promise<T>): Promise<T> {
+    const done = createDeferred<void>();
+    const turns = keys.map((key) => {
+      const begun = createDeferred<void>();
+      void this.run(key, async () => {
+        begun.resolve();
+        await done.promise;
+      });
+      return begun.promise;
+    });
+    try {
+      await Promise.all(turns);
+      return await task();
+    } finally {
+      done.resolve();
     }
   }
 }

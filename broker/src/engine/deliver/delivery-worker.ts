@@ -13,6 +13,8 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly feed: Feed;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
+  /** Whether this node may still deliver; always when left out. */
+  readonly mayStart?: (() => boolean) | undefined;
   /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
@@ -64,7 +66,7 @@ export class DeliveryWorker {
     if (this.#current !== undefined && this.#current.position > to) this.#vanish();
     const { cursor } = this.#progress;
     if (cursor <= to) return undefined;
-    this.#parts.progressWriter.forget(this.#progress.id);
+    this.#parts.progressWriter.forget(this.#progress);
     this.#progress = { ...this.#progress, cursor: to };
     return cursor;
   }
@@ -112,7 +114,8 @@ export class DeliveryWorker {
   }
 
   #signals(): DeliverySignals {
-    return { stopping: this.#attempts.signal, aborting: this.#aborting.signal };
+    const { mayStart } = this.#parts;
+    return { stopping: this.#attempts.signal, aborting: this.#aborting.signal, mayStart };
   }
 
   /** An attempt that cannot be called back may still be answered; the answer counts for nothing. */

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { toPosition } from "../../domain/position.ts";
-import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { parseSubscriptionId, type SubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { Progress, Store } from "../../ports/store.ts";
@@ -12,6 +12,7 @@ import { ProgressWriter } from "./progress-writer.ts";
 const id = parseSubscriptionId("00000000-0000-4000-8000-000000000001");
 const progress = (index: number): Progress => ({
   id,
+  epoch: 0,
   cursor: toPosition(1, index),
   notifiedCount: index,
   notifiedAt: 0,
@@ -25,7 +26,10 @@ function setUp(saveProgress: Store["saveProgress"]) {
 
 it("writes 50 ms after the first acknowledgement, and only the newest cursor", async () => {
   const written: (readonly Progress[])[] = [];
-  const { clock, writer } = setUp(async (rows) => void written.push(rows));
+  const { clock, writer } = setUp(async (rows) => {
+    written.push(rows);
+    return [];
+  });
   writer.note(progress(1));
   await clock.advance(30);
   writer.note(progress(2));
@@ -37,7 +41,7 @@ it("writes 50 ms after the first acknowledgement, and only the newest cursor", a
 
 it("writes at once after 100 acknowledgements, and one write at a time", async () => {
   const written: (readonly Progress[])[] = [];
-  const gate = createDeferred<void>();
+  const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {
     written.push(rows);
     return gate.promise;
@@ -45,14 +49,14 @@ it("writes at once after 100 acknowledgements, and one write at a time", async (
   for (let index = 1; index <= 250; index += 1) writer.note(progress(index));
   await clock.settle();
   expect(written).toEqual([[progress(100)]]);
-  gate.resolve();
+  gate.resolve([]);
   await clock.settle();
   expect(written).toEqual([[progress(100)], [progress(250)]]);
 });
 
 it("writes what was noted during a slow write as soon as that has ended", async () => {
   const written: (readonly Progress[])[] = [];
-  const gate = createDeferred<void>();
+  const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {
     written.push(rows);
     return gate.promise;
@@ -61,7 +65,7 @@ it("writes what was noted during a slow write as soon as that has ended", async 
   await clock.advance(50);
   writer.note(progress(2));
   await clock.advance(50);
-  gate.resolve();
+  gate.resolve([]);
   await clock.advance(50);
   writer.note(progress(3));
   await clock.advance(50);
@@ -74,6 +78,7 @@ it("keeps what could not be written for the next write, never going back", async
   const { clock, writer } = setUp(async (rows) => {
     if (isBroken) throw new Error("disk full");
     written.push(rows);
+    return [];
   });
   writer.note(progress(5));
   await clock.advance(50);
@@ -86,7 +91,7 @@ it("keeps what could not be written for the next write, never going back", async
 
 it("a cursor that was noted while an older one could not be written is not set back", async () => {
   const written: (readonly Progress[])[] = [];
-  const gate = createDeferred<void>();
+  const gate = createDeferred<readonly SubscriptionId[]>();
   let isFirst = true;
   const { clock, writer } = setUp(async (rows) => {
     if (isFirst) {
@@ -94,6 +99,7 @@ it("a cursor that was noted while an older one could not be written is not set b
       await gate.promise;
     }
     written.push(rows);
+    return [];
   });
   writer.note(progress(1));
   await clock.advance(50);
@@ -110,7 +116,7 @@ it("flush writes what is noted, and says when it cannot", async () => {
 });
 
 it("a flush waits for one that is under way: when it answers, nothing older comes any more", async () => {
-  const gate = createDeferred<void>();
+  const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp(() => gate.promise);
   writer.note(progress(1));
   const first = writer.flush();
@@ -119,6 +125,6 @@ it("a flush waits for one that is under way: when it answers, nothing older come
   const second = writer.flush().then(() => void (isAnswered = true));
   await clock.settle();
   expect(isAnswered).toBe(false);
-  gate.resolve();
+  gate.resolve([]);
   await Promise.all([first, second]);
 });

@@ -1,6 +1,7 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 
@@ -9,6 +10,8 @@ export interface ProgressWriterParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  /** Told of what the store refused: a subscription is no more, or another's by now. */
+  readonly onRefused?: (rows: readonly Progress[]) => void;
 }
 
 /**
@@ -43,10 +46,21 @@ export class ProgressWriter {
     return this.#noted.get(id);
   }
 
-  /** Forgets what was noted of a subscription: it is no more, or its cursor goes back. A write under way may still bring it to the store. */
-  forget(id: SubscriptionId): void {
-    this.#noted.delete(id);
-    this.#underWay.delete(id);
+  /**
+   * Forgets what was noted of a subscription up to this epoch: it is no more, or its cursor goes back. A write under way may still bring it
+   * to the store.
+   */
+  forget({ id, epoch }: SubscriptionKey): void {
+    for (const rows of [this.#noted, this.#underWay]) {
+      const noted = rows.get(id);
+      if (noted !== undefined && noted.epoch <= epoch) rows.delete(id);
+    }
+  }
+
+  /** Forgets all that was noted. A write under way may still bring it to the store. */
+  forgetAll(): void {
+    this.#noted.clear();
+    this.#underWay.clear();
   }
 
   /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
@@ -97,7 +111,8 @@ export class ProgressWriter {
     this.#underWay = rows;
     this.#notedCount = 0;
     try {
-      await this.#parts.store.saveProgress([...rows.values()]);
+      const refused = await this.#parts.store.saveProgress([...rows.values()]);
+      if (refused.length > 0) this.#parts.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
       this.#takeBack(rows);
       throw error;

@@ -1,9 +1,10 @@
 import { BrokerError, quote } from "@stele/wire";
 import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -16,6 +17,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
+import type { Ownership } from "./ownership.ts";
 import { findStartPosition } from "./start-position.ts";
 
 export interface SubscriptionServiceParts {
@@ -29,6 +31,9 @@ export interface SubscriptionServiceParts {
   readonly dispatcher: Dispatcher;
   readonly progressWriter: ProgressWriter;
   readonly events: EventQuery;
+  readonly ownership: Ownership;
+  /** In which calls for one identifier are handled one after the other. */
+  readonly turns: KeyedMutex<SubscriptionId>;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
@@ -38,12 +43,17 @@ interface Order {
   readonly group: Group;
   readonly filter: TopicFilter;
   readonly call: SubscribeCall;
+  /** Who delivers it when it is a new one. */
+  readonly owner: NodeId | undefined;
 }
+
+/** Times that a call begins again when a subscription has changed hands, or an index gone back, under it. */
+const triesMax = 10;
 
 /** Makes, continues and removes subscriptions. Calls for one identifier are handled one after the other. */
 export class SubscriptionService {
   readonly #parts: SubscriptionServiceParts;
-  readonly #turns = new KeyedMutex<SubscriptionId>();
+  /** Where nobody else makes and removes any. */
   #count = 0;
 
   constructor(parts: SubscriptionServiceParts) {
@@ -52,7 +62,7 @@ export class SubscriptionService {
 
   /** Counts what there is. Delivery begins with {@link resume}. */
   async start(): Promise<void> {
-    this.#count = (await this.#parts.store.listSubscriptions()).length;
+    this.#count = await this.#parts.store.countSubscriptions();
   }
 
   /**
@@ -60,7 +70,7 @@ export class SubscriptionService {
    * that it takes no calls meanwhile. The index does not go back between the reading of a cursor and the start of its worker.
    */
   async resume(groupId: GroupId): Promise<void> {
-    await this.#parts.groups.find(groupId)?.changes.shared(async () => this.#startWorkers(groupId));
+    await this.#unchanged(groupId, () => this.#startWorkers(groupId));
   }
 
   async #startWorkers(groupId: GroupId): Promise<void> {
@@ -73,25 +83,34 @@ export class SubscriptionService {
 
   /**
    * Answers once the subscription is on disk; every matching event from its start on will be notified.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200001, 200211, 200300; of an offset 100302 to 100304.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200001, 200207, 200211, 200300; of an
+   * offset 100302 to 100304.
    */
   async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
+    const { groups, sink, ownership } = this.#parts;
     const filter = parseTopicFilter(call.topic);
-    const group = this.#parts.groups.get(call.groupId);
+    const group = groups.get(call.groupId);
     const id = this.#toId(call.subscriptionId);
     checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
-    await this.#parts.sink.checkUrl(call.url);
-    const make = (): Promise<void> => this.#makeOrContinue(id, { group, filter, call });
-    await this.#turns.run(id, () => group.changes.shared(make));
+    await sink.checkUrl(call.url);
+    await this.#inTurn(id, async () => {
+      const owner = await ownership.owner();
+      if (call.subscriptionId !== undefined) await ownership.claim(id);
+      return group.changes.shared(() => this.#makeOrContinue(id, { group, filter, call, owner }));
+    });
     return id;
   }
 
-  /** @throws BrokerError 100503, 100504, 100505, 100601. */
+  /** @throws BrokerError 100503, 100504, 100505, 100601, 200207, 200300. */
   async unSubscribe(call: UnsubscribeCall): Promise<void> {
-    if (call.interfaceType === "JsonRPC" && !this.#parts.hasCoordinator) throw new BrokerError("noCoordinator");
+    const { hasCoordinator, ownership } = this.#parts;
+    if (call.interfaceType === "JsonRPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = parseSubscriptionId(call.subscriptionId);
-    await this.#turns.run(id, () => this.#remove(id));
+    await this.#inTurn(id, async () => {
+      await ownership.claim(id);
+      return this.#remove(id);
+    });
   }
 
   /**
@@ -99,20 +118,24 @@ export class SubscriptionService {
    * worker has taken over meanwhile; it never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
-    const { dispatcher, store, logger } = this.#parts;
+    const { dispatcher, turns, logger } = this.#parts;
     try {
-      await this.#turns.run(id, async () => {
-        if (dispatcher.findWorker(id) !== worker) return;
-        try {
-          await store.setSubscriptionState(worker.progress, "suspended");
-        } finally {
-          // A worker that has ended must not stand in the way of whoever subscribes again.
-          dispatcher.detach(id);
-        }
-        logger.warn("subscription suspended", { subscriptionId: id });
+      await turns.run(id, async () => {
+        if (dispatcher.findWorker(id) === worker) await this.#suspend(worker);
       });
     } catch (error) {
       logger.error("subscription not suspended", { subscriptionId: id, error });
+    }
+  }
+
+  async #suspend({ progress }: DeliveryWorker): Promise<void> {
+    const { dispatcher, store, logger } = this.#parts;
+    try {
+      const isSuspended = await store.setSubscriptionState(progress, "suspended");
+      if (isSuspended) logger.warn("subscription suspended", { subscriptionId: progress.id });
+    } finally {
+      // A worker that has ended must not stand in the way of whoever subscribes again.
+      dispatcher.detach(progress.id);
     }
   }
 
@@ -120,21 +143,35 @@ export class SubscriptionService {
     return parseSubscriptionId(text ?? this.#parts.randomness.uuid());
   }
 
-  async #makeOrContinue(id: SubscriptionId, order: Order): Promise<void> {
+  /** Begins again when `task` answers false: what it has found is no longer so. */
+  async #inTurn(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
+    await this.#parts.turns.run(id, async () => {
+      for (let tries = 0; tries < triesMax; tries += 1) if (await task()) return;
+      throw new BrokerError("busy", { details: "the subscription, or the index, changes all the time" });
+    });
+  }
+
+  /** Runs while the group's index does not go back. */
+  #unchanged<T>(groupId: GroupId, task: () => Promise<T>): Promise<T> {
+    const group = this.#parts.groups.find(groupId);
+    return group === undefined ? task() : group.changes.shared(task);
+  }
+
+  async #makeOrContinue(id: SubscriptionId, order: Order): Promise<boolean> {
     // A worker that has just ended may have acknowledged more than its row says.
     if (order.call.subscriptionId !== undefined) await this.#parts.progressWriter.flush();
     const existing = await this.#parts.store.findSubscription(id);
-    if (existing === undefined) await this.#make(id, order);
-    else await this.#continue(existing, order);
+    return existing === undefined ? this.#make(id, order) : this.#continue(existing, order);
   }
 
-  async #make(id: SubscriptionId, order: Order): Promise<void> {
-    const { store, clock, events, limits, dispatcher } = this.#parts;
-    if (this.#count >= limits.subscriptionsMax) {
+  async #make(id: SubscriptionId, order: Order): Promise<boolean> {
+    const { store, clock, limits, ownership } = this.#parts;
+    if ((await this.#countAll()) >= limits.subscriptionsMax) {
       throw new BrokerError("busy", { details: `${limits.subscriptionsMax} subscriptions are the limit` });
     }
-    const { group, filter, call } = order;
+    const { group, filter, call, owner } = order;
     const now = clock.now();
+    const { position, generation } = await findStartPosition(this.#parts, group, call.offset);
     const subscription: Subscription = {
       id,
       filter,
@@ -143,53 +180,72 @@ export class SubscriptionService {
       url: call.url,
       secret: call.secret,
       state: "active",
-      cursor: await findStartPosition(events, group, call.offset),
+      cursor: position,
       notifiedCount: 0,
       notifiedAt: now,
       createdAt: now,
-      owner: undefined,
+      owner,
       epoch: 0,
     };
-    const { generation } = (await store.findHead(group.id)) ?? { generation: 0 };
-    if ((await store.insertSubscription(subscription, generation)) !== "inserted")
-      throw new BrokerError("subscriptionElsewhere");
+    if ((await store.insertSubscription(subscription, generation)) !== "inserted") return false;
     this.#count += 1;
-    dispatcher.add(subscription);
+    ownership.begin(subscription);
+    return true;
   }
 
-  async #continue(existing: Subscription, order: Order): Promise<void> {
-    const { group, filter, call } = order;
-    if (existing.filter !== filter || existing.groupId !== group.id) {
-      throw new BrokerError("subscriptionElsewhere", {
-        details: `${quote(existing.filter)} of group ${existing.groupId}`,
-      });
-    }
-    const change = {
-      url: call.url,
-      interfaceType: call.interfaceType,
-      secret: call.secret ?? existing.secret,
-      state: "active",
-    } as const;
-    const { dispatcher, store } = this.#parts;
+  async #countAll(): Promise<number> {
+    return this.#parts.ownership.isShared ? this.#parts.store.countSubscriptions() : this.#count;
+  }
+
+  async #continue(existing: Subscription, order: Order): Promise<boolean> {
+    const { dispatcher, store, ownership } = this.#parts;
+    checkSame(existing, order);
+    if (!ownership.isOwn(existing)) return false;
+    const change = toChange(existing, order.call);
     const isUnchanged = Object.entries(change).every(([key, value]) => existing[key as keyof typeof change] === value);
-    if (isUnchanged && dispatcher.findWorker(existing.id) !== undefined) return;
-    const current = { ...existing, ...(await dispatcher.remove(existing.id, 0)) };
+    if (isUnchanged && dispatcher.findWorker(existing.id)?.progress.epoch === existing.epoch) return true;
+    const progress = await dispatcher.remove(existing.id, 0);
+    const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
-      await store.updateSubscription(existing, change);
+      if (!(await store.updateSubscription(existing, change))) return false;
     } catch (error) {
-      if (existing.state === "active") dispatcher.add(current);
+      if (existing.state === "active") ownership.begin(current);
       throw error;
     }
-    dispatcher.add({ ...current, ...change });
+    ownership.begin({ ...current, ...change });
+    return true;
   }
 
-  async #remove(id: SubscriptionId): Promise<void> {
-    const { store, dispatcher, progressWriter } = this.#parts;
-    const existing = await store.findSubscription(id);
-    if (existing === undefined || !(await store.deleteSubscription(existing)))
-      throw new BrokerError("subscriptionNotExist", { details: quote(id) });
-    this.#count -= 1;
-    await dispatcher.remove(id, 0);
-    progressWriter.forget(id);
+  async #remove(id: SubscriptionId): Promise<boolean> {
+    const { store, ownership } = this.#parts;
+    const known = await store.findSubscription(id);
+    if (known === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    if (!ownership.isOwn(known)) return false;
+    return this.#unchanged(known.groupId, () => this.#delete(known));
   }
+
+  async #delete(known: Subscription): Promise<boolean> {
+    const { store, dispatcher, progressWriter } = this.#parts;
+    if (!(await store.deleteSubscription(known))) return false;
+    this.#count -= 1;
+    await dispatcher.remove(known.id, 0);
+    progressWriter.forget(known);
+    return true;
+  }
+}
+
+/** @throws BrokerError 100108. */
+function checkSame(existing: Subscription, { group, filter }: Order): void {
+  if (existing.filter === filter && existing.groupId === group.id) return;
+  throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
+}
+
+/** What subscribing again changes. */
+function toChange(existing: Subscription, call: SubscribeCall) {
+  return {
+    url: call.url,
+    interfaceType: call.interfaceType,
+    secret: call.secret ?? existing.secret,
+    state: "active",
+  } as const;
 }

@@ -6,7 +6,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import type { SubscribeCall } from "../broker.ts";
+import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { RecordingSink } from "./recording-sink.ts";
@@ -84,6 +84,10 @@ export class TestEngine {
       secret: undefined,
       ...call,
     });
+  }
+
+  async listSubscriptions(): Promise<readonly SubscriptionStatus[]> {
+    return (await this.broker.listSubscriptions()).flatMap(({ subscriptions }) => subscriptions);
   }
 
   #build(): RunningBroker {

@@ -29,7 +29,9 @@ describe("INTERFACE.md, SubscriptionListing", () => {
   });
 
   it("names the address listened on when none is advertised, and is empty without subscriptions", async () => {
-    await using server = await serve({ listSubscriptions: () => Promise.resolve([]) });
+    await using server = await serve({
+      listSubscriptions: () => Promise.resolve([{ address: undefined, subscriptions: [] }]),
+    });
     const response = await fetch(`${server.url}/admin/listSubscription`);
     expect(await response.json()).toEqual({ [new URL(server.url).host]: {} });
   });

@@ -1,9 +1,13 @@
 import type { SkippedListing, SubscriptionEntry, SubscriptionListing } from "@stele/wire";
-import type { SkippedEntriesResult, SubscriptionStatus } from "../../engine/broker.ts";
+import type { NodeListing, SkippedEntriesResult, SubscriptionStatus } from "../../engine/broker.ts";
 
-/** The admin listing of one node, which is known to others by `address`, host:port. */
-export function toListing(address: string, subscriptions: readonly SubscriptionStatus[]): SubscriptionListing {
-  return { [address]: Object.fromEntries(subscriptions.map((status) => [status.id, toEntry(status)])) };
+/** The admin listing; this node is known to others by `ownAddress`, host:port. */
+export function toListing(ownAddress: string, nodes: readonly NodeListing[]): SubscriptionListing {
+  const entries = nodes.map(({ address, subscriptions }): [string, SubscriptionListing[string]] => [
+    address ?? ownAddress,
+    Object.fromEntries(subscriptions.map((status) => [status.id, toEntry(status)])),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** The admin listing of what was left out of a group's index. */

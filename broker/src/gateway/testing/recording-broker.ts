@@ -112,7 +112,7 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     unSubscribe: record("unSubscribe", undefined),
     getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),
     getProof: record("getProof", sampleProof),
-    listSubscriptions: () => Promise.resolve([sampleSubscription]),
+    listSubscriptions: () => Promise.resolve([{ address: undefined, subscriptions: [sampleSubscription] }]),
     listSkippedEntries: record("listSkippedEntries", { groupId: defaultGroupId, entries: [sampleSkippedEntry] }),
     ...overrides,
   });

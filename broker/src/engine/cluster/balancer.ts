@@ -1,0 +1,56 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator } from "../../ports/coordinator.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Member } from "./member.ts";
+import { Recurrence } from "./recurrence.ts";
+
+export interface BalancerParts {
+  readonly coordinator: Coordinator;
+  readonly member: Member;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** Has subscriptions shared out evenly over the nodes, whichever of them looks first. */
+export class Balancer {
+  readonly #parts: BalancerParts;
+  readonly #recurrence: Recurrence;
+  readonly #stopping = new AbortController();
+  #unlisten = (): void => {};
+
+  constructor(parts: BalancerParts) {
+    this.#parts = parts;
+    const { balanceEveryMs: everyMs, claimPollMs: restMs } = parts.limits;
+    this.#recurrence = new Recurrence({ ...parts, everyMs, restMs, failed: "subscriptions not shared out" });
+  }
+
+  start(): void {
+    this.#unlisten = this.#parts.member.onHint((hint) => {
+      if (hint.kind === "nodes") this.#recurrence.ask();
+    });
+    void this.#run();
+  }
+
+  stop(): void {
+    this.#unlisten();
+    this.#stopping.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const membership = await this.#parts.member.membership(signal);
+      if (membership === undefined) return;
+      const both = AbortSignal.any([signal, membership.ended]);
+      await this.#recurrence.run(async () => this.#balance(membership.nodeId), both);
+    }
+  }
+
+  async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
+    const { coordinator, logger } = this.#parts;
+    const { given, asked } = await coordinator.balance(nodeId);
+    if (given + asked > 0) logger.info("subscriptions shared out", { given, asked });
+  }
+}

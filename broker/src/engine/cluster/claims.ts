@@ -1,0 +1,83 @@
+import { BrokerError } from "@stele/wire";
+import type { NodeId } from "../../domain/node.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Claim, Coordinator } from "../../ports/coordinator.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Ownership } from "../subscribe/ownership.ts";
+import { Deadline, pause } from "../time.ts";
+import type { ClusterMember } from "./cluster-member.ts";
+import type { Deliveries } from "./deliveries.ts";
+import type { Membership } from "./member.ts";
+
+export interface ClaimsParts {
+  readonly coordinator: Coordinator;
+  readonly member: ClusterMember;
+  readonly deliveries: Deliveries;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+}
+
+/** Brings a subscription to the node that was called about it. */
+export class Claims implements Ownership {
+  readonly isShared = true;
+  readonly #parts: ClaimsParts;
+
+  constructor(parts: ClaimsParts) {
+    this.#parts = parts;
+  }
+
+  async owner(): Promise<NodeId> {
+    const { clock, limits } = this.#parts;
+    using deadline = new Deadline(clock, limits.claimWaitMs);
+    return (await this.#membership(deadline.signal)).nodeId;
+  }
+
+  async claim(id: SubscriptionId): Promise<void> {
+    const { clock, limits } = this.#parts;
+    using deadline = new Deadline(clock, limits.claimWaitMs);
+    const { signal } = deadline;
+    for (;;) {
+      using hint = this.#nextHint(id);
+      const claim = await this.#tryToClaim(id, await this.#membership(signal));
+      if (claim !== undefined && claim.status !== "asked") return;
+      if (signal.aborted)
+        throw new BrokerError("busy", { details: "the node that delivers the subscription keeps it" });
+      await pause(clock, limits.claimPollMs, AbortSignal.any([signal, hint.signal]));
+    }
+  }
+
+  isOwn({ owner }: Subscription): boolean {
+    return this.#parts.member.isLive(owner);
+  }
+
+  begin(subscription: Subscription): void {
+    this.#parts.deliveries.begin(subscription);
+  }
+
+  async #membership(signal: AbortSignal): Promise<Membership> {
+    const { member } = this.#parts;
+    const membership = await member.membership(signal);
+    if (membership !== undefined) return membership;
+    throw new BrokerError("storeUnreachable", { details: member.failure ?? "this node has not joined the others" });
+  }
+
+  /** Undefined when membership has ended meanwhile. */
+  async #tryToClaim(id: SubscriptionId, membership: Membership): Promise<Claim | undefined> {
+    try {
+      return await this.#parts.coordinator.claim(id, membership.nodeId);
+    } catch (error) {
+      if (membership.isLive()) throw error;
+      return undefined;
+    }
+  }
+
+  /** Aborts when something was heard of the subscription. */
+  #nextHint(id: SubscriptionId): Disposable & { readonly signal: AbortSignal } {
+    const heard = new AbortController();
+    const unlisten = this.#parts.member.onHint((hint) => {
+      if (hint.kind === "nodes" || (hint.kind === "subscription" && hint.id === id)) heard.abort();
+    });
+    return { signal: heard.signal, [Symbol.dispose]: unlisten };
+  }
+}

@@ -1,0 +1,65 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator } from "../../ports/coordinator.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Store } from "../../ports/store.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Balancer } from "./balancer.ts";
+import { Claims } from "./claims.ts";
+import { ClusterMember } from "./cluster-member.ts";
+import { Deliveries } from "./deliveries.ts";
+
+export interface ClusterParts {
+  readonly coordinator: Coordinator;
+  readonly address: string;
+  readonly store: Store;
+  readonly groups: Groups;
+  readonly dispatcher: Dispatcher;
+  readonly progressWriter: ProgressWriter;
+  readonly turns: KeyedMutex<SubscriptionId>;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** What this node does because it is not the only one. */
+export class Cluster {
+  readonly member: ClusterMember;
+  readonly deliveries: Deliveries;
+  readonly claims: Claims;
+  readonly #balancer: Balancer;
+
+  constructor(parts: ClusterParts) {
+    this.member = new ClusterMember({ ...parts, readyGroups: () => this.deliveries.readyGroups });
+    const own = { ...parts, member: this.member };
+    this.deliveries = new Deliveries(own);
+    this.claims = new Claims({ ...own, deliveries: this.deliveries });
+    this.#balancer = new Balancer(own);
+  }
+
+  /** Assumes that the store is started, and that nothing is delivered yet. */
+  start(): void {
+    this.deliveries.start();
+    this.#balancer.start();
+    this.member.start();
+  }
+
+  /** From now on this node delivers a group, and is given a share of its subscriptions. */
+  resume(groupId: GroupId): void {
+    this.deliveries.resume(groupId);
+    this.member.renewSoon();
+  }
+
+  /** From now on this node is given nothing new; what others ask for it still hands over. */
+  drain(): void {
+    this.#balancer.stop();
+    this.member.drain();
+  }
+}

@@ -1,0 +1,194 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator, Holding } from "../../ports/coordinator.ts";
+import type { Progress, Store } from "../../ports/store.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import { untilAborted } from "../time.ts";
+import { compareHoldings, type HoldingsPage, type Standing } from "./holdings.ts";
+import type { Member, Membership } from "./member.ts";
+import { Recurrence } from "./recurrence.ts";
+
+export interface DeliveriesParts {
+  readonly coordinator: Coordinator;
+  readonly member: Member;
+  readonly store: Store;
+  readonly groups: Groups;
+  readonly dispatcher: Dispatcher;
+  readonly progressWriter: ProgressWriter;
+  /** Those of whoever makes, continues or removes a subscription. */
+  readonly turns: KeyedMutex<SubscriptionId>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** How long an attempt under way may take when another node waits for its subscription. */
+const handOverGraceMs = 1_000;
+
+/**
+ * Has this node deliver the subscriptions that it owns, and no others. Whatever it starts, stops or hands over it does in the turn of the
+ * subscription, and while no index goes back; only at the end of a membership, and when an index has gone back, do workers stop at once.
+ */
+export class Deliveries {
+  readonly #parts: DeliveriesParts;
+  readonly #recurrence: Recurrence;
+  readonly #stopping = new AbortController();
+  readonly #ready = new Set<GroupId>();
+  #membership: Membership | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #unlisten = (): void => {};
+
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts;
+    const { holdingsPollMs: everyMs, claimPollMs: restMs } = parts.limits;
+    this.#recurrence = new Recurrence({ ...parts, everyMs, restMs, failed: "subscriptions not looked at" });
+  }
+
+  start(): void {
+    this.#unlisten = this.#parts.member.onHint((hint) => {
+      if (hint.kind !== "index") this.lookSoon();
+    });
+    this.#running = this.#run();
+  }
+
+  /** Hands out nothing more, and starts nothing; workers go on. */
+  async stop(signal: AbortSignal): Promise<void> {
+    this.#stopping.abort();
+    this.#unlisten();
+    await untilAborted(this.#running, signal);
+  }
+
+  /** Groups that {@link resume} was called for. */
+  get readyGroups(): readonly GroupId[] {
+    return [...this.#ready];
+  }
+
+  /** From now on the subscriptions of a group are delivered, as far as this node owns them. */
+  resume(groupId: GroupId): void {
+    this.#ready.add(groupId);
+    this.lookSoon();
+  }
+
+  /** Looks soon at what this node owns. */
+  lookSoon(): void {
+    this.#recurrence.ask();
+  }
+
+  /** Starts delivery of a subscription that was read or made while the index could not go back. */
+  begin(subscription: Subscription): void {
+    if (this.#isOwn(subscription)) this.#parts.dispatcher.add(subscription);
+    else this.lookSoon();
+  }
+
+  /** Ends the workers whose cursors were refused: another node owns their subscriptions, or their index has gone back. */
+  onRefused(rows: readonly Progress[]): void {
+    const { dispatcher } = this.#parts;
+    for (const { id, epoch } of rows) {
+      if (dispatcher.findWorker(id)?.progress.epoch === epoch) void this.#drop(id);
+    }
+    this.lookSoon();
+  }
+
+  /**
+   * Ends the workers of a group whose index went back, and has them start again from their rows. To be called while nobody else changes the
+   * group's subscriptions (`changes.exclusive`), before anything is fed to them from the other branch.
+   */
+  async restartWorkers(groupId: GroupId): Promise<void> {
+    const ids = [...this.#standing()].filter((worker) => worker.groupId === groupId).map(({ id }) => id);
+    await Promise.all(ids.map((id) => this.#drop(id)));
+    this.lookSoon();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const membership = await this.#parts.member.membership(signal);
+      if (membership !== undefined) await this.#serve(membership, signal);
+    }
+  }
+
+  async #serve(membership: Membership, stopping: AbortSignal): Promise<void> {
+    const { ended } = membership;
+    let stopped: Promise<void> = Promise.resolve();
+    const stopAll = (): void => void (stopped = this.#stopAll());
+    ended.addEventListener("abort", stopAll, { once: true });
+    if (ended.aborted) stopAll();
+    this.#membership = membership;
+    await this.#recurrence.run(() => this.#look(membership), AbortSignal.any([ended, stopping]));
+    await stopped;
+  }
+
+  /** What was acknowledged and not written may be another node's to deliver by now. */
+  async #stopAll(): Promise<void> {
+    const { progressWriter } = this.#parts;
+    progressWriter.forgetAll();
+    await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
+  }
+
+  async #look(membership: Membership): Promise<void> {
+    const holdings = await this.#parts.coordinator.listHoldings(membership.nodeId);
+    const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
+    const { wanted, doubtful } = compareHoldings(due, this.#standing());
+    for (const page of wanted) await this.#handOver(page);
+    for (const page of doubtful) await this.#settle(page, membership);
+  }
+
+  async #handOver({ groupId, items }: HoldingsPage<Holding>): Promise<void> {
+    const { dispatcher, progressWriter, coordinator } = this.#parts;
+    const ids = items.map(({ id }) => id);
+    await this.#inTurn({ groupId, items: ids }, async () => {
+      await Promise.all(ids.map((id) => dispatcher.remove(id, handOverGraceMs)));
+      await progressWriter.flush();
+      await coordinator.handOver(items.map(({ id, epoch }) => ({ id, epoch })));
+    });
+  }
+
+  /** Looks again at subscriptions whose workers may be wrong, now that nobody else changes them. */
+  async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
+    const { store, dispatcher, progressWriter } = this.#parts;
+    await this.#inTurn(page, async () => {
+      await progressWriter.flush();
+      const rows = await store.findSubscriptions(page.items);
+      const own = new Map(rows.filter((row) => isHeld(row, membership)).map((row) => [row.id, row]));
+      const wrong = page.items.filter((id) => dispatcher.findWorker(id)?.progress.epoch !== own.get(id)?.epoch);
+      await Promise.all(wrong.map((id) => this.#drop(id)));
+      if (!membership.isLive()) return;
+      for (const row of own.values()) if (dispatcher.findWorker(row.id) === undefined) dispatcher.add(row);
+    });
+  }
+
+  async #inTurn(page: HoldingsPage<SubscriptionId>, task: () => Promise<void>): Promise<void> {
+    const group = this.#parts.groups.find(page.groupId);
+    await this.#parts.turns.runAll(page.items, () => (group === undefined ? task() : group.changes.shared(task)));
+  }
+
+  async #drop(id: SubscriptionId): Promise<void> {
+    const { dispatcher, progressWriter } = this.#parts;
+    const progress = await dispatcher.remove(id, 0);
+    if (progress !== undefined) progressWriter.forget(progress);
+  }
+
+  *#standing(): Iterable<Standing> {
+    const { groups, dispatcher } = this.#parts;
+    for (const { id: groupId } of groups.all) {
+      for (const worker of dispatcher.workersOf(groupId)) {
+        const { id, epoch } = worker.progress;
+        if (dispatcher.findWorker(id) === worker) yield { id, epoch, groupId };
+      }
+    }
+  }
+
+  #isOwn({ owner }: Subscription): boolean {
+    return this.#membership?.nodeId === owner && this.#membership?.isLive() === true;
+  }
+}
+
+function isHeld({ owner, state }: Subscription, { nodeId }: Membership): boolean {
+  return owner === nodeId && state === "active";
+}

@@ -1,0 +1,16 @@
+import type { Hint } from "../../ports/coordinator.ts";
+
+/** Tells each hint to everyone who listens. */
+export class Hints {
+  readonly #listeners = new Set<(hint: Hint) => void>();
+
+  add(listener: (hint: Hint) => void): () => void {
+    const own = (hint: Hint): void => listener(hint);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  tell(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint);
+  }
+}

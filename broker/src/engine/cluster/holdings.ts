@@ -1,0 +1,54 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type { Holding, SubscriptionKey } from "../../ports/coordinator.ts";
+
+/** Subscriptions of one group that are handled together. */
+export interface HoldingsPage<T> {
+  readonly groupId: GroupId;
+  readonly items: readonly T[];
+}
+
+/** A worker, by what says whether it delivers what this node owns. */
+export interface Standing extends SubscriptionKey {
+  readonly groupId: GroupId;
+}
+
+export interface HoldingsDifference {
+  /** Asked for by another node. */
+  readonly wanted: readonly HoldingsPage<Holding>[];
+  /** Owned without a worker, delivered without being owned, or delivered under another epoch. */
+  readonly doubtful: readonly HoldingsPage<SubscriptionId>[];
+}
+
+/** Subscriptions of one page. */
+export const holdingsPageMax = 500;
+
+/** What a node has to change so that it delivers what it owns, and no more. */
+export function compareHoldings(holdings: readonly Holding[], standing: Iterable<Standing>): HoldingsDifference {
+  const workers = new Map([...standing].map((worker) => [worker.id, worker]));
+  const wanted = new Map<GroupId, Holding[]>();
+  const doubtful = new Map<GroupId, SubscriptionId[]>();
+  for (const holding of holdings) {
+    const isDelivered = workers.get(holding.id)?.epoch === holding.epoch;
+    workers.delete(holding.id);
+    if (holding.wantedBy !== undefined) put(wanted, holding.groupId, holding);
+    else if (!isDelivered) put(doubtful, holding.groupId, holding.id);
+  }
+  for (const { id, groupId } of workers.values()) put(doubtful, groupId, id);
+  return { wanted: toPages(wanted), doubtful: toPages(doubtful) };
+}
+
+function put<T>(byGroup: Map<GroupId, T[]>, groupId: GroupId, item: T): void {
+  const known = byGroup.get(groupId);
+  if (known === undefined) byGroup.set(groupId, [item]);
+  else known.push(item);
+}
+
+function toPages<T>(byGroup: ReadonlyMap<GroupId, readonly T[]>): readonly HoldingsPage<T>[] {
+  const pages: HoldingsPage<T>[] = [];
+  for (const [groupId, items] of byGroup) {
+    for (let start = 0; start < items.length; start += holdingsPageMax)
+      pages.push({ groupId, items: items.slice(start, start + holdingsPageMax) });
+  }
+  return pages;
+}

@@ -1,0 +1,56 @@
+import type { NodeId } from "../../domain/node.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Membership } from "./member.ts";
+
+export interface LiveMembershipOptions {
+  readonly clock: Clock;
+  /** How long the coordinator keeps the node after it was heard of. */
+  readonly membershipMs: number;
+  /** When the joining was sent, in monotonic time. */
+  readonly sentAt: number;
+}
+
+/**
+ * A membership that ends by this node's own clock before it ends by the coordinator's: after five sixths of its time since the sending
+ * of the last renewal that was answered. The coordinator counts from when it heard of it, which is later.
+ */
+export class LiveMembership implements Membership {
+  readonly nodeId: NodeId;
+  readonly #clock: Clock;
+  readonly #trustedMs: number;
+  readonly #ending = new AbortController();
+  #until: number;
+  #cancelTimer = (): void => {};
+
+  constructor(nodeId: NodeId, options: LiveMembershipOptions) {
+    this.nodeId = nodeId;
+    this.#clock = options.clock;
+    this.#trustedMs = (options.membershipMs * 5) / 6;
+    this.#until = options.sentAt + this.#trustedMs;
+    this.#watch();
+  }
+
+  get ended(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  isLive(): boolean {
+    if (this.#clock.monotonic() >= this.#until) this.end();
+    return !this.#ending.signal.aborted;
+  }
+
+  /** A renewal that was sent at `sentAt` has been answered. It does not bring back what has ended meanwhile. */
+  renewed(sentAt: number): void {
+    if (this.isLive()) this.#until = Math.max(this.#until, sentAt + this.#trustedMs);
+  }
+
+  end(): void {
+    this.#cancelTimer();
+    this.#ending.abort();
+  }
+
+  #watch(): void {
+    if (!this.isLive()) return;
+    this.#cancelTimer = this.#clock.after(this.#until - this.#clock.monotonic(), () => this.#watch());
+  }
+}

@@ -1,0 +1,31 @@
+import type { NodeId } from "../../domain/node.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+
+/** Which node may change a subscription and deliver it. */
+export interface Ownership {
+  /** Whether other nodes make and remove subscriptions too. */
+  readonly isShared: boolean;
+  /** The node that delivers what is made here; undefined where one process alone has the store. @throws BrokerError 200207. */
+  owner(): Promise<NodeId | undefined>;
+  /**
+   * Makes a subscription this node's, and waits for the node that has it; does nothing when there is none.
+   * @throws BrokerError 200207, 200300 when it is not handed over in time.
+   */
+  claim(id: SubscriptionId): Promise<void>;
+  /** Whether a row that was just read is this node's. */
+  isOwn(subscription: Subscription): boolean;
+  /** Starts delivery of a subscription of this node that was made or read while its index could not go back. */
+  begin(subscription: Subscription): void;
+}
+
+/** One process alone with its store. */
+export function createSoleOwnership(dispatcher: Dispatcher): Ownership {
+  return {
+    isShared: false,
+    owner: async () => undefined,
+    claim: async () => {},
+    isOwn: () => true,
+    begin: (subscription) => dispatcher.add(subscription),
+  };
+}
