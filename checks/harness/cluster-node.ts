@@ -18,6 +18,7 @@ export class ClusterNode implements AsyncDisposable {
   readonly address: string;
   readonly proxies: NodeParts["proxies"];
   readonly #parts: NodeParts;
+  #isFrozen = false;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
   constructor(parts: NodeParts) {
@@ -26,8 +27,13 @@ export class ClusterNode implements AsyncDisposable {
     this.#parts = parts;
   }
 
+  /** Also while it is frozen. */
   get isRunning(): boolean {
     return this.#running !== undefined;
+  }
+
+  get isFrozen(): boolean {
+    return this.#isFrozen;
   }
 
   get broker(): BrokerProcess {
@@ -70,6 +76,18 @@ export class ClusterNode implements AsyncDisposable {
     return this.#end((broker) => broker.kill());
   }
 
+  /** SIGSTOP. */
+  freeze(): void {
+    this.#isFrozen = true;
+    this.broker.signal("SIGSTOP");
+  }
+
+  /** SIGCONT. */
+  thaw(): void {
+    this.#isFrozen = false;
+    this.broker.signal("SIGCONT");
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isRunning) await this.kill();
     for (const proxy of Object.values(this.proxies)) await proxy[Symbol.asyncDispose]();
@@ -78,6 +96,7 @@ export class ClusterNode implements AsyncDisposable {
   async #end(way: (broker: BrokerProcess) => Promise<Exit>): Promise<Exit> {
     const { broker, client } = this.#live;
     this.#running = undefined;
+    this.#isFrozen = false;
     const exit = await way(broker);
     await client[Symbol.asyncDispose]();
     return exit;

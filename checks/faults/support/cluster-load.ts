@@ -61,6 +61,13 @@ export class ClusterLoad extends PublishRecord {
     this.#running = undefined;
   }
 
+  /** Publishes many events to one topic at once, beside the others; while the publishers run. */
+  async burst(topic: string, count: number): Promise<void> {
+    const entrances = this.#running?.entrances ?? [];
+    const tries = Array.from({ length: count }, () => this.#try(topic, this.#options.random.pick(entrances)));
+    await Promise.all(tries);
+  }
+
   async #publish(topic: string, run: { readonly entrances: readonly Entrance[]; readonly isStopping: boolean }) {
     const { random } = this.#options;
     while (!run.isStopping) {

@@ -69,10 +69,10 @@ export class ClusterTrial implements AsyncDisposable {
     return this.cluster.nodes;
   }
 
-  /** Of a node that runs. */
+  /** Of a node that works. */
   get client(): Client {
-    const [first] = this.cluster.running;
-    if (first === undefined) throw new Error("no node runs");
+    const [first] = this.#working;
+    if (first === undefined) throw new Error("no node works");
     return first.client;
   }
 
@@ -84,9 +84,23 @@ export class ClusterTrial implements AsyncDisposable {
     return this.nodes.find(({ address }) => address === row?.["address"]);
   }
 
-  /** The subscriptions that the listing has under a node. */
-  async listOf({ address }: ClusterNode): Promise<readonly string[]> {
-    return Object.keys((await this.client.listSubscriptions())[address] ?? {});
+  /** The subscriptions that the listing of a working node has under a node. */
+  async listOf({ address }: ClusterNode): Promise<readonly WatchedSubscription[]> {
+    const ids = Object.keys((await this.client.listSubscriptions())[address] ?? {});
+    return this.subscriptions.filter(({ id }) => ids.includes(id));
+  }
+
+  /** Which joining of a node the database knows; undefined where it knows none. */
+  async findNodeId({ address }: ClusterNode): Promise<string | undefined> {
+    const [row] = await this.cluster.database.query("select node_id from nodes where address = $1", [address]);
+    return row?.["node_id"] as string | undefined; // A text.
+  }
+
+  /** From now on receivers take so long for each event; without a time, as at the beginning. */
+  slowDown(delayMs?: number): void {
+    for (const { receiver } of this.subscriptions) {
+      receiver.setBehaviour(delayMs === undefined ? accept : slow(delayMs));
+    }
   }
 
   /** Does harm. Until it is done, and what was on its way has ended, acknowledgements may not be written. */
@@ -107,13 +121,13 @@ export class ClusterTrial implements AsyncDisposable {
     }).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Until the subscriptions are shared out evenly over the nodes that run. */
+  /** Until the subscriptions are shared out evenly over the nodes that work. */
   async untilEven(): Promise<void> {
     await until(
-      "every node that runs has its share",
+      "every node that works has its share",
       async () => {
         const listing = await this.client.listSubscriptions();
-        const counts = this.cluster.running.map(({ address }) => Object.keys(listing[address] ?? {}).length);
+        const counts = this.#working.map(({ address }) => Object.keys(listing[address] ?? {}).length);
         const isWhole = counts.reduce((sum, count) => sum + count, 0) === this.subscriptions.length;
         return isWhole && Math.max(...counts) - Math.min(...counts) <= 1;
       },
@@ -133,10 +147,10 @@ export class ClusterTrial implements AsyncDisposable {
 
   /**
    * Everything acknowledged is there, each subscription was told of everything in order, repeats are of events whose acknowledgement could
-   * not be written, no cursor went back, and no attempt came from a node that had lost its subscription: but for `strayMax` that were
-   * about to be sent when their process was stopped.
+   * not be written, no cursor went back, and no attempt, or no more than `strayMax`, came from a node that had lost its subscription.
+   * Answers how many attempts were repeats.
    */
-  async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<void> {
+  async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<number> {
     await this.untilToldOfMore();
     await this.load.stop();
     const { client } = this;
@@ -158,12 +172,17 @@ export class ClusterTrial implements AsyncDisposable {
       `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} sent again, ` +
         `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats\n`,
     );
+    return repeated;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.load.stop();
     await this.cluster[Symbol.asyncDispose]();
     for (const receiver of this.#receivers) await receiver[Symbol.asyncDispose]();
+  }
+
+  get #working(): readonly ClusterNode[] {
+    return this.cluster.running.filter(({ isFrozen }) => !isFrozen);
   }
 
   async #begin(): Promise<void> {

@@ -1,0 +1,91 @@
+import { describe, expect, it } from "vitest";
+import { runBroker } from "../../harness/broker-process.ts";
+import { Cluster } from "../../harness/cluster.ts";
+import { devKey } from "../../harness/anvil.ts";
+import { hasPostgres, titleOf } from "../../harness/postgres.ts";
+import { until } from "../../harness/until.ts";
+import { ClusterTrial } from "../support/cluster-trial.ts";
+
+const timeoutMs = 240_000;
+
+describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
+  it(
+    "SIGTERM of one after another under load, each started again: nothing is lost, nothing is repeated, no publish fails that is sent once again",
+    async () => {
+      // So long that a node which waited for it to pass would not be done in time: what is handed over is handed over at once.
+      await using trial = await ClusterTrial.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
+      for (const node of trial.nodes) {
+        expect(await node.stop()).toEqual(expect.objectContaining({ code: 0, signal: null }));
+        await trial.untilEven();
+        await trial.untilToldOfMore();
+        await node.start();
+        await trial.untilEven();
+        await trial.untilToldOfMore();
+      }
+      trial.expectNoFailure();
+      expect(await trial.verify()).toBe(0);
+    },
+    timeoutMs,
+  );
+
+  it("three that start at once on a fresh chain and an empty database make one registry and one set of tables", async () => {
+    await using cluster = await Cluster.start();
+    expect(await cluster.database.query("select count(*) from schema_version")).toEqual([{ count: "1" }]);
+    expect(await countCreations(cluster)).toBe(1);
+    const registries = await Promise.all(cluster.nodes.map(async ({ client }) => readGroup(client)));
+    expect(new Set(registries.map(({ registry }) => registry)).size).toBe(1);
+    expect(new Set(registries.map(({ signer }) => signer)).size).toBe(3);
+    await cluster.nodes[0]?.client.open("seen by all");
+    for (const { client } of cluster.nodes) expect(await client.exist("seen by all")).toBe(true);
+    expect((await cluster.stop()).code).toBe(0);
+  });
+
+  it("one with the signer of another does not come up and says whose it is, until the other has gone", async () => {
+    await using cluster = await Cluster.start({ nodeCount: 1 });
+    const [first] = cluster.nodes;
+    const second = await cluster.addNode(devKey(0));
+    await second.launch();
+    const answer = await second.client.http.send({ method: "GET", path: "/health/ready" });
+    expect(answer.status).toBe(503);
+    expect(answer.text).toContain(first?.address);
+    await first?.stop();
+    await until("the second is ready", () => second.client.isReady());
+  });
+
+  it("one that finds no database ends and says so", async () => {
+    await using cluster = await Cluster.prepare({ nodeCount: 1 });
+    await cluster.database.server.kill();
+    const run = await runBroker(cluster.nodes[0]?.options ?? {});
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/database/i);
+    await cluster.database.server.resume();
+    await cluster.resume();
+  });
+});
+
+interface GroupFacts {
+  readonly registry: string;
+  readonly signer: string;
+}
+
+async function readGroup(client: Cluster["client"]): Promise<GroupFacts> {
+  const answer = await client.http.send({ method: "GET", path: "/health/ready" });
+  // Held by the gateway's own tests.
+  const { groups } = answer.json() as { groups: readonly { chain: GroupFacts }[] };
+  const [group] = groups;
+  if (group === undefined) throw new Error(`no group: ${answer.text}`);
+  return group.chain;
+}
+
+/** Transactions that made a contract. */
+async function countCreations(cluster: Cluster): Promise<number> {
+  const head = Number(await cluster.anvil.request("eth_blockNumber"));
+  let count = 0;
+  for (let number = 0; number <= head; number += 1) {
+    const block = await cluster.anvil.request("eth_getBlockByNumber", [`0x${number.toString(16)}`, true]);
+    // A block with whole transactions.
+    const { transactions } = block as { transactions: readonly { to: string | null }[] };
+    count += transactions.filter(({ to }) => to === null).length;
+  }
+  return count;
+}
