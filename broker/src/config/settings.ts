@@ -100,7 +100,7 @@ export const settings = {
   takeOverAfterMs: integer({
     section: "Cluster",
     description:
-      "How long the others wait for a node that is silent before they take its work over; the same on all nodes. It renews three times as often.",
+      "How long this node may be silent before the others take its work over. It tells them three times as often that it is there, and stops its own work when nobody has heard it for five sixths of this.",
     default: 6 * secondMs,
     unit: "milliseconds",
     min: 2 * secondMs,
