@@ -179,7 +179,10 @@ export interface Store {
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
   listSubscriptions(): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
-  /** Inserts, unless the identifier is taken, or the group's index went back since it was at `generation`. */
+  /**
+   * Inserts, unless the identifier is taken, or the group's index went back since it was at `generation` (of an index without a head, 0). Where
+   * the cursor is before every event, going back could have taken nothing, and the generation does not matter.
+   */
   insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
   /** Sets url, kind, secret and state; answers false when there is none of that epoch. */
   updateSubscription(
@@ -190,6 +193,9 @@ export interface Store {
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Answers false when there is none of that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
-  /** Moves cursors forward; a row that is already further is left as it is. Answers those of which there is none of that epoch. */
+  /**
+   * Moves cursors forward; a row that is already further is left as it is. Answers those of which there is none of that epoch. Each
+   * subscription is given once.
+   */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

@@ -99,9 +99,9 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   });
   afterAll(async () => server.remove());
   const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
-  it("reads and counts any history as its definition does", async () => readAnyHistory(create, 40));
+  it("reads and counts any history as its definition does", async () => readAnyHistory(create, 25));
   it("goes back in any history, and on from there, as if the blocks had never been", async () =>
-    goBackAnywhere(create, 40));
+    goBackAnywhere(create, 25));
 });
 
 async function readAnyHistory(create: CreateStores, numRuns: number): Promise<void> {

@@ -71,7 +71,9 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   /** In one turn. */
   protected goBack(groupId: GroupId, to: BlockRef | undefined): RollBack {
-    const done = (this.#groups.get(groupId) ?? new GroupIndex()).rollBack(to);
+    const group = this.#groups.get(groupId) ?? new GroupIndex();
+    const done = group.rollBack(to);
+    this.#groups.set(groupId, group);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = new VanishedEvents(done.vanished);
     for (const subscription of this.#subscriptions.values()) {
@@ -139,7 +141,8 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
     if (this.#subscriptions.has(subscription.id)) return "taken";
-    if ((this.#groups.get(subscription.groupId)?.generation ?? 0) !== generation) return "went-back";
+    const { groupId, cursor } = subscription;
+    if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
     return "inserted";
   }

@@ -5,7 +5,8 @@ import { createIndexQueries } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
-import { createSubscriptionQueries } from "./subscription-queries.ts";
+import { createProgressQueries } from "./sqlite/progress-writer.ts";
+import { createSubscriptionQueries, findSubscriptions } from "./subscription-queries.ts";
 
 describe("query plans", () => {
   let database: SqlDatabase;
@@ -68,10 +69,33 @@ describe("query plans", () => {
     for (const [index, pattern] of expected.entries()) expect(plan[index]).toMatch(pattern);
   });
 
-  it("progress goes by key", async () => {
-    const { advance } = createSubscriptionQueries(database.relaxed);
-    const query = advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 });
-    expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*id=/)]);
+  const byKey = /^SEARCH subscriptions USING INDEX .*\(id=/;
+  type KeyedQueries = ReturnType<typeof createSubscriptionQueries> & ReturnType<typeof createProgressQueries>;
+  it.each<[string, (queries: KeyedQueries) => CompiledQuery]>([
+    ["advance", (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 })],
+    ["find", (q) => q.find.bind({ id: "a", epoch: 0 })],
+    ["setState", (q) => q.setState.bind({ id: "a", epoch: 0, state: "active" })],
+    ["delete", (q) => q.delete.bind({ id: "a", epoch: 0 })],
+  ])("%s of a subscription goes by key", async (_, bind) => {
+    const queries = { ...createSubscriptionQueries(database.relaxed), ...createProgressQueries(database.relaxed) };
+    expect(await planOf(bind(queries))).toEqual([expect.stringMatching(byKey)]);
+  });
+
+  it("many subscriptions go by key, and the values are one parameter", async () => {
+    const query = findSubscriptions(database, ["a", "b"]).compile();
+    expect(query.parameters).toHaveLength(1);
+    expect((await planOf(query))[0]).toMatch(byKey);
+  });
+
+  it("subscriptions are counted in an index, which is smaller than the table", async () => {
+    const query = createSubscriptionQueries(database.relaxed).count.bind({});
+    expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);
+  });
+
+  it("what a node owns goes by owner", async () => {
+    const { relaxed } = database;
+    const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "a").orderBy("id").compile();
+    expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH .*subscriptions_by_owner \(owner=\?\)$/)]);
   });
 
   async function planOf(query: CompiledQuery): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
-import type { Generated, Kysely, Selectable, Transaction } from "kysely";
+import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
+import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 
 /** How far each group's index is. */
 export interface GroupTable {
@@ -159,6 +160,12 @@ export interface Schema {
   readonly signers: SignerTable;
 }
 
+/** How far one subscription is, as it is written. */
+export type ProgressRow = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "notified_count" | "notified_at">;
+
+/** `shared` keeps out those that want it `exclusive`, and only them. */
+export type LockMode = "exclusive" | "shared";
+
 /** An open database, seen with two promises about the disk. */
 export interface SqlDatabase {
   /** What it commits is on disk when the commit answers. */
@@ -169,8 +176,20 @@ export interface SqlDatabase {
   readonly migrating: Kysely<Schema>;
   /** Whether other processes change it too, so that nothing that was read may be kept. */
   readonly isShared: boolean;
-  /** From here to the end of the transaction nobody else holds the lock of this name, in any process. */
-  readonly lock: (transaction: Transaction<Schema>, name: string) => Promise<void>;
+  /** From here to the end of the transaction nobody else holds the lock of this name in a way that excludes it, in any process. */
+  readonly lock: (transaction: Transaction<Schema>, name: string, mode?: LockMode) => Promise<void>;
+  /** Keeps the rows that a query answers from changes by others to the end of the transaction. */
+  readonly locking: <Table extends keyof Schema, Row>(
+    query: SelectQueryBuilder<Schema, Table, Row>,
+  ) => SelectQueryBuilder<Schema, Table, Row>;
+  /** Keeps a lease from being taken to the end of the transaction; answers false where it is not the newest. */
+  readonly holdLease: (transaction: Transaction<Schema>, lease: GroupLease) => Promise<boolean>;
+  /** Tells every process that listens, once the transaction is committed. */
+  readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
+  /** The values as a column that a query can ask for, however many they are. */
+  readonly column: (values: readonly string[]) => RawBuilder<string>;
+  /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
+  readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   close(): Promise<void>;
 }
 

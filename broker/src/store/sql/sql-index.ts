@@ -7,15 +7,16 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type {
-  ApplyOptions,
-  BatchRange,
-  EventPlace,
-  IndexedBlock,
-  IndexHead,
-  RollBack,
-  SkippedEntry,
-  TopicPage,
+import {
+  type ApplyOptions,
+  type BatchRange,
+  type EventPlace,
+  type IndexedBlock,
+  type IndexHead,
+  LeaseLostError,
+  type RollBack,
+  type SkippedEntry,
+  type TopicPage,
 } from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
@@ -37,19 +38,19 @@ interface Planned {
 
 /** The index's half of the store: heads, topics and batches. */
 export class SqlIndex {
+  readonly #shared: SqlDatabase;
   readonly #database: Kysely<Schema>;
-  readonly #lock: SqlDatabase["lock"];
   readonly #queries: IndexQueries;
   readonly #rollBack: SqlRollBack;
   readonly #cache: TopicCache;
   readonly #applying = new Mutex(); // From the first read of a plan until the cache holds what was committed.
 
-  constructor({ relaxed, lock, isShared }: SqlDatabase) {
-    this.#database = relaxed;
-    this.#lock = lock;
-    this.#cache = new TopicCache(isShared ? 0 : topicsCachedMax);
-    this.#queries = createIndexQueries(relaxed);
-    this.#rollBack = new SqlRollBack(relaxed);
+  constructor(database: SqlDatabase) {
+    this.#shared = database;
+    this.#database = database.relaxed;
+    this.#cache = new TopicCache(database.isShared ? 0 : topicsCachedMax);
+    this.#queries = createIndexQueries(database.relaxed);
+    this.#rollBack = new SqlRollBack(database);
   }
 
   async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
@@ -64,8 +65,7 @@ export class SqlIndex {
     if (blocks.length === 0) return;
     await this.#applying.acquire();
     try {
-      const written = await this.#database.transaction().execute(async (transaction) => {
-        await this.#lock(transaction, `index ${groupId}`);
+      const written = await this.#change(this.#database, { groupId, lease: options.lease }, async (transaction) => {
         const planned = await this.#plan(transaction, groupId, blocks);
         await rememberSkipped(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
@@ -84,15 +84,14 @@ export class SqlIndex {
     return listBlocks(this.#database, groupId, page);
   }
 
-  async rollBack(groupId: GroupId, to: BlockRef | undefined, _lease?: GroupLease): Promise<RollBack> {
+  async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     await this.#applying.acquire();
     try {
       // Before, so that nobody reads from it what is gone as soon as the transaction is committed.
       this.#cache.clear();
-      return await this.#database.transaction().execute(async (transaction) => {
-        await this.#lock(transaction, `index ${groupId}`);
-        return this.#rollBack.rollBack(transaction, groupId, to);
-      });
+      return await this.#change(this.#shared.migrating, { groupId, lease }, async (transaction) =>
+        this.#rollBack.rollBack(transaction, groupId, { to, lease }),
+      );
     } finally {
       this.#applying.release();
     }
@@ -154,6 +153,22 @@ export class SqlIndex {
     if (next === undefined) return 0;
     const inBatch = Math.max(0, after - next.first_position + 1);
     return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
+  }
+
+  /** One change of a group's index at a time, by nobody but its follower; who reads the index is told of it. */
+  async #change<Result>(
+    database: Kysely<Schema>,
+    { groupId, lease }: { readonly groupId: GroupId; readonly lease: GroupLease | undefined },
+    change: (transaction: Transaction<Schema>) => Promise<Result>,
+  ): Promise<Result> {
+    const { lock, holdLease, notify } = this.#shared;
+    return database.transaction().execute(async (transaction) => {
+      await lock(transaction, `index ${groupId}`);
+      if (lease !== undefined && !(await holdLease(transaction, lease))) throw new LeaseLostError(groupId);
+      const result = await change(transaction);
+      await notify(transaction, { kind: "index", groupId });
+      return result;
+    });
   }
 
   async #plan(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<Planned> {

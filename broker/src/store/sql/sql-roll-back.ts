@@ -1,27 +1,32 @@
 import { topicDigest } from "@stele/wire";
 import type { Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
-import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
-import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../ports/store.ts";
 import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../index-plan.ts";
 import { placeColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
-import { fromPlaceRow, fromSubscriptionRow } from "./rows.ts";
-import type { BlockTable, Schema } from "./schema.ts";
+import { cutBack } from "./cut-back.ts";
+import { fromPlaceRow } from "./rows.ts";
+import type { BlockTable, Schema, SqlDatabase } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
+import { goingBack } from "./sql-subscriptions.ts";
 
 /** What stands in a block's row beside its name. */
 type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
 
 /** Keeps how blocks can be taken back, and takes them back. Every method works within the transaction that it is given. */
 export class SqlRollBack {
+  readonly #database: SqlDatabase;
   readonly #insertBlock;
 
-  constructor(database: Kysely<Schema>) {
+  constructor(database: SqlDatabase) {
+    this.#database = database;
     this.#insertBlock = prepare(({ group_id, number, hash, undo }: BlockTable) =>
-      database.insertInto("blocks").values({ group_id, number, hash, undo }),
+      database.relaxed.insertInto("blocks").values({ group_id, number, hash, undo }),
     );
   }
 
@@ -39,7 +44,12 @@ export class SqlRollBack {
   }
 
   /** @throws Error when the index cannot go back to that block. */
-  async rollBack(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBack> {
+  async rollBack(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { to, lease }: { readonly to: BlockRef | undefined; readonly lease: GroupLease | undefined },
+  ): Promise<RollBack> {
+    await this.#database.lock(transaction, goingBack(groupId));
     const plan = await this.#plan(transaction, groupId, to);
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
@@ -48,7 +58,7 @@ export class SqlRollBack {
     await dropBlocks(transaction, groupId, to);
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
-    await cutBack(transaction, groupId, { end, vanished });
+    await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
   }
 
@@ -162,10 +172,13 @@ async function restore(transaction: Transaction<Schema>, groupId: GroupId, image
 async function dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
   const { number, hash } = to ?? { number: -1, hash: "" };
   await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", ">", number).execute();
+  const head = { block_number: number, block_hash: hash };
   await transaction
-    .updateTable("groups")
-    .set(({ eb }) => ({ block_number: number, block_hash: hash, generation: eb("generation", "+", 1) }))
-    .where("group_id", "=", groupId)
+    .insertInto("groups")
+    .values({ group_id: groupId, ...head, generation: 1 })
+    .onConflict((conflict) =>
+      conflict.column("group_id").doUpdateSet(({ eb }) => ({ ...head, generation: eb("groups.generation", "+", 1) })),
+    )
     .execute();
 }
 
@@ -198,27 +211,4 @@ async function remember(
     .deleteFrom("vanished")
     .where("vanished_id", "<=", newest - vanishedBatchesMax)
     .execute();
-}
-
-/** Sets back what stands beyond the end. */
-async function cutBack(
-  transaction: Transaction<Schema>,
-  groupId: GroupId,
-  { end, vanished }: { readonly end: Position; readonly vanished: readonly VanishedBatch[] },
-): Promise<void> {
-  const events = new VanishedEvents(vanished);
-  const rows = await transaction
-    .selectFrom("subscriptions")
-    .selectAll()
-    .where("group_id", "=", groupId)
-    .where("cursor", ">", end)
-    .execute();
-  for (const { id, filter, cursor, notifiedCount } of rows.map(fromSubscriptionRow)) {
-    const count = Math.max(0, notifiedCount - events.countUpTo(filter, cursor));
-    await transaction
-      .updateTable("subscriptions")
-      .set({ cursor: end, notified_count: count })
-      .where("id", "=", id)
-      .execute();
-  }
 }

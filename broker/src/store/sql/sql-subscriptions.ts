@@ -1,10 +1,16 @@
 import type { CompiledQuery } from "kysely";
+import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { InsertOutcome, Progress } from "../../ports/store.ts";
 import { fromSubscriptionRow, toSubscriptionRow } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
-import { createSubscriptionQueries, type SubscriptionQueries } from "./subscription-queries.ts";
+import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
+
+/** Held while a group's index goes back, and shared by whoever writes a position that must be right until its commit. */
+export function goingBack(groupId: string): string {
+  return `going back ${groupId}`;
+}
 
 /** The subscriptions' half of the store. What is answered true is on disk, but for progress. */
 export class SqlSubscriptions {
@@ -28,7 +34,7 @@ export class SqlSubscriptions {
 
   async findAll(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]> {
     if (ids.length === 0) return [];
-    const rows = await this.#database.relaxed.selectFrom("subscriptions").selectAll().where("id", "in", ids).execute();
+    const rows = await findSubscriptions(this.#database, ids).execute();
     return rows.map(fromSubscriptionRow);
   }
 
@@ -37,15 +43,14 @@ export class SqlSubscriptions {
     return Number(rows[0]?.count ?? 0);
   }
 
+  /** Where the cursor is before every event, there is nothing that going back could have taken. */
   async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
+    const { groupId, cursor } = subscription;
+    const insert = this.#queries.insert.bind(toSubscriptionRow(subscription));
     return this.#database.durable.transaction().execute(async (transaction) => {
-      const head = await transaction
-        .selectFrom("groups")
-        .select("generation")
-        .where("group_id", "=", subscription.groupId)
-        .executeTakeFirst();
-      const insert = this.#queries.insert.bind(toSubscriptionRow(subscription));
-      if ((head?.generation ?? 0) !== generation) return "went-back";
+      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      const { rows } = await transaction.executeQuery(this.#queries.findGeneration.bind({ group_id: groupId }));
+      if (cursor > positionZero && (rows[0]?.generation ?? 0) !== generation) return "went-back";
       const { numAffectedRows } = await transaction.executeQuery(insert);
       return numAffectedRows === 1n ? "inserted" : "taken";
     });
@@ -70,13 +75,12 @@ export class SqlSubscriptions {
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     if (rows.length === 0) return [];
-    await this.#database.relaxed.transaction().execute(async (transaction) => {
-      for (const { id, epoch, cursor, notifiedCount, notifiedAt } of rows) {
-        const row = { id, epoch, cursor, notified_count: notifiedCount, notified_at: notifiedAt };
-        await transaction.executeQuery(this.#queries.advance.bind(row));
-      }
-    });
-    return [];
+    const refused = await this.#database.saveProgress(
+      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt }) => {
+        return { id, epoch, cursor, notified_count: notifiedCount, notified_at: notifiedAt };
+      }),
+    );
+    return refused as readonly SubscriptionId[]; // Some of those given.
   }
 
   /** One statement is one transaction. */

@@ -1,11 +1,10 @@
 import type { Kysely } from "kysely";
 import { prepare } from "./prepared.ts";
-import type { Schema, SubscriptionTable } from "./schema.ts";
+import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
 type Change = Pick<SubscriptionTable, "id" | "epoch" | "url" | "interface_type" | "secret" | "state">;
-type Advance = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "notified_count" | "notified_at">;
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
@@ -37,6 +36,9 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
         })
         .onConflict((conflict) => conflict.column("id").doNothing());
     }),
+    findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
+      database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
+    ),
     count: prepare(() => database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"))),
     update: prepare(({ id, epoch, url, interface_type, secret, state }: Change) =>
       database
@@ -51,13 +53,10 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     delete: prepare(({ id, epoch }: Key) =>
       database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),
     ),
-    advance: prepare(({ id, epoch, cursor, notified_count, notified_at }: Advance) =>
-      database
-        .updateTable("subscriptions")
-        .set({ cursor, notified_count, notified_at })
-        .where("id", "=", id)
-        .where("epoch", "=", epoch)
-        .where("cursor", "<", cursor),
-    ),
   };
+}
+
+/** Those of the ids that there are. */
+export function findSubscriptions({ relaxed, column }: SqlDatabase, ids: readonly string[]) {
+  return relaxed.selectFrom("subscriptions").selectAll().where("id", "in", column(ids));
 }

@@ -5,7 +5,9 @@ import type { PostgresAddress } from "./address.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
+import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
+import { holdLease, lockByName, notify } from "./sharing.ts";
 
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
@@ -30,14 +32,18 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
   const open = (settings: string, msMax: number) =>
     new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
+  const relaxed = open("set local synchronous_commit = off", limits.statementMsMax);
   return {
     durable: open("", limits.statementMsMax),
-    relaxed: open("set local synchronous_commit = off", limits.statementMsMax),
+    relaxed,
     migrating: open(migrationLimits, migrationMsMax),
     isShared: true,
-    lock: async (transaction, name) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`stele ${name}`}, 0))`.execute(transaction);
-    },
+    lock: lockByName,
+    locking: (query) => query.forUpdate(),
+    holdLease,
+    notify,
+    column: (values) => sql<string>`(select unnest(${values}::text[]))`,
+    saveProgress: async (rows) => saveProgress(relaxed, rows),
     close: async () => pool.end(),
   };
 }

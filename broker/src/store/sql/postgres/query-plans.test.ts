@@ -5,9 +5,10 @@ import { toPosition } from "../../../domain/position.ts";
 import { createIndexQueries } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
-import { createSubscriptionQueries } from "../subscription-queries.ts";
+import { findSubscriptions } from "../subscription-queries.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
+import { progressQuery } from "./save-progress.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
 const topics = 1000;
@@ -81,9 +82,28 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   );
 
   it("progress goes by key", async () => {
-    const { advance } = createSubscriptionQueries(database.relaxed);
-    const query = advance.bind({ id: "sub-17", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 });
+    const hundred = Array.from({ length: 100 }, (_, index) => index);
+    const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
+    const query = progressQuery({ ...columns, counts: hundred, times: hundred }).compile(database.relaxed);
+    for (const known of [false, true]) {
+      const plan = (await planOf(query, known)).join("\n");
+      expect(plan.match(/Index Scan (using|on) subscriptions_pkey/g)).toHaveLength(2);
+      expect(plan).not.toMatch(/Seq Scan/);
+    }
+  });
+
+  it("many subscriptions go by key, and the values are one parameter", async () => {
+    const query = findSubscriptions(database, ["sub-1", "sub-2"]).compile();
+    expect(query.parameters).toHaveLength(1);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
+  });
+
+  it("what a node owns goes by owner", async () => {
+    const { relaxed } = database;
+    const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "node-7").orderBy("id").compile();
+    const plan = (await planOf(query, true)).join("\n");
+    expect(plan).toMatch(/Index Scan (using|on) subscriptions_by_owner/);
+    expect(plan).not.toMatch(/Seq Scan/);
   });
 
   /** Rolled back, so that what `analyze` learns is forgotten again. */
@@ -109,7 +129,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
          transaction_hash, log_index, events)
        select '1', n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, repeat('x', 200)::bytea
        from generate_series(1, ${batches}) n`,
-      `insert into subscriptions select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, 'active', n, 0, 0, n
+      `insert into subscriptions select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, 'active', n, 0, 0, n, 'node-' || n % 100
        from generate_series(1, 10000) n`,
     ];
     for (const statement of statements) await server.query(statement);

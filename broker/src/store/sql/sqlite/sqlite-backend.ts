@@ -1,9 +1,10 @@
 import { closeSync, openSync } from "node:fs";
-import { Kysely } from "kysely";
+import { Kysely, sql } from "kysely";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
+import { ProgressWriter } from "./progress-writer.ts";
 import { SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
@@ -30,12 +31,20 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   const native = await openConfigured(file, description);
   const session = new SqliteSession(native, options);
   const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") });
+  const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") });
+  const progress = new ProgressWriter(relaxed);
   return {
     durable,
-    relaxed: new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") }),
+    relaxed,
     migrating: durable,
     isShared: false,
-    lock: async () => {}, // A transaction has the one connection, and this process the file.
+    // A transaction has the one connection, and this process the file.
+    lock: async () => {},
+    locking: (query) => query,
+    holdLease: async () => true,
+    notify: async () => {},
+    column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
+    saveProgress: async (rows) => progress.save(rows),
     close: async () => session.close(),
   };
 }

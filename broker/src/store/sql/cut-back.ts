@@ -1,0 +1,72 @@
+import type { Transaction } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import { fromStored, type Position } from "../../domain/position.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
+import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
+
+export interface Cut {
+  readonly groupId: GroupId;
+  /** The position to which the index went back. */
+  readonly end: Position;
+  readonly vanished: readonly VanishedBatch[];
+  readonly lease: GroupLease | undefined;
+}
+
+type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
+
+/** Sets cursors back that stand beyond the end, and gives the subscriptions of other nodes than the lease's a new epoch. */
+export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
+  const rows = await database.locking(findRows(transaction, cut)).execute();
+  const { end, lease, groupId } = cut;
+  for (const [taken, ids] of idsByTaken(rows, cut)) {
+    await transaction
+      .updateTable("subscriptions")
+      .set(({ eb }) => ({
+        cursor: end,
+        notified_count: eb
+          .case()
+          .when("notified_count", ">", taken)
+          .then(eb("notified_count", "-", taken))
+          .else(0)
+          .end(),
+      }))
+      .where("id", "in", database.column(ids))
+      .execute();
+  }
+  if (lease === undefined) return;
+  await transaction
+    .updateTable("subscriptions")
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+    .where("group_id", "=", groupId)
+    .where("owner", "is distinct from", lease.nodeId)
+    .execute();
+}
+
+/** By id, so that they are locked in the same order as everywhere. */
+function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
+  return transaction
+    .selectFrom("subscriptions")
+    .select(["id", "filter", "cursor"])
+    .where("group_id", "=", groupId)
+    .where((row) => {
+      const isBeyond = row("cursor", ">", end);
+      return lease === undefined ? isBeyond : row.or([isBeyond, row("owner", "is distinct from", lease.nodeId)]);
+    })
+    .orderBy("id");
+}
+
+/** Subscriptions beyond the end, by how many of the events that they were given are gone; there are far fewer such numbers than subscriptions. */
+function idsByTaken(rows: readonly Row[], { end, vanished }: Cut): ReadonlyMap<number, readonly string[]> {
+  const events = new VanishedEvents(vanished);
+  const ids = new Map<number, string[]>();
+  for (const { id, filter, cursor } of rows) {
+    if (cursor <= end) continue;
+    const taken = events.countUpTo(filter as TopicFilter, fromStored(cursor)); // As it was given.
+    const known = ids.get(taken);
+    if (known === undefined) ids.set(taken, [id]);
+    else known.push(id);
+  }
+  return ids;
+}
