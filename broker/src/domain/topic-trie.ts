@@ -15,6 +15,11 @@ const createNode = <T>(): TrieNode<T> => ({ children: new Map(), values: new Set
 export class TopicTrie<T> {
   readonly #root: TrieNode<T> = createNode();
 
+  /** Whether it holds no value. */
+  get isEmpty(): boolean {
+    return this.#root.values.size === 0 && this.#root.children.size === 0;
+  }
+
   add(filter: TopicFilter, value: T): void {
     let node = this.#root;
     for (const level of toLevels(filter)) {

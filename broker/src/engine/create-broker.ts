@@ -18,11 +18,11 @@ import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
-import { Follower } from "./follow/follower.ts";
-import { GoingBack } from "./follow/going-back.ts";
+import { createRole } from "./follow/create-role.ts";
+import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
-import { GroupLife } from "./group-life.ts";
+import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { EventQuery } from "./query/event-query.ts";
@@ -176,25 +176,24 @@ class Engine implements RunningBroker {
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
-  #createFollower(group: Group): Follower {
+  #createRole(group: Group, health: IndexHealth): Pick<GroupLifeParts, "role" | "admission"> {
     const { ledger, progress, changes } = group;
-    const parts = { ...this.#options, ledger, progress, changes, groupId: group.id, logger: this.#loggerOf(group.id) };
-    const goingBack = new GoingBack({ ...parts, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter });
-    return new Follower({
-      ...parts,
-      onIndexed: (batches) => this.#dispatcher.dispatch(group.id, batches),
-      goBack: (to) => goingBack.to(to),
-    });
+    const own = { group, ledger, progress, changes, health, groupId: group.id, logger: this.#loggerOf(group.id) };
+    const parts = { ...this.#options, ...own, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter };
+    const cluster = this.#cluster;
+    if (cluster === undefined || this.#options.cluster === undefined) return createRole(parts, undefined);
+    const restartWorkers = (id: GroupId): Promise<void> => cluster.deliveries.restartWorkers(id);
+    return createRole(parts, { ...this.#options.cluster, member: cluster.member, restartWorkers });
   }
 
   #createLife(group: Group): GroupLife {
-    const follower = this.#createFollower(group);
-    const logger = this.#loggerOf(group.id);
+    const indexHealth = new IndexHealth(this.#options.clock);
     return new GroupLife({
       ...this.#options,
-      logger,
+      ...this.#createRole(group, indexHealth),
+      logger: this.#loggerOf(group.id),
       group,
-      follower,
+      indexHealth,
       onReady: (id) => this.#resume(id),
     });
   }
@@ -212,11 +211,13 @@ class Engine implements RunningBroker {
   #createWorker(subscription: Subscription): DeliveryWorker {
     const { groupId, filter, cursor, owner } = subscription;
     const member = this.#cluster?.member;
-    const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
+    const group = this.#groups.find(groupId);
+    const progress = group?.progress ?? new IndexProgress();
+    const findGeneration = this.#cluster && group && (() => group.findGeneration());
     return new DeliveryWorker(subscription, {
       ...this.#options,
       logger: this.#loggerOf(groupId),
-      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress }),
+      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress, findGeneration }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       mayStart: member && (() => member.isLive(owner)),

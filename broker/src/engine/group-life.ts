@@ -5,14 +5,19 @@ import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { GroupHealth } from "./broker.ts";
-import type { Follower } from "./follow/follower.ts";
-import type { Group } from "./group.ts";
+import type { Admission } from "./follow/admission.ts";
+import type { IndexHealth } from "./follow/index-health.ts";
+import type { Role } from "./follow/role.ts";
+import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause, untilAborted } from "./time.ts";
 
 export interface GroupLifeParts {
   readonly group: Group;
-  readonly follower: Follower;
+  readonly role: Role;
+  readonly indexHealth: IndexHealth;
+  /** Where nodes share the store. */
+  readonly admission?: Admission | undefined;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
@@ -53,18 +58,18 @@ export class GroupLife {
   }
 
   async stop(): Promise<void> {
-    await this.#parts.follower.stop();
+    await this.#parts.role.stop();
   }
 
   health(): GroupHealth {
-    const { group, follower } = this.#parts;
-    const reason = group.closedBecause ?? this.#outage() ?? follower.failure;
+    const { group, indexHealth } = this.#parts;
+    const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure;
     const { headBlock, facts } = group.ledger.view();
     return {
       groupId: group.id,
       ready: reason === undefined,
       reason,
-      warning: follower.warning,
+      warning: indexHealth.warning,
       indexedBlock: group.progress.blockNumber,
       headBlock,
       chain: facts,
@@ -72,16 +77,31 @@ export class GroupLife {
   }
 
   async #bringUp(signal: AbortSignal): Promise<void> {
-    const { group, follower, onReady } = this.#parts;
-    if (!this.#isConnected) await untilAborted(group.ledger.start(), signal);
+    const { group, role, onReady } = this.#parts;
+    if (!this.#isConnected) await this.#connect(signal);
     if (signal.aborted) return;
     this.#isConnected = true;
-    group.close("its index is catching up with the chain");
-    await follower.start(signal);
+    group.close(catchingUp);
+    await role.start(signal);
     if (signal.aborted) return;
     await onReady(group.id);
     group.open();
     this.#parts.logger.info("group ready", group.ledger.view().facts);
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    const { group, admission } = this.#parts;
+    if (admission !== undefined && this.#lastReason === undefined)
+      group.close("this node has not joined the others yet");
+    await admission?.toLedger(signal);
+    if (signal.aborted) return;
+    if (this.#lastReason === undefined) group.close(chainNotAnswered);
+    try {
+      await untilAborted(group.ledger.start(), signal);
+    } catch (error) {
+      await admission?.giveWay();
+      throw error;
+    }
   }
 
   async #waitAfter(error: unknown, { failures, signal }: { failures: number; signal: AbortSignal }): Promise<void> {
@@ -99,6 +119,13 @@ export class GroupLife {
     await pause(clock, delayMs, signal);
   }
 
+  /** An index that does not catch up has a better reason. */
+  #closedBecause(): string | undefined {
+    const { group, indexHealth } = this.#parts;
+    const { closedBecause } = group;
+    return closedBecause === catchingUp ? (indexHealth.failure ?? closedBecause) : closedBecause;
+  }
+
   /** A chain that is away for a moment is no news. */
   #outage(): string | undefined {
     const { group, clock, limits } = this.#parts;
@@ -108,6 +135,7 @@ export class GroupLife {
   }
 }
 
+const catchingUp = "its index is catching up with the chain";
 const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
 
 /** Whoever is refused for it hears anyway that the chain cannot be reached. */

@@ -3,6 +3,7 @@ import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import { SharedMutex } from "../lib/shared-mutex.ts";
+import { SharedRead } from "../lib/shared-read.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
@@ -19,6 +20,9 @@ export interface GroupParts {
   readonly limits: EngineLimits;
 }
 
+/** Why a group takes no calls before its ledger has started. */
+export const chainNotAnswered = "its chain has not answered yet";
+
 /** One chain with its index, as the operations see it. */
 export class Group {
   readonly ledger: Ledger;
@@ -29,7 +33,9 @@ export class Group {
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
   readonly changes = new SharedMutex();
   readonly #store: Store;
-  #closedBecause: string | undefined = "its chain has not answered yet";
+  readonly #generation: SharedRead<number>;
+  #closedBecause: string | undefined = chainNotAnswered;
+  #forbiddenBecause: string | undefined;
 
   constructor(parts: GroupParts) {
     this.ledger = parts.ledger;
@@ -39,6 +45,7 @@ export class Group {
       transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
     };
     this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress });
+    this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }
 
   get id(): GroupId {
@@ -47,7 +54,7 @@ export class Group {
 
   /** Why no call is taken as yet; undefined once the chain has been reached and the index has caught up. */
   get closedBecause(): string | undefined {
-    return this.#closedBecause;
+    return this.#closedBecause ?? this.#forbiddenBecause;
   }
 
   /** Refuses every call, with a reason that shows no secret. */
@@ -58,6 +65,16 @@ export class Group {
   /** Takes calls. */
   open(): void {
     this.#closedBecause = undefined;
+  }
+
+  /** Refuses every call, whether open or not, until it is called without a reason. */
+  forbid(reason: string | undefined): void {
+    this.#forbiddenBecause = reason;
+  }
+
+  /** The generation of the index as it is in the store, read after this call. */
+  findGeneration(): Promise<number> {
+    return this.#generation.read();
   }
 
   findTopic(name: TopicName): Promise<Topic | undefined> {

@@ -63,6 +63,11 @@ export class Dispatcher {
     return this.#standing.get(id)?.worker;
   }
 
+  /** Whether batches of a group are fed to anybody. */
+  hasWorkers(groupId: GroupId): boolean {
+    return !this.#trieOf(groupId).isEmpty;
+  }
+
   /** Every worker of a group, also those that have not stopped yet. */
   *workersOf(groupId: GroupId): Iterable<DeliveryWorker> {
     for (const { subscription, worker } of [...this.#standing.values(), ...this.#leaving])
@@ -74,6 +79,11 @@ export class Dispatcher {
     for (const batch of batches) {
       for (const worker of trie.match(batch.topic)) worker.feed.offer(batch);
     }
+  }
+
+  /** Every worker of a group reads from the store what is indexed next. To be called in the turn in which the progress moves. */
+  fallBehind(groupId: GroupId): void {
+    for (const { feed } of this.workersOf(groupId)) feed.fallBehind();
   }
 
   async stop(graceMs: number): Promise<void> {

@@ -19,6 +19,8 @@ export interface FeedParts {
   readonly store: Store;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
+  /** Reads the index's generation, where nodes share the store. */
+  readonly findGeneration?: (() => Promise<number>) | undefined;
 }
 
 /**
@@ -27,6 +29,9 @@ export interface FeedParts {
  *
  * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
  * in which `#fedUpTo` is seen to be the end of the newest indexed block, and an offer always begins after that block.
+ *
+ * Where another node may take the index back, `after` may be of an index that this node has not seen yet. So nothing is fed before the
+ * generation in the store was seen to be the one of this node's progress: whoever changes that one later, restarts the feed.
  */
 export class Feed {
   readonly #parts: FeedParts;
@@ -40,10 +45,12 @@ export class Feed {
   #wake: (() => void) | undefined;
   /** How often the feed was cut back; what was read before a cut is not to be trusted. */
   #cuts = 0;
+  #isConfirmed: boolean;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
     this.#fedUpTo = parts.after;
+    this.#isConfirmed = parts.findGeneration === undefined;
   }
 
   /** Position up to which everything is done when the queue is empty: there is no matching event between the last one fed and here. */
@@ -76,6 +83,12 @@ export class Feed {
     this.#mode = "behind";
   }
 
+  /** What is indexed next is not offered, but read from the store. To be called in the turn in which the progress moves. */
+  fallBehind(): void {
+    this.leave();
+    this.#rouse();
+  }
+
   /** What was fed from beyond `to` is no more, and feeding goes on from there. To be called once nothing beyond is indexed any more. */
   cutBack(to: Position): void {
     this.#fedUpTo = minOf(this.fedUpTo, to);
@@ -96,6 +109,7 @@ export class Feed {
       const event = this.#shift();
       if (event !== undefined) return event;
       if (this.#mode === "live") await this.#waitForOffer(signal);
+      else if (!this.#isConfirmed) await this.#confirm(signal);
       else await this.#read();
     }
     return undefined;
@@ -106,10 +120,10 @@ export class Feed {
     const count = this.#queue.length - this.#next + batch.count;
     if (count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax) {
       this.#mode = "behind";
-      this.#fedUpTo = before(batch.firstPosition);
+      this.#fedUpTo = maxOf(this.#fedUpTo, before(batch.firstPosition));
       return;
     }
-    // A cursor may be ahead of an index that is being rebuilt.
+    // A cursor may be ahead of an index that is being rebuilt, or that another node is ahead with.
     const isNew = batch.firstPosition > this.#fedUpTo;
     this.#push(isNew ? eventsOf(batch) : eventsOf(batch).filter(({ position }) => position > this.#fedUpTo));
   }
@@ -136,6 +150,13 @@ export class Feed {
       this.#next = 0;
     }
     return event;
+  }
+
+  async #confirm(signal: AbortSignal): Promise<void> {
+    const { findGeneration, progress } = this.#parts;
+    const generation = (await findGeneration?.()) ?? progress.generation;
+    this.#isConfirmed = generation === progress.generation;
+    if (generation > progress.generation) await this.#waitForOffer(signal);
   }
 
   async #read(): Promise<void> {

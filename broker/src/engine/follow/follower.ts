@@ -1,101 +1,47 @@
-import { backoffDelayMs } from "../../lib/backoff.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { Address, Topic } from "../../domain/topic.ts";
 import type { EventBatch } from "../../domain/event.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
-import type { Metrics } from "../../ports/metrics.ts";
-import type { Randomness } from "../../ports/randomness.ts";
-import type { RollBack, SkippedEntry, Store } from "../../ports/store.ts";
-import type { EngineLimits } from "../limits.ts";
-import { pause } from "../time.ts";
+import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
+import type { RollBack } from "../../ports/store.ts";
+import { BlockIndexer, type BlockIndexerParts } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
-import { findTopicName, indexBlocks } from "./index-block.ts";
+import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
-export interface FollowerParts {
-  readonly ledger: Ledger;
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  readonly limits: EngineLimits;
+export interface FollowerParts extends BlockIndexerParts {
   readonly progress: IndexProgress;
+  readonly health: IndexHealth;
   /** Called after the batches are committed to the store, in their order, before the progress is advanced. */
   readonly onIndexed: (batches: readonly EventBatch[]) => void;
   /** Takes the index, and all that was fed from it, back to a block that it can go back to. */
   readonly goBack: (to: BlockRef) => Promise<RollBack>;
 }
 
-/** How long a reorganisation of final blocks is told of. */
-const warningMs = 3_600_000;
-
 /** Reads final blocks of one group, commits each round to the store in one transaction, and tells who waits. */
 export class Follower {
   readonly #parts: FollowerParts;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> | undefined;
-  #failure: string | undefined = "not started";
-  #failures = 0;
+  readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
   /** Times that the chain was reorganised since a block of it was indexed. */
   #reorganisations = 0;
-  #warning: { readonly at: number; readonly text: string } | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
+    this.#indexer = new BlockIndexer(parts);
   }
 
-  /** Why the index does not follow; undefined while it does. */
-  get failure(): string | undefined {
-    return this.#failure;
-  }
-
-  /** What an operator should know of the last hour; undefined when there is nothing. */
-  get warning(): string | undefined {
-    const { clock } = this.#parts;
-    return this.#warning !== undefined && clock.now() - this.#warning.at < warningMs ? this.#warning.text : undefined;
+  /** The newest indexed block, once it has begun. */
+  get head(): BlockRef | undefined {
+    return this.#head;
   }
 
   /**
-   * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. It may
-   * be called again after it has failed.
+   * Begins at the newest indexed block; undefined for an empty index. What the chain has taken back while nobody followed is taken back
+   * here. An index that is ahead of its chain waits; one that is beside every chain would hide events: better not to begin.
    * @throws Error when the index was made from another chain.
    */
-  async start(signal: AbortSignal): Promise<void> {
-    if (this.#running === undefined) await this.#begin(signal);
-    const { ledger, progress } = this.#parts;
-    while (!signal.aborted && !(await progress.waitFor(await ledger.finalBlockNumber(signal), signal)));
-  }
-
-  async #begin(signal: AbortSignal): Promise<void> {
-    const { ledger, store, progress } = this.#parts;
-    const head = await store.findHead(ledger.groupId);
-    if (head !== undefined) {
-      this.#head = { number: head.blockNumber, hash: head.hash };
-      await this.#checkHead(this.#head, signal);
-      progress.advanceTo(this.#head.number);
-    }
-    const target = await ledger.finalBlockNumber(signal);
-    this.#failure = undefined;
-    this.#running = this.#run();
-    if (target > progress.blockNumber)
-      this.#parts.logger.info("index catching up", { from: progress.blockNumber, to: target });
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  /**
-   * What the chain has taken back while nobody followed is taken back here. An index that is ahead of its chain waits; one that is beside
-   * every chain would hide events: better not to start.
-   */
-  async #checkHead(head: BlockRef, signal: AbortSignal): Promise<void> {
+  async begin(head: BlockRef | undefined, signal: AbortSignal): Promise<void> {
+    this.#head = head;
+    if (head === undefined) return;
     const { ledger } = this.#parts;
     const hash = await ledger.findBlockHash(head.number, signal);
     if (hash === head.hash) return;
@@ -103,6 +49,15 @@ export class Follower {
     if (ledger.isFinal) throw this.#anotherChain(head, found);
     const ancestor = await this.#findAncestor(head, { signal, found });
     if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#goBack(head, ancestor);
+  }
+
+  /** Follows until `signal` aborts, calling `onStep` after each step; after a failure it can be called again. @throws LeaseLostError, and what ledger and store throw. */
+  async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
+    for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
+      if (step.kind === "reorganised") await this.#onReorganised(signal);
+      else await this.#index(step.blocks);
+      onStep();
+    }
   }
 
   /** Whether the chain has all blocks of the index up to its own height. */
@@ -136,38 +91,6 @@ export class Follower {
     );
   }
 
-  async #run(): Promise<void> {
-    const { clock, limits, randomness, logger } = this.#parts;
-    while (!this.#stopping.signal.aborted) {
-      try {
-        await this.#follow();
-      } catch (error) {
-        this.#failures += 1;
-        this.#failure = error instanceof Error ? error.message : "unknown failure";
-        logger.error("following failed", { error, failures: this.#failures });
-        const delayMs = backoffDelayMs(this.#failures, {
-          delayMsMin: limits.followDelayMsMin,
-          delayMsMax: limits.followDelayMsMax,
-          fraction: randomness.fraction(),
-        });
-        await pause(clock, delayMs, this.#stopping.signal);
-      }
-    }
-  }
-
-  async #follow(): Promise<void> {
-    const { ledger, progress } = this.#parts;
-    const { signal } = this.#stopping;
-    // Who waits for a block that this follower has not given may have heard of it on a branch that is no more.
-    if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#head?.number ?? -1);
-    for await (const step of ledger.follow(this.#head, signal)) {
-      if (step.kind === "reorganised") await this.#onReorganised(signal);
-      else await this.#index(step.blocks);
-      this.#failures = 0;
-      this.#failure = undefined;
-    }
-  }
-
   async #onReorganised(signal: AbortSignal): Promise<void> {
     this.#reorganisations += 1;
     const head = this.#head;
@@ -196,58 +119,21 @@ export class Follower {
     readonly events: number;
     readonly topics: number;
   }): void {
-    const { clock, logger } = this.#parts;
+    const { health, logger } = this.#parts;
     logger.warn("chain reorganised", what);
-    const text = `in the last hour the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events`;
-    this.#warning = { at: clock.now(), text };
+    health.warn(
+      `the chain took back ${what.blocks} blocks that were final, down to block ${what.to}, with ${what.events} events`,
+    );
   }
 
   async #index(blocks: readonly LedgerBlock[]): Promise<void> {
-    const { ledger, store, progress, metrics, onIndexed } = this.#parts;
+    const { ledger, progress, metrics, onIndexed } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
-    const indexed = indexBlocks(blocks, await this.#findNames(blocks));
-    await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal });
-    this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
-    onIndexed(indexed.flatMap(({ batches }) => batches));
+    onIndexed(await this.#indexer.write(blocks));
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
     progress.advanceTo(last.number);
     metrics.blocksIndexed(ledger.groupId, { blocks: blocks.length, head: last.number });
   }
-
-  /** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
-  async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
-    const { ledger, store } = this.#parts;
-    const names = new Map<Address, TopicName>();
-    const note = (topic: Topic | undefined): void => {
-      if (topic !== undefined) names.set(topic.address, topic.name);
-    };
-    for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(ledger.groupId, address));
-    for (const name of namesOpenedIn(blocks)) note(await store.findTopic(ledger.groupId, name));
-    return names;
-  }
-
-  /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
-  #report(left: readonly SkippedEntry[]): void {
-    if (left.length === 0) return;
-    const { metrics, ledger, logger } = this.#parts;
-    const counts = new Map<string, { readonly first: SkippedEntry; count: number }>();
-    for (const entry of left) {
-      metrics.entrySkipped(ledger.groupId, entry.code);
-      const known = counts.get(entry.code);
-      if (known === undefined) counts.set(entry.code, { first: entry, count: 1 });
-      else known.count += 1;
-    }
-    for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
-  }
-}
-
-function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {
-  const entries = blocks.flatMap((block) => block.entries);
-  return entries.flatMap((entry) => (entry.kind === "topic-opened" ? (findTopicName(entry.name) ?? []) : []));
-}
-
-function addressesIn(blocks: readonly LedgerBlock[]): ReadonlySet<Address> {
-  return new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)));
 }

@@ -2,6 +2,7 @@ import { endOfBlock, type Position } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { VanishedEvents } from "../../domain/vanished-events.ts";
 import type { SharedMutex } from "../../lib/shared-mutex.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { RollBack, Store } from "../../ports/store.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
@@ -33,12 +34,12 @@ export class GoingBack {
     this.#parts = parts;
   }
 
-  /** To be tried again when it fails. @throws what the store throws. */
-  async to(block: BlockRef): Promise<RollBack> {
-    return this.#parts.changes.exclusive(async () => this.#rollBack(block));
+  /** To be tried again when it fails. The lease is given where nodes share the store. @throws LeaseLostError, and what the store throws. */
+  async to(block: BlockRef, lease?: GroupLease): Promise<RollBack> {
+    return this.#parts.changes.exclusive(async () => this.#rollBack(block, lease));
   }
 
-  async #rollBack(block: BlockRef): Promise<RollBack> {
+  async #rollBack(block: BlockRef, lease: GroupLease | undefined): Promise<RollBack> {
     const { store, groupId, progress, progressWriter, dispatcher } = this.#parts;
     await progressWriter.flush();
     progress.rollBackTo(block.number);
@@ -47,7 +48,9 @@ export class GoingBack {
       if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
     }
     await progressWriter.flush();
-    const done = await store.rollBack(groupId, block);
+    const done = await store.rollBack(groupId, block, lease);
+    progress.enterGeneration(progress.generation + 1);
+    dispatcher.fallBehind(groupId);
     const vanished = new VanishedEvents(done.vanished);
     for (const [worker, cursor] of this.#cut) worker.uncount(vanished.countUpTo(worker.filter, cursor));
     this.#cut.clear();

@@ -8,11 +8,22 @@ interface Waiter {
 /** How far a group's index is, for those that wait until it has a block. */
 export class IndexProgress {
   #blockNumber = -1;
+  #generation = -1;
   #waiters: Waiter[] = [];
 
   /** The newest indexed block; -1 before the first. */
   get blockNumber(): number {
     return this.#blockNumber;
+  }
+
+  /** Times that the index went back, as far as this node knows; -1 before it first looked. Asked only where nodes share the store. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** From now on it is the index of that generation. */
+  enterGeneration(generation: number): void {
+    this.#generation = generation;
   }
 
   advanceTo(blockNumber: number): void {

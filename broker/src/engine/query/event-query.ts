@@ -31,7 +31,8 @@ export class EventQuery {
       const details = `${quote(eventId)} was taken back by a reorganisation of the chain`;
       throw new BrokerError("eventNotExist", { details });
     }
-    const head = group.progress.blockNumber;
+    // The index in the store, which another node may be ahead with.
+    const head = (await this.#parts.store.findHead(group.id))?.blockNumber ?? -1;
     if (blockNumber > head)
       throw new BrokerError("eventBeyondHead", { details: `block ${blockNumber}, the chain is at ${head}` });
     throw new BrokerError("eventNotExist", { details: quote(eventId) });

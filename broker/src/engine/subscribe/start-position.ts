@@ -1,18 +1,34 @@
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Group } from "../group.ts";
 import type { EventQuery } from "../query/event-query.ts";
 
+/** Where a new subscription begins. */
+export interface StartPosition {
+  readonly position: Position;
+  /** Of the index before the position was found; once the index went back since, the position may be of what is no more. */
+  readonly generation: number;
+}
+
+export interface StartPositionParts {
+  readonly store: Store;
+  readonly events: EventQuery;
+}
+
 /**
- * The position after which a new subscription is fed: `OFFSET_LAST` (also when left out) is after the newest indexed event,
+ * The position after which a new subscription is fed: `OFFSET_LAST` (also when left out) is after the newest event in the store,
  * `OFFSET_FIRST` before the first, an eventId after that event.
  * @throws BrokerError 100302, 100303, 100304 as for getEvent.
  */
 export async function findStartPosition(
-  events: EventQuery,
+  { store, events }: StartPositionParts,
   group: Group,
   offset: string | undefined,
-): Promise<Position> {
-  if (offset === "OFFSET_FIRST") return positionZero;
-  if (offset === undefined || offset === "OFFSET_LAST") return endOfBlock(Math.max(0, group.progress.blockNumber));
-  return (await events.get(group, offset)).position;
+): Promise<StartPosition> {
+  const head = await store.findHead(group.id);
+  const generation = head?.generation ?? 0;
+  if (offset === "OFFSET_FIRST") return { position: positionZero, generation };
+  if (offset === undefined || offset === "OFFSET_LAST")
+    return { position: endOfBlock(Math.max(0, head?.blockNumber ?? 0)), generation };
+  return { position: (await events.get(group, offset)).position, generation };
 }

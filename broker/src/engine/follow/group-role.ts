@@ -1,0 +1,163 @@
+import type { Coordinator, GroupLease, Hint } from "../../ports/coordinator.ts";
+import type { Member, Membership } from "../cluster/member.ts";
+import { pause } from "../time.ts";
+import type { Admission } from "./admission.ts";
+import { type Role, untilCaughtUp } from "./role.ts";
+import { retryDelayMs, Term, type TermParts } from "./term.ts";
+
+/** Wait between two tries to take a group's lease when no hint comes, in milliseconds. */
+const leaseTryMs = 1_000;
+
+export interface GroupRoleParts extends TermParts {
+  readonly coordinator: Coordinator;
+  readonly member: Member;
+  readonly admission: Admission;
+}
+
+/**
+ * The role of a node among others: it watches what another node indexes, and follows the chain itself for as long as it has the group's
+ * lease.
+ */
+export class GroupRole implements Role {
+  readonly #parts: GroupRoleParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #membership: Membership | undefined;
+  /** When the lease is tried for next, in monotonic time, and before which not even a hint helps. */
+  #tryAt = Number.NEGATIVE_INFINITY;
+  #restUntil = Number.NEGATIVE_INFINITY;
+  #isRoused = false;
+  #rouse = (): void => {};
+
+  constructor(parts: GroupRoleParts) {
+    this.#parts = parts;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#running ??= this.#run();
+    await untilCaughtUp(this.#parts, signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#look();
+    await this.#running;
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    const unlisten = this.#parts.member.onHint((hint) => this.#onHint(hint));
+    const belonging = this.#belong(signal);
+    for (let failures = 0; !signal.aborted; ) {
+      const office = await this.#takeOffice();
+      if (office !== undefined) await this.#hold(office);
+      failures = (await this.#watch()) ? 0 : failures + 1;
+      await this.#rest(failures);
+    }
+    unlisten();
+    await belonging;
+  }
+
+  /** Knows the membership that there is, one after the other; only one under which this node may sign. */
+  async #belong(signal: AbortSignal): Promise<void> {
+    const { member, admission } = this.#parts;
+    while (!signal.aborted) {
+      const membership = await member.membership(signal);
+      if (membership === undefined) return;
+      const until = AbortSignal.any([signal, membership.ended]);
+      await admission.keepSigner(membership, until);
+      this.#membership = membership;
+      this.#tryAt = Number.NEGATIVE_INFINITY;
+      this.#look();
+      await aborted(until);
+      this.#membership = undefined;
+    }
+  }
+
+  #onHint(hint: Hint): void {
+    if (hint.kind === "nodes") this.#tryAt = Number.NEGATIVE_INFINITY;
+    if (hint.kind === "nodes" || (hint.kind === "index" && hint.groupId === this.#parts.ledger.groupId)) this.#look();
+  }
+
+  /** What happened before this call is seen by a look that begins after it. */
+  #look(): void {
+    this.#isRoused = true;
+    this.#rouse();
+  }
+
+  /** The lease, if it is time to try and no other node has it. A node whose chain is away tries more seldom, so that others go first. */
+  async #takeOffice(): Promise<Office | undefined> {
+    const { coordinator, ledger, clock, logger, limits } = this.#parts;
+    const membership = this.#membership;
+    const now = clock.monotonic();
+    if (membership?.isLive() !== true || now < Math.max(this.#tryAt, this.#restUntil)) return undefined;
+    this.#tryAt = now + leaseTryMs;
+    if (ledger.view().outage !== undefined) this.#restUntil = now + limits.outageToleranceMs;
+    try {
+      const lease = await coordinator.takeLease(ledger.groupId, membership.nodeId);
+      return lease && { lease, membership };
+    } catch (error) {
+      logger.debug("group lease not asked for", { error });
+      return undefined;
+    }
+  }
+
+  async #hold({ lease, membership }: Office): Promise<void> {
+    const { logger, clock, limits } = this.#parts;
+    logger.info("following began", { epoch: lease.epoch });
+    const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
+    const outcome = await new Term(this.#parts, lease).serve(until);
+    logger.info("following ended", { epoch: lease.epoch, outcome });
+    if (outcome === "away") this.#restUntil = clock.monotonic() + limits.outageToleranceMs;
+    if (outcome !== "lost" && membership.isLive()) await this.#release(lease);
+  }
+
+  /** A lease that is not released ends with the membership. */
+  async #release(lease: GroupLease): Promise<void> {
+    try {
+      await this.#parts.coordinator.releaseLease(lease);
+    } catch (error) {
+      this.#parts.logger.warn("group lease not released", { error });
+    }
+  }
+
+  /** Looks once at what others have indexed; false when that failed. */
+  async #watch(): Promise<boolean> {
+    const { watcher, health, logger } = this.#parts;
+    this.#isRoused = false;
+    try {
+      await watcher.catchUp(this.#stopping.signal);
+      health.follows();
+      return true;
+    } catch (error) {
+      if (health.failure === undefined) logger.warn("index not watched, trying again", { error });
+      health.failed(error);
+      return false;
+    }
+  }
+
+  /** Waits until it is time to look again. After failures no hint helps. */
+  async #rest(failures: number): Promise<void> {
+    const { clock, limits } = this.#parts;
+    if (failures > 0) await pause(clock, retryDelayMs(failures, this.#parts), this.#stopping.signal);
+    else if (!this.#isRoused) {
+      const resting = new AbortController();
+      this.#rouse = () => resting.abort();
+      await pause(clock, limits.watchPollMs, resting.signal);
+    }
+  }
+}
+
+/** A lease, and the membership under which it was taken. */
+interface Office {
+  readonly lease: GroupLease;
+  readonly membership: Membership;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,75 @@
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause } from "../time.ts";
+import { Follower, type FollowerParts } from "./follower.ts";
+import { type Role, untilCaughtUp } from "./role.ts";
+
+export interface LoneRoleParts extends FollowerParts {
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly limits: EngineLimits;
+}
+
+/** The role of the only node: it follows, and tries again after each failure. */
+export class LoneRole implements Role {
+  readonly #parts: LoneRoleParts;
+  readonly #follower: Follower;
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(parts: LoneRoleParts) {
+    this.#parts = parts;
+    this.#follower = new Follower(parts);
+  }
+
+  /** @throws Error when the index was made from another chain. */
+  async start(signal: AbortSignal): Promise<void> {
+    if (this.#running === undefined) await this.#begin(signal);
+    await untilCaughtUp(this.#parts, signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #begin(signal: AbortSignal): Promise<void> {
+    const { ledger, store, progress, health, logger } = this.#parts;
+    const head = await store.findHead(ledger.groupId);
+    await this.#follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
+    progress.advanceTo(this.#follower.head?.number ?? -1);
+    const target = await ledger.finalBlockNumber(signal);
+    health.follows();
+    this.#running = this.#run();
+    if (target > progress.blockNumber) logger.info("index catching up", { from: progress.blockNumber, to: target });
+  }
+
+  async #run(): Promise<void> {
+    const { ledger, progress, health, logger } = this.#parts;
+    const { signal } = this.#stopping;
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        // Who waits for a block that this follower has not given may have heard of it on a branch that is no more.
+        if (failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#follower.head?.number ?? -1);
+        await this.#follower.follow(signal, () => {
+          failures = 0;
+          health.follows();
+        });
+      } catch (error) {
+        failures += 1;
+        health.failed(error);
+        logger.error("following failed", { error, failures });
+        await this.#pauseAfter(failures);
+      }
+    }
+  }
+
+  async #pauseAfter(failures: number): Promise<void> {
+    const { clock, limits, randomness } = this.#parts;
+    const { followDelayMsMin: delayMsMin, followDelayMsMax: delayMsMax } = limits;
+    const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: randomness.fraction() });
+    await pause(clock, delayMs, this.#stopping.signal);
+  }
+}

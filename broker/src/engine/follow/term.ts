@@ -1,0 +1,130 @@
+import { isBrokerError } from "@stele/wire";
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import { LeaseLostError } from "../../ports/store.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause } from "../time.ts";
+import type { Follower } from "./follower.ts";
+import type { IndexHealth } from "./index-health.ts";
+import type { IndexProgress } from "./index-progress.ts";
+import type { Watcher } from "./watcher.ts";
+
+/** Failures in a row, with no block between them, after which another node may try. */
+const failuresMax = 6;
+/** Longest wait between two tries of a node that shares the store, in milliseconds. */
+const retryDelayMsMax = 1_000;
+/** Wait between two looks at whether the chain is away, in milliseconds. */
+const outagePollMs = 1_000;
+
+export interface TermParts {
+  readonly ledger: Ledger;
+  readonly watcher: Watcher;
+  readonly createFollower: (lease: GroupLease) => Follower;
+  readonly progress: IndexProgress;
+  readonly health: IndexHealth;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly limits: EngineLimits;
+  readonly logger: Logger;
+}
+
+/** `lost`: another node has the lease. `away`: another node may be nearer to the chain. `ended`: it was told to end. */
+export type TermOutcome = "lost" | "away" | "ended";
+
+/** This node's following of a group, from the taking of the lease to its end. */
+export class Term {
+  readonly #parts: TermParts;
+  readonly #lease: GroupLease;
+  #failures = 0;
+
+  constructor(parts: TermParts, lease: GroupLease) {
+    this.#parts = parts;
+    this.#lease = lease;
+  }
+
+  /** Never rejects. */
+  async serve(until: AbortSignal): Promise<TermOutcome> {
+    const away = new AbortController();
+    const signal = AbortSignal.any([until, away.signal]);
+    const cancel = this.#watchChain(away);
+    try {
+      while (!signal.aborted) {
+        const outcome = await this.#tryToFollow(signal);
+        if (outcome !== undefined) return outcome;
+      }
+      return until.aborted ? "ended" : "away";
+    } finally {
+      cancel();
+    }
+  }
+
+  async #tryToFollow(signal: AbortSignal): Promise<TermOutcome | undefined> {
+    try {
+      await this.#follow(signal);
+      return undefined;
+    } catch (error) {
+      if (error instanceof LeaseLostError) return "lost";
+      if (signal.aborted) return undefined;
+      return await this.#waitAfter(error, signal);
+    }
+  }
+
+  /**
+   * What an earlier follower has indexed, this one before a failure included, is dispatched first: then the progress is where the store
+   * is, and with this lease nobody else moves the store.
+   */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { watcher, createFollower, ledger, progress, health } = this.#parts;
+    const head = await watcher.catchUp(signal);
+    if (signal.aborted) return;
+    // Who waits for a block that was not given before the failure may have heard of it on a branch that is no more.
+    if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
+    const follower = createFollower(this.#lease);
+    await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
+    health.follows();
+    await follower.follow(signal, () => this.#onStep());
+  }
+
+  #onStep(): void {
+    this.#failures = 0;
+    this.#parts.health.follows();
+  }
+
+  async #waitAfter(error: unknown, signal: AbortSignal): Promise<"away" | undefined> {
+    const { health, logger, clock } = this.#parts;
+    this.#failures += 1;
+    health.failed(error);
+    logger.error("following failed", { error, failures: this.#failures });
+    if (this.#failures >= failuresMax && !isBrokerError(error, "storeUnreachable")) return "away";
+    await pause(clock, retryDelayMs(this.#failures, this.#parts), signal);
+    return undefined;
+  }
+
+  /** Aborts `away` when the chain has been away for too long, in this term. The answer ends the watching. */
+  #watchChain(away: AbortController): () => void {
+    const { clock, ledger, limits } = this.#parts;
+    const since = clock.now();
+    let cancel: (() => void) | undefined;
+    const look = (): void => {
+      const { outage } = ledger.view();
+      const isAway = outage !== undefined && clock.now() - Math.max(outage.since, since) >= limits.outageToleranceMs;
+      if (isAway) away.abort();
+      else cancel = clock.after(outagePollMs, look);
+    };
+    look();
+    return () => cancel?.();
+  }
+}
+
+/** Wait after so many failures in a row, of a node that shares the store. */
+export function retryDelayMs(
+  failures: number,
+  { randomness, limits }: { readonly randomness: Randomness; readonly limits: EngineLimits },
+): number {
+  const { followDelayMsMin: delayMsMin } = limits;
+  return backoffDelayMs(failures, { delayMsMin, delayMsMax: retryDelayMsMax, fraction: randomness.fraction() });
+}

@@ -1,0 +1,145 @@
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { endOfBlock, positionZero } from "../../domain/position.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { SharedMutex } from "../../lib/shared-mutex.ts";
+import type { IndexHead, Store } from "../../ports/store.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { IndexHealth } from "./index-health.ts";
+import type { IndexProgress } from "./index-progress.ts";
+
+/** How much is read at once of what another node has indexed; workers that are to be fed more than that read it themselves. */
+export interface WatchPage {
+  readonly batchesMax: number;
+  readonly bytesMax: number;
+}
+
+export const watchPageDefault: WatchPage = { batchesMax: 1_024, bytesMax: 4 * 1024 * 1024 };
+
+/**
+ * Ends this node's workers of a group, and forgets what they noted and did not write; those of subscriptions that it still owns begin
+ * again from their rows. It is called with the group's `changes` held alone, so it must wait for nobody who waits for them.
+ */
+export type RestartWorkers = (groupId: GroupId) => Promise<void>;
+
+export interface WatcherParts {
+  readonly groupId: GroupId;
+  readonly store: Store;
+  readonly progress: IndexProgress;
+  readonly dispatcher: Dispatcher;
+  /** Held by whoever makes or continues a subscription of the group. */
+  readonly changes: SharedMutex;
+  readonly restartWorkers: RestartWorkers;
+  readonly health: IndexHealth;
+  readonly logger: Logger;
+  readonly page?: WatchPage;
+}
+
+/**
+ * Feeds this node's workers what another node has indexed, and tells who waits here. The seam is the one of the feed: what is dispatched
+ * begins after the progress and ends where the progress is in the same turn; where one page does not reach as far, every feed
+ * reads from the store instead.
+ */
+export class Watcher {
+  readonly #parts: WatcherParts;
+  /** Whether the workers may have been fed what is not in the index. */
+  #isAstray = false;
+
+  constructor(parts: WatcherParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Answers the newest indexed block, read after this call, when everything up to it is dispatched; undefined for an empty index.
+   * Called by one at a time, and not while this node follows. @throws what the store throws; then it is to be called again.
+   */
+  async catchUp(signal: AbortSignal): Promise<IndexHead | undefined> {
+    let head = await this.#findHead();
+    while (!signal.aborted && !this.#isAt(head)) head = await this.#approach(head);
+    return head;
+  }
+
+  #findHead(): Promise<IndexHead | undefined> {
+    const { store, groupId } = this.#parts;
+    return store.findHead(groupId);
+  }
+
+  #isAt(head: IndexHead | undefined): boolean {
+    const { blockNumber, generation } = this.#parts.progress;
+    return !this.#isAstray && blockNumber === numberOf(head) && generation === generationOf(head);
+  }
+
+  /** Goes as far as `head`, or finds that it is to be looked at again. Answers the head of now. */
+  async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
+    const { progress, dispatcher, groupId } = this.#parts;
+    const isFirst = progress.generation === -1;
+    if (!isFirst && this.#hasGoneBack(head)) return this.#startOver();
+    if (!isFirst && head !== undefined && dispatcher.hasWorkers(groupId)) return this.#feed(head);
+    progress.enterGeneration(generationOf(head));
+    this.#skipTo(head);
+    return head;
+  }
+
+  async #feed(head: IndexHead): Promise<IndexHead | undefined> {
+    const { progress, dispatcher, groupId } = this.#parts;
+    const batches = await this.#read(head);
+    const now = await this.#findHead();
+    // What was read under another generation may be of blocks that are no more.
+    if (generationOf(now) !== head.generation) return now;
+    if (batches === undefined) this.#skipTo(head);
+    else {
+      dispatcher.dispatch(groupId, batches);
+      progress.advanceTo(head.blockNumber);
+    }
+    return now;
+  }
+
+  /** Also a database that was restored, or that lost what it had confirmed, has gone back. */
+  #hasGoneBack(head: IndexHead | undefined): boolean {
+    const { progress } = this.#parts;
+    return this.#isAstray || generationOf(head) !== progress.generation || numberOf(head) < progress.blockNumber;
+  }
+
+  /** Everything between the progress and the head; undefined when that is more than a page. */
+  async #read(head: IndexHead): Promise<readonly EventBatch[] | undefined> {
+    const { store, groupId, progress, page = watchPageDefault } = this.#parts;
+    const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
+    const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
+    const batches = await store.readBatches(groupId, range);
+    const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
+    return batches.length < page.batchesMax && bytes < page.bytesMax ? batches : undefined;
+  }
+
+  #skipTo(head: IndexHead | undefined): void {
+    const { progress, dispatcher, groupId } = this.#parts;
+    dispatcher.fallBehind(groupId);
+    progress.advanceTo(numberOf(head));
+  }
+
+  /** What was fed may be no more: nothing counts as indexed until the workers have ended, and nobody may begin to deliver meanwhile. */
+  #startOver(): Promise<IndexHead | undefined> {
+    const { changes, progress, restartWorkers, groupId, logger, health } = this.#parts;
+    this.#isAstray = true;
+    return changes.exclusive(async () => {
+      progress.rollBackTo(-1);
+      await restartWorkers(groupId);
+      const head = await this.#findHead();
+      const isKnown = generationOf(head) === progress.generation;
+      progress.enterGeneration(generationOf(head));
+      this.#skipTo(head);
+      this.#isAstray = false;
+      logger.warn("index went back", { to: numberOf(head), generation: generationOf(head) });
+      health.warn(isKnown ? "the database lost a part of the index" : "the chain took back blocks that were final");
+      return head;
+    });
+  }
+}
+
+/** An index that holds nothing has not gone back, or to its beginning. */
+function generationOf(head: IndexHead | undefined): number {
+  return head?.generation ?? 0;
+}
+
+function numberOf(head: IndexHead | undefined): number {
+  return head?.blockNumber ?? -1;
+}

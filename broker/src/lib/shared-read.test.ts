@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import { createDeferred, type Deferred } from "./deferred.ts";
+import { SharedRead } from "./shared-read.ts";
+
+it("callers share a reading that begins after they came, and a failure is only theirs", async () => {
+  const readings: Deferred<number>[] = [];
+  const shared = new SharedRead(async () => {
+    const reading = createDeferred<number>();
+    readings.push(reading);
+    return reading.promise;
+  });
+  const early = [shared.read(), shared.read()];
+  await new Promise(setImmediate);
+  const late = [shared.read(), shared.read()];
+  await new Promise(setImmediate);
+  expect(readings).toHaveLength(1);
+  readings[0]?.reject(new Error("away"));
+  await expect(Promise.allSettled(early)).resolves.toMatchObject([{ status: "rejected" }, { status: "rejected" }]);
+  await new Promise(setImmediate);
+  expect(readings).toHaveLength(2);
+  readings[1]?.resolve(2);
+  expect(await Promise.all(late)).toEqual([2, 2]);
+});
