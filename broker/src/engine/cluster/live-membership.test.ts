@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import type { NodeId } from "../../domain/node.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { LiveMembership } from "./live-membership.ts";
+
+const nodeId = "00000000-0000-4000-8000-000000000001" as NodeId; // Any UUID.
+
+function setUp() {
+  const clock = new VirtualClock();
+  const membership = new LiveMembership(nodeId, { clock, membershipMs: 6_000, sentAt: clock.monotonic() });
+  return { clock, membership };
+}
+
+it("ends after five sixths of its time since the last renewal that was answered was sent", async () => {
+  const { clock, membership } = setUp();
+  await clock.advance(2_000);
+  const sentAt = clock.monotonic();
+  await clock.advance(1_500);
+  membership.renewed(sentAt);
+  await clock.advance(3_499);
+  expect(membership.ended.aborted).toBe(false);
+  await clock.advance(1);
+  expect(membership.ended.aborted).toBe(true);
+});
+
+it("a renewal that is answered out of its order sets nothing back", async () => {
+  const { clock, membership } = setUp();
+  await clock.advance(2_000);
+  membership.renewed(clock.monotonic());
+  membership.renewed(clock.monotonic() - 2_000);
+  await clock.advance(4_999);
+  expect(membership.isLive()).toBe(true);
+});
+
+it("in a process that was halted it is over before its timer has run, and no late answer brings it back", () => {
+  let now = 0;
+  const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
+  const membership = new LiveMembership(nodeId, { clock, membershipMs: 6_000, sentAt: 0 });
+  now = 5_000;
+  membership.renewed(4_900);
+  expect(membership.isLive()).toBe(false);
+  expect(membership.ended.aborted).toBe(true);
+});
+
+it("what ends it is told in the same turn", () => {
+  const { membership } = setUp();
+  let isTold = false;
+  membership.ended.addEventListener("abort", () => void (isTold = true));
+  membership.end();
+  expect(isTold).toBe(true);
+  expect(membership.isLive()).toBe(false);
+});
