@@ -6,10 +6,16 @@ import { createServer } from "node:net";
 const portRange = { from: 20_000, to: 32_000 };
 
 /** A port of the loopback address that nobody listens on, and that stays free while its user is restarted. */
-export async function findFreePort(): Promise<number> {
+export function findFreePort(): Promise<number> {
+  return findFreePorts(1);
+}
+
+/** The first of several such ports in a row. */
+export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
-    const port = randomInt(portRange.from, portRange.to);
-    if (await isFree(port)) return port;
+    const first = randomInt(portRange.from, portRange.to);
+    const free = await Promise.all(Array.from({ length: count }, (_, index) => isFree(first + index)));
+    if (free.every(Boolean)) return first;
   }
 }
 

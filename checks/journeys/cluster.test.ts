@@ -1,0 +1,145 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { Client } from "../harness/client.ts";
+import { findFreePort, findFreePorts } from "../harness/free-port.ts";
+import { hasPostgres, titleOf } from "../harness/postgres.ts";
+import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const nodeCount = 3;
+const startMs = 90_000;
+const timeoutMs = 180_000;
+/** PostgreSQL runs as another user where this one is root, and has to get into its folder. */
+const enterable = 0o755;
+
+describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
+  it(
+    "starts nodes, any of which answers any call; they take over from one another; all of them end; the next start has everything again",
+    async () => {
+      using folder = createTempFolder();
+      chmodSync(folder.path, enterable);
+      const flags = await chooseFlags(join(folder.path, "data"));
+      await using receiver = await startReceiver();
+      const eventIds: string[] = [];
+      for (const isFirst of [true, false]) {
+        await using cluster = await RunningCluster.start(flags);
+        for (const call of cluster.calls) expect(`${call} ${(await fetch(call)).status}`).toBe(`${call} 200`);
+        if (isFirst) await cluster.client(1).subscribe({ topic: "orders/#", url: receiver.url });
+        for (const eventId of eventIds) expect((await cluster.client(2).getEvent(eventId)).eventId).toBe(eventId);
+        eventIds.push(await publishAndWait(cluster.client(0), receiver));
+        process.kill(cluster.pidOf("node-1"), "SIGKILL");
+        await until("two nodes are left", async () => {
+          return Object.keys(await cluster.client(2).listSubscriptions()).length === nodeCount - 1;
+        });
+        eventIds.push(await publishAndWait(cluster.client(1), receiver));
+        expect(await cluster.stop()).toBe(0);
+        expect(cluster.pids.filter(isAlive)).toEqual([]);
+      }
+    },
+    timeoutMs,
+  );
+
+  it("refuses flags that make no sense, and says which", async () => {
+    await using cluster = RunningCluster.spawn(["--nodes", "none"]);
+    expect(await cluster.exited).toBe(2);
+    expect(cluster.output).toContain('--nodes: "none"');
+  });
+});
+
+/** Answers the eventId once the subscription is told of it. */
+async function publishAndWait(client: Client, receiver: Receiver): Promise<string> {
+  const { eventId } = await client.publish("orders/new", "x");
+  await receiver.waitFor("it is told", () => receiver.accepted().some((event) => event.eventId === eventId));
+  return eventId;
+}
+
+async function chooseFlags(data: string): Promise<readonly string[]> {
+  const ports = {
+    "--port": await findFreePorts(nodeCount),
+    "--chain-port": await findFreePort(),
+    "--database-port": await findFreePort(),
+  };
+  return ["--data", data, ...Object.entries(ports).flatMap(([flag, port]) => [flag, String(port)])];
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** What the command has started. */
+class RunningCluster implements AsyncDisposable {
+  readonly exited: Promise<number | null>;
+  output = "";
+  readonly #child: ChildProcess;
+  readonly #clients: Client[] = [];
+
+  private constructor(flags: readonly string[]) {
+    this.#child = spawn("npm", ["run", "--silent", "cluster", "--", ...flags], { cwd: root });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+    }
+    this.exited = new Promise((resolve) => this.#child.once("close", resolve));
+  }
+
+  static spawn(flags: readonly string[]): RunningCluster {
+    return new RunningCluster(flags);
+  }
+
+  /** Answers once it says that its nodes can be called. */
+  static async start(flags: readonly string[]): Promise<RunningCluster> {
+    const cluster = new RunningCluster(flags);
+    try {
+      await until("the nodes can be called", () => cluster.output.includes("Ctrl-C ends everything"), {
+        timeoutMs: startMs,
+      });
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw new Error(`${String(error)}:\n${cluster.output}`, { cause: error });
+    }
+    const urls = [...cluster.output.matchAll(/^ +node-\d +(http:\S+) /gm)].map(([, url = ""]) => url);
+    cluster.#clients.push(...urls.map((url) => new Client(url)));
+    return cluster;
+  }
+
+  /** The addresses of the calls that it prints as examples. */
+  get calls(): readonly string[] {
+    return [...this.output.matchAll(/^ +curl .*'(http:\S+)'$/gm)].map(([, url = ""]) => url);
+  }
+
+  /** Of the nodes, as it prints them. */
+  get pids(): readonly number[] {
+    return [...this.output.matchAll(/^ +node-\d .* process (\d+)$/gm)].map(([, pid]) => Number(pid));
+  }
+
+  client(index: number): Client {
+    const client = this.#clients[index];
+    if (client === undefined) throw new Error(`there is no node ${index}:\n${this.output}`);
+    return client;
+  }
+
+  pidOf(name: string): number {
+    return Number(new RegExp(`^ +${name} .* process (\\d+)$`, "m").exec(this.output)?.[1]);
+  }
+
+  /** Ctrl-C; answers its exit code. */
+  stop(): Promise<number | null> {
+    this.#child.kill("SIGINT");
+    return this.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const client of this.#clients) await client[Symbol.asyncDispose]();
+    await this.stop();
+  }
+}
