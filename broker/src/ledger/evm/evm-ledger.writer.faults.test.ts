@@ -1,10 +1,12 @@
 import { afterEach, expect, test } from "vitest";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
 import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 
 const gwei = 1_000_000_000n;
+const never = new AbortController().signal;
 
 const tooLarge = (): Error => Object.assign(new Error("exceeds block gas limit"), { code: -32_000 });
 
@@ -202,3 +204,29 @@ test("what an earlier run has left and the endpoint takes no more does not keep 
   expect(await world.published()).toEqual(["b"]);
   await second.ledger.stop();
 }, 30_000);
+
+test("however many transactions a block settles, few are asked for at once", async () => {
+  const changes = 100;
+  world = await WriterWorld.start();
+  const { ledger, abandon } = await world.createFirstWriter();
+  await world.ask("anvil_setAutomine", false);
+  // Only the first of them writes a log; the others are known by their receipts alone.
+  const opened = Array.from({ length: changes }, () => ledger.openTopic(parseTopicName("same"), never));
+  await until(async () => (await world.poolSize()) === changes);
+  let underWay = 0;
+  let most = 0;
+  world.provider.current = async ({ method }, pass) => {
+    if (method !== "eth_getTransactionReceipt") return pass();
+    underWay += 1;
+    most = Math.max(most, underWay);
+    await new Promise((resolve) => setImmediate(resolve));
+    const receipt = await pass();
+    underWay -= 1;
+    return receipt;
+  };
+  await world.ask("anvil_mine", "0x1");
+  expect(new Set((await Promise.all(opened)).map(({ blockNumber }) => blockNumber)).size).toBe(1);
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(32);
+  await abandon();
+});

@@ -57,6 +57,8 @@ export class Overseer {
   readonly #options: OverseerOptions;
   #cancelTick: (() => void) | undefined;
   #lookUps = 0;
+  /** Those to be looked up as soon as fewer are. */
+  readonly #waiting = new Set<PendingTransaction>();
   #isStopped = false;
   /** Why the fate of a transaction could not be read the last time; the same is told once. */
   #failure: string | undefined;
@@ -88,8 +90,9 @@ export class Overseer {
       const isPassed = (pending.nonce ?? newestNonce) < newestNonce;
       const isFinalNow = pending.seenIn !== undefined && pending.seenIn <= this.#options.readUpTo();
       const hasNoLogs = pending.request.logsExpected === undefined && !pending.isFiller;
-      if (isPassed || isFinalNow || seen.has(pending) || hasNoLogs) void this.#lookUp(pending);
+      if (isPassed || isFinalNow || seen.has(pending) || hasNoLogs) this.#waiting.add(pending);
     }
+    this.#lookUpWaiting();
   }
 
   onReorganised(blockNumber: number): void {
@@ -154,9 +157,17 @@ export class Overseer {
     }
   }
 
+  #lookUpWaiting(): void {
+    for (const pending of this.#waiting) {
+      if (this.#lookUps >= lookUpsMax) return;
+      this.#waiting.delete(pending);
+      void this.#lookUp(pending);
+    }
+  }
+
   /** Learns the fate from the chain; undefined when that cannot be had, or nothing is to be learned any more. */
   async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
-    if (pending.isDone || pending.nonce === undefined) return undefined;
+    if (pending.isDone || pending.nonce === undefined || this.#isStopped) return undefined;
     const { rpc, signer, readUpTo, isRead, logger } = this.#options;
     this.#lookUps += 1;
     try {
@@ -174,6 +185,7 @@ export class Overseer {
       return undefined;
     } finally {
       this.#lookUps -= 1;
+      this.#lookUpWaiting();
     }
   }
 
