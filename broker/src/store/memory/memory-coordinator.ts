@@ -57,15 +57,6 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   async leave(nodeId: NodeId): Promise<void> {
-    for (const [groupId, lease] of this.#leases) {
-      if (lease.nodeId === nodeId) this.#leases.set(groupId, { ...lease, nodeId: undefined });
-    }
-    for (const [signer, owner] of this.#signers) if (owner === nodeId) this.#signers.delete(signer);
-    for (const [id, wanter] of this.#wanted) if (wanter === nodeId) this.#wanted.delete(id);
-    for (const subscription of this.#subscriptions.values()) {
-      if (subscription.owner === nodeId)
-        this.#subscriptions.set(subscription.id, { ...subscription, owner: undefined });
-    }
     if (this.#members.remove(nodeId)) this.tell({ kind: "nodes" });
   }
 

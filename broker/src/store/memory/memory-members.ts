@@ -1,7 +1,7 @@
-import { BrokerError } from "@stele/wire";
 import type { Deliverer } from "../../domain/balance.ts";
 import type { ClusterNode, NodeId } from "../../domain/node.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { notAMember } from "../not-a-member.ts";
 
 interface Member extends ClusterNode, Deliverer {
   readonly expiresAt: number;
@@ -33,12 +33,12 @@ export class MemoryMembers {
 
   /** @throws BrokerError 200207 */
   check(id: NodeId): void {
-    if (!this.isLive(id)) throw new BrokerError("storeUnreachable", { details: "this node is no member any more" });
+    if (!this.isLive(id)) throw notAMember();
   }
 
   /** Answers false where a live member has the address. */
   add({ id, address }: Pick<ClusterNode, "id" | "address">, lastsMs: number): boolean {
-    if (this.list().some((member) => member.address === address)) return false;
+    if (this.list().some((member) => member.address === address && member.id !== id)) return false;
     const now = this.#clock.now();
     this.#members.set(id, { id, address, joinedAt: now, expiresAt: now + lastsMs, groups: [] });
     return true;

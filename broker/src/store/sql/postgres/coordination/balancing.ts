@@ -1,0 +1,177 @@
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import {
+  callbackTypes,
+  type Gift,
+  planBalance,
+  type Request,
+  type SubscriptionCount,
+} from "../../../../domain/balance.ts";
+import type { NodeId } from "../../../../domain/node.ts";
+import { movesMax } from "../../../../ports/coordinator.ts";
+import type { Schema, SubscriptionTable } from "../../schema.ts";
+import { tell } from "./hint-text.ts";
+import { listDeliverers, removeExpired } from "./members.ts";
+
+export interface Moves {
+  readonly given: number;
+  readonly asked: number;
+}
+
+const nothing: Moves = { given: 0, asked: 0 };
+
+/** A subscription as the plan found it, and the node that it is for. */
+interface Move {
+  readonly id: string;
+  readonly epoch: number;
+  readonly to: NodeId;
+}
+
+/** Shares subscriptions out; one node at a time does it. */
+export async function balance(queries: Kysely<Schema>, nodeId: NodeId): Promise<Moves> {
+  const hasRemoved = await removeExpired(queries);
+  return queries.transaction().execute(async (transaction) => {
+    const moves = (await isFree(transaction)) ? await move(transaction, nodeId) : nothing;
+    if (hasRemoved || moves.given + moves.asked > 0) await tell(transaction, [{ kind: "nodes" }]);
+    return moves;
+  });
+}
+
+/** The lock is for the tables of this schema alone. */
+async function isFree(transaction: Transaction<Schema>): Promise<boolean> {
+  const { rows } = await sql<{ readonly free: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended('stele balance ' || current_schema(), 0)) as free`.execute(
+    transaction,
+  );
+  return rows[0]?.free ?? false;
+}
+
+async function move(transaction: Transaction<Schema>, nodeId: NodeId): Promise<Moves> {
+  const nodes = await listDeliverers(transaction);
+  if (!nodes.some(({ id }) => id === nodeId)) return nothing;
+  const plan = planBalance({ nodes, counts: await count(transaction) }, movesMax);
+  const gifts = await chooseOrphans(transaction, plan.gifts);
+  const requests = await chooseSettled(transaction, plan.requests);
+  return {
+    given: await change(transaction, gifts, sql`owner = given.node_id, epoch = kept.epoch + 1, wanted_by = null`),
+    asked: await change(transaction, requests, sql`wanted_by = given.node_id`),
+  };
+}
+
+async function count(transaction: Transaction<Schema>): Promise<readonly SubscriptionCount[]> {
+  const columns = ["group_id", "state", "owner", "wanted_by"] as const;
+  const rows = await transaction
+    .selectFrom("subscriptions")
+    .select(columns)
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .where("interface_type", "in", callbackTypes)
+    .groupBy(columns)
+    .execute();
+  return rows.map(toCount);
+}
+
+function toCount(
+  row: Pick<SubscriptionTable, "group_id" | "state" | "owner" | "wanted_by"> & { readonly count: number },
+) {
+  return {
+    groupId: row.group_id as SubscriptionCount["groupId"],
+    state: row.state as SubscriptionCount["state"],
+    owner: (row.owner ?? undefined) as SubscriptionCount["owner"],
+    wantedBy: (row.wanted_by ?? undefined) as SubscriptionCount["wantedBy"],
+    count: row.count,
+  };
+}
+
+async function chooseOrphans(transaction: Transaction<Schema>, gifts: readonly Gift[]): Promise<readonly Move[]> {
+  const moves: Move[] = [];
+  for (const lot of lotsOf(gifts, ({ groupId, state }) => `${groupId} ${state}`)) {
+    const { groupId, state } = lot.of;
+    const orphans = candidates(transaction, { groupId, state, countMax: lot.count })
+      .where(sql<boolean>`not exists (select from nodes where node_id = owner)`)
+      .execute();
+    moves.push(...assign(await orphans, lot.moves));
+  }
+  return moves;
+}
+
+async function chooseSettled(transaction: Transaction<Schema>, requests: readonly Request[]): Promise<readonly Move[]> {
+  const moves: Move[] = [];
+  for (const lot of lotsOf(requests, ({ groupId, from }) => `${groupId} ${from}`)) {
+    const { groupId, from } = lot.of;
+    const settled = candidates(transaction, { groupId, state: "active", countMax: lot.count })
+      .where("owner", "=", from)
+      .where(sql<boolean>`not exists (select from nodes where node_id = wanted_by)`)
+      .execute();
+    moves.push(...assign(await settled, lot.moves));
+  }
+  return moves;
+}
+
+interface Wanted {
+  readonly groupId: string;
+  readonly state: string;
+  readonly countMax: number;
+}
+
+function candidates(transaction: Transaction<Schema>, { groupId, state, countMax }: Wanted) {
+  return transaction
+    .selectFrom("subscriptions")
+    .select(["id", "epoch"])
+    .where("group_id", "=", groupId)
+    .where("state", "=", state)
+    .where("interface_type", "in", callbackTypes)
+    .orderBy("id")
+    .limit(countMax);
+}
+
+/** Moves that take from the same subscriptions. */
+interface Lot<Planned> {
+  readonly of: Planned;
+  readonly moves: readonly Planned[];
+  readonly count: number;
+}
+
+function lotsOf<Planned extends Gift | Request>(
+  planned: readonly Planned[],
+  keyOf: (one: Planned) => string,
+): readonly Lot<Planned>[] {
+  const lots = new Map<string, Lot<Planned>>();
+  for (const one of planned) {
+    const { moves, count } = lots.get(keyOf(one)) ?? { moves: [], count: 0 };
+    lots.set(keyOf(one), { of: one, moves: [...moves, one], count: count + one.count });
+  }
+  return [...lots.values()];
+}
+
+function assign(
+  rows: readonly Pick<Move, "id" | "epoch">[],
+  planned: readonly Pick<Gift, "to" | "count">[],
+): readonly Move[] {
+  const takers = planned.flatMap(({ to, count }) => Array.from({ length: count }, () => to));
+  return rows.flatMap((row, index) => {
+    const to = takers[index];
+    return to === undefined ? [] : [{ ...row, to }];
+  });
+}
+
+/** Leaves out what has another owner by now, which its epoch tells; answers how many were changed. */
+async function change(
+  transaction: Transaction<Schema>,
+  moves: readonly Move[],
+  setting: RawBuilder<unknown>,
+): Promise<number> {
+  if (moves.length === 0) return 0;
+  const ids = moves.map(({ id }) => id);
+  const epochs = moves.map(({ epoch }) => epoch);
+  const nodes = moves.map(({ to }) => to);
+  const changed = await sql`
+    with given as materialized (
+      select * from unnest(${ids}::text[], ${epochs}::bigint[], ${nodes}::text[]) as given (id, epoch, node_id)
+    ),
+    held as materialized (
+      select kept.id from subscriptions as kept join given on given.id = kept.id and given.epoch = kept.epoch
+      order by kept.id for no key update of kept
+    )
+    update subscriptions as kept set ${setting} from given join held on held.id = given.id
+    where kept.id = given.id and kept.epoch = given.epoch`.execute(transaction);
+  return Number(changed.numAffectedRows ?? 0n);
+}

@@ -1,0 +1,26 @@
+import { Kysely } from "kysely";
+import type { Logger } from "../../../../lib/logger.ts";
+import type { Schema } from "../../schema.ts";
+import type { PostgresAddress } from "../address.ts";
+import { SharedPoolDialect } from "../dialect.ts";
+import { ConnectionPool } from "../pool.ts";
+import type { CallLimits } from "./limits.ts";
+
+export interface CoordinationDatabase {
+  readonly queries: Kysely<Schema>;
+  close(): Promise<void>;
+}
+
+/** The store's database by connections of its own. */
+export function openCoordination(
+  { address, logger }: { readonly address: PostgresAddress; readonly logger: Logger },
+  limits: CallLimits,
+): CoordinationDatabase {
+  const { connectionsMax, session, waits, answerDelayMsMax } = limits;
+  const pool = new ConnectionPool({ address, logger, connectionsMax, session, waits });
+  const terms = { settings: "", statementMsMax: session.statementMsMax, answerDelayMsMax };
+  return {
+    queries: new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, terms) }),
+    close: async () => pool.end(),
+  };
+}

@@ -1,0 +1,126 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Client } from "pg";
+import { backoffDelayMs } from "../../../../lib/backoff.ts";
+import { createDeferred } from "../../../../lib/deferred.ts";
+import type { Logger } from "../../../../lib/logger.ts";
+import type { Hint } from "../../../../ports/coordinator.ts";
+import type { PostgresAddress } from "../address.ts";
+import { toFailure } from "../errors.ts";
+import { probeDelayMsMax, probeDelayMsMin } from "../limits.ts";
+import { hintChannel } from "../sharing.ts";
+import { parseHint } from "./hint-text.ts";
+import { hintsAnswerMsMax, hintsCheckEveryMs } from "./limits.ts";
+
+export interface HintListenerOptions {
+  readonly address: PostgresAddress;
+  readonly logger: Logger;
+  readonly onHint: (hint: Hint) => void;
+}
+
+/** Hears hints on a connection of its own, and makes a new one whenever it is lost or falls silent. */
+export class HintListener {
+  readonly #options: HintListenerOptions;
+  readonly #ending = new AbortController();
+  readonly #firstTry = createDeferred<void>();
+  readonly #run: Promise<void>;
+  #isReported = false;
+
+  /** Begins at once. */
+  constructor(options: HintListenerOptions) {
+    this.#options = options;
+    this.#run = this.#hearAlways();
+  }
+
+  /** Answers once the first connection is there, or could not be made; it goes on trying either way. */
+  async tried(): Promise<void> {
+    await this.#firstTry.promise;
+  }
+
+  async stop(): Promise<void> {
+    this.#ending.abort();
+    await this.#run;
+  }
+
+  async #hearAlways(): Promise<void> {
+    let failures = 0;
+    while (!this.#ending.signal.aborted) {
+      const failure = await this.#hear(() => {
+        failures = 0;
+      });
+      failures += 1;
+      this.#firstTry.resolve();
+      if (failure !== undefined) this.#report(failure);
+      const bounds = { delayMsMin: probeDelayMsMin, delayMsMax: probeDelayMsMax, fraction: Math.random() };
+      await rest(backoffDelayMs(failures, bounds), this.#ending.signal);
+    }
+  }
+
+  /** Hears by one connection until it is lost; answers why. Whatever was told before it was there is not heard. */
+  async #hear(onHeard: () => void): Promise<unknown> {
+    const lost = new AbortController();
+    const client = this.#createClient(lost);
+    try {
+      await client.connect();
+      await client.query(`listen ${hintChannel}`);
+      onHeard();
+      this.#onHeard();
+      await this.#check(client, lost.signal);
+      return lost.signal.reason;
+    } catch (error) {
+      return error;
+    } finally {
+      await close(client);
+    }
+  }
+
+  #createClient(lost: AbortController): Client {
+    const client = new Client({
+      connectionString: this.#options.address.connectionString,
+      fallback_application_name: "stele",
+      connectionTimeoutMillis: hintsAnswerMsMax,
+      query_timeout: hintsAnswerMsMax,
+      keepAlive: true,
+    });
+    client.on("error", (error) => lost.abort(error));
+    client.on("end", () => lost.abort(new Error("Connection terminated")));
+    client.on("notification", ({ payload = "" }) => {
+      const hint = parseHint(payload);
+      if (hint !== undefined && !this.#ending.signal.aborted) this.#options.onHint(hint);
+    });
+    return client;
+  }
+
+  /** Until the connection is lost, or this ends. @throws Error when it has fallen silent. */
+  async #check(client: Client, lost: AbortSignal): Promise<void> {
+    const over = AbortSignal.any([lost, this.#ending.signal]);
+    for (;;) {
+      await rest(hintsCheckEveryMs, over);
+      if (over.aborted) return;
+      await client.query("select 1");
+    }
+  }
+
+  #onHeard(): void {
+    this.#firstTry.resolve();
+    if (this.#isReported) this.#options.logger.info("hints of other nodes heard again");
+    this.#isReported = false;
+    if (!this.#ending.signal.aborted) this.#options.onHint({ kind: "nodes" });
+  }
+
+  #report(failure: unknown): void {
+    if (this.#isReported || this.#ending.signal.aborted) return;
+    this.#isReported = true;
+    const { address, logger } = this.#options;
+    logger.warn("hints of other nodes not heard", { reason: toFailure(failure, address.description).error.message });
+  }
+}
+
+async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
+  await pause(delayMs, undefined, { signal, ref: false }).catch(() => undefined);
+}
+
+/** A server that does not answer does not hold this up. */
+async function close(client: Client): Promise<void> {
+  const ended = client.end().catch(() => undefined);
+  await Promise.race([ended, pause(hintsAnswerMsMax, undefined, { ref: false })]);
+}

@@ -1,0 +1,98 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { GroupId } from "../../../../domain/group-id.ts";
+import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
+import type { Address } from "../../../../domain/topic.ts";
+import type { GroupLease } from "../../../../ports/coordinator.ts";
+import { notAMember } from "../../../not-a-member.ts";
+import type { GroupLeaseTable, Schema } from "../../schema.ts";
+import { tell } from "./hint-text.ts";
+import { findPresent, isLive, removeExpired } from "./members.ts";
+
+/** Who writes each group's index, and who signs with which address. */
+export class Leases {
+  readonly #queries: Kysely<Schema>;
+
+  constructor(queries: Kysely<Schema>) {
+    this.#queries = queries;
+  }
+
+  /** While a member has it the row is read only: whoever writes the index holds that row. */
+  async take(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined> {
+    const held = await this.#findHeld(groupId);
+    if (held !== undefined) return held.node_id === nodeId ? { groupId, nodeId, epoch: held.epoch } : undefined;
+    await removeExpired(this.#queries);
+    return this.#queries.transaction().execute(async (transaction) => take(transaction, groupId, nodeId));
+  }
+
+  async release({ groupId, nodeId, epoch }: GroupLease): Promise<void> {
+    await this.#queries.transaction().execute(async (transaction) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable("group_leases")
+        .set({ node_id: null })
+        .where("group_id", "=", groupId)
+        .where("node_id", "=", nodeId)
+        .where("epoch", "=", epoch)
+        .executeTakeFirst();
+      if (numUpdatedRows > 0n) await tell(transaction, [{ kind: "nodes" }]);
+    });
+  }
+
+  async reserveSigner(
+    { groupId, sender }: { readonly groupId: GroupId; readonly sender: Address },
+    nodeId: NodeId,
+  ): Promise<ClusterNode | undefined> {
+    await removeExpired(this.#queries);
+    return this.#queries.transaction().execute(async (transaction) => {
+      const row = { group_id: groupId, sender, node_id: nodeId };
+      await transaction
+        .insertInto("signers")
+        .values(row)
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+      const signers = transaction.selectFrom("signers").select("node_id").where("group_id", "=", groupId);
+      const { node_id: owner } = await signers.where("sender", "=", sender).forUpdate().executeTakeFirstOrThrow();
+      const present = await findPresent(transaction, [owner, nodeId]);
+      if (!present.has(nodeId)) throw notAMember();
+      if (owner === nodeId || present.has(owner)) return owner === nodeId ? undefined : present.get(owner);
+      const changing = transaction.updateTable("signers").set({ node_id: nodeId }).where("group_id", "=", groupId);
+      await changing.where("sender", "=", sender).execute();
+      return undefined;
+    });
+  }
+
+  async #findHeld(groupId: GroupId): Promise<Pick<GroupLeaseTable, "epoch" | "node_id"> | undefined> {
+    return this.#queries
+      .selectFrom("group_leases")
+      .innerJoin("nodes", "nodes.node_id", "group_leases.node_id")
+      .select(["group_leases.node_id", "group_leases.epoch"])
+      .where("group_leases.group_id", "=", groupId)
+      .where(isLive(sql.ref("nodes.expires_at")))
+      .executeTakeFirst();
+  }
+}
+
+async function take(
+  transaction: Transaction<Schema>,
+  groupId: GroupId,
+  nodeId: NodeId,
+): Promise<GroupLease | undefined> {
+  await transaction
+    .insertInto("group_leases")
+    .values({ group_id: groupId, node_id: null, epoch: 0 })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const lease = await transaction
+    .selectFrom("group_leases")
+    .select(["node_id", "epoch"])
+    .where("group_id", "=", groupId)
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+  const present = await findPresent(transaction, [lease.node_id, nodeId]);
+  if (!present.has(nodeId)) return undefined;
+  if (lease.node_id === nodeId) return { groupId, nodeId, epoch: lease.epoch };
+  if (lease.node_id !== null && present.has(lease.node_id)) return undefined;
+  const epoch = lease.epoch + 1;
+  const changing = transaction.updateTable("group_leases").set({ node_id: nodeId, epoch });
+  await changing.where("group_id", "=", groupId).execute();
+  return { groupId, nodeId, epoch };
+}

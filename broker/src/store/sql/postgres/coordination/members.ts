@@ -1,0 +1,99 @@
+import { type Kysely, sql } from "kysely";
+import type { Deliverer } from "../../../../domain/balance.ts";
+import type { GroupId } from "../../../../domain/group-id.ts";
+import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
+import type { NodeTable, Schema } from "../../schema.ts";
+import { tell } from "./hint-text.ts";
+
+/** By the database's clock; in milliseconds since the epoch. */
+const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
+/** Who is a member. */
+export class Members {
+  readonly #queries: Kysely<Schema>;
+
+  constructor(queries: Kysely<Schema>) {
+    this.#queries = queries;
+  }
+
+  /** The row of a member that is none any more is taken over, and its identifier is gone with that. */
+  async join({ id, address }: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+    return this.#queries.transaction().execute(async (transaction) => {
+      const joined = await sql`
+        insert into nodes (node_id, address, joined_at, expires_at, groups)
+        values (${id}, ${address}, ${now}, ${now} + ${lastsMs}::bigint, '[]')
+        on conflict (address) do update
+          set node_id = excluded.node_id, joined_at = excluded.joined_at, expires_at = excluded.expires_at, groups = excluded.groups
+          where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id
+        returning node_id`.execute(transaction);
+      if (joined.rows.length === 0) return "taken";
+      await tell(transaction, [{ kind: "nodes" }]);
+      return "joined";
+    });
+  }
+
+  async renew(
+    nodeId: NodeId,
+    { lastsMs, groups }: { readonly lastsMs: number; readonly groups: readonly GroupId[] },
+  ): Promise<boolean> {
+    const renewed = await sql`
+      update nodes set expires_at = ${now} + ${lastsMs}::bigint, groups = ${JSON.stringify(groups)}
+      where node_id = ${nodeId} and expires_at > ${now}`.execute(this.#queries);
+    return renewed.numAffectedRows === 1n;
+  }
+
+  async leave(nodeId: NodeId): Promise<void> {
+    await this.#queries.transaction().execute(async (transaction) => {
+      const { numDeletedRows } = await transaction
+        .deleteFrom("nodes")
+        .where("node_id", "=", nodeId)
+        .executeTakeFirstOrThrow();
+      if (numDeletedRows > 0n) await tell(transaction, [{ kind: "nodes" }]);
+    });
+  }
+
+  async list(): Promise<readonly ClusterNode[]> {
+    const rows = await this.#queries.selectFrom("nodes").selectAll().where("expires_at", ">", now).execute();
+    return rows.map(toNode).toSorted((left, right) => (left.address < right.address ? -1 : 1));
+  }
+}
+
+/**
+ * Removes members that are none any more; answers whether there were any. To be done by itself and before a transaction in which
+ * {@link findPresent} is asked: whoever has no row is dead for good, and a renewal that is just being made is waited for by nobody.
+ */
+export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
+  const removed = await sql`
+    delete from nodes where node_id in (select node_id from nodes where expires_at <= ${now} for update skip locked)`.execute(
+    queries,
+  );
+  return (removed.numAffectedRows ?? 0n) > 0n;
+}
+
+/**
+ * Those of the nodes that are members, in the eyes of a transaction that holds the rows that name them: what became an owner before is seen
+ * to be a member.
+ */
+export async function findPresent(
+  transaction: Kysely<Schema>,
+  ids: readonly (string | null)[],
+): Promise<ReadonlyMap<string, ClusterNode>> {
+  const rows = await sql<NodeTable>`select * from nodes where node_id = any(${ids}::text[])`.execute(transaction);
+  return new Map(rows.rows.map((row) => [row.node_id, toNode(row)]));
+}
+
+/** All members, with the groups that they deliver. */
+export async function listDeliverers(transaction: Kysely<Schema>): Promise<readonly Deliverer[]> {
+  const rows = await transaction.selectFrom("nodes").select(["node_id", "groups"]).execute();
+  // Written by `renew` alone.
+  return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
+}
+
+/** Whether a row's member is one still, where nothing is to be changed. */
+export function isLive(expiresAt: ReturnType<typeof sql.ref>) {
+  return sql<boolean>`${expiresAt} > ${now}`;
+}
+
+function toNode({ node_id, address, joined_at }: NodeTable): ClusterNode {
+  return { id: node_id as NodeId, address, joinedAt: joined_at };
+}

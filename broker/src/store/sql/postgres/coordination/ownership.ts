@@ -1,0 +1,107 @@
+import { type Kysely, sql, type Transaction } from "kysely";
+import type { NodeId } from "../../../../domain/node.ts";
+import type { SubscriptionId } from "../../../../domain/subscription.ts";
+import { type Claim, type Holding, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
+import { hintsOfMoved } from "../../../hints.ts";
+import { notAMember } from "../../../not-a-member.ts";
+import { fromSubscriptionRow } from "../../rows.ts";
+import type { Schema, SubscriptionTable } from "../../schema.ts";
+import { tell } from "./hint-text.ts";
+import { findPresent, isLive, removeExpired } from "./members.ts";
+
+/** Who delivers which subscription. */
+export class Ownership {
+  readonly #queries: Kysely<Schema>;
+
+  constructor(queries: Kysely<Schema>) {
+    this.#queries = queries;
+  }
+
+  async list(nodeId: NodeId): Promise<readonly Holding[]> {
+    const rows = await this.#queries
+      .selectFrom("subscriptions")
+      .leftJoin("nodes as wanter", (join) =>
+        join.onRef("wanter.node_id", "=", "wanted_by").on(isLive(sql.ref("wanter.expires_at"))),
+      )
+      .select(["id", "epoch", "group_id", "wanter.node_id as wanted_by"])
+      .where("owner", "=", nodeId)
+      .where("state", "=", "active")
+      .orderBy(sql`id collate "C"`)
+      .execute();
+    return rows.map(toHolding);
+  }
+
+  async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
+    await removeExpired(this.#queries);
+    return this.#queries.transaction().execute(async (transaction) => {
+      const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", id);
+      const row = await finding.forNoKeyUpdate().executeTakeFirst();
+      const present = await findPresent(transaction, [nodeId, row?.owner ?? null, row?.wanted_by ?? null]);
+      if (!present.has(nodeId)) throw notAMember();
+      if (row === undefined) return { status: "unknown" };
+      if (row.owner === nodeId) return { status: "held", subscription: fromSubscriptionRow(row) };
+      if (row.owner === null || !present.has(row.owner) || row.state !== "active") {
+        return { status: "held", subscription: fromSubscriptionRow(await give(transaction, row, nodeId)) };
+      }
+      if (row.wanted_by === null || !present.has(row.wanted_by)) await askFor(transaction, id, nodeId);
+      return { status: "asked", owner: row.owner as NodeId };
+    });
+  }
+
+  async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
+    const ordered = keys.toSorted((left, right) => (left.id < right.id ? -1 : 1));
+    if (ordered.length === 0) return;
+    await this.#queries.transaction().execute(async (transaction) => {
+      const moved: SubscriptionId[] = [];
+      for (let start = 0; start < ordered.length; start += movesMax) {
+        moved.push(...(await move(transaction, ordered.slice(start, start + movesMax))));
+      }
+      await tell(transaction, hintsOfMoved(moved));
+    });
+  }
+}
+
+async function give(transaction: Transaction<Schema>, row: SubscriptionTable, owner: NodeId) {
+  const change = { owner, epoch: row.epoch + 1, wanted_by: null };
+  await transaction.updateTable("subscriptions").set(change).where("id", "=", row.id).execute();
+  await tell(transaction, [{ kind: "subscription", id: row.id as SubscriptionId }]);
+  return { ...row, ...change };
+}
+
+async function askFor(transaction: Transaction<Schema>, id: SubscriptionId, nodeId: NodeId): Promise<void> {
+  await transaction.updateTable("subscriptions").set({ wanted_by: nodeId }).where("id", "=", id).execute();
+  await tell(transaction, [{ kind: "subscription", id }]);
+}
+
+/** Rows are locked by id, as everywhere, and only then looked at: who asked and left again while this waited gets nothing. */
+async function move(
+  transaction: Transaction<Schema>,
+  keys: readonly SubscriptionKey[],
+): Promise<readonly SubscriptionId[]> {
+  const ids = keys.map(({ id }) => id);
+  const epochs = keys.map(({ epoch }) => epoch);
+  const moved = await sql<{ readonly id: SubscriptionId }>`
+    with given as materialized (
+      select * from unnest(${ids}::text[], ${epochs}::bigint[]) as given (id, epoch)
+    ),
+    held as materialized (
+      select kept.id from subscriptions as kept join given on given.id = kept.id and given.epoch = kept.epoch
+      order by kept.id for no key update of kept
+    )
+    update subscriptions as kept
+    set owner = kept.wanted_by, epoch = kept.epoch + 1, wanted_by = null
+    from given join held on held.id = given.id
+    where kept.id = given.id and kept.epoch = given.epoch
+      and exists (select from nodes where node_id = kept.wanted_by and ${isLive(sql.ref("nodes.expires_at"))})
+    returning kept.id`.execute(transaction);
+  return moved.rows.map(({ id }) => id);
+}
+
+function toHolding(row: Pick<SubscriptionTable, "id" | "epoch" | "group_id" | "wanted_by">): Holding {
+  return {
+    id: row.id as Holding["id"],
+    epoch: row.epoch,
+    groupId: row.group_id as Holding["groupId"],
+    wantedBy: (row.wanted_by ?? undefined) as Holding["wantedBy"],
+  };
+}

@@ -1,0 +1,129 @@
+import type { GroupId } from "../../../../domain/group-id.ts";
+import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
+import type { SubscriptionId } from "../../../../domain/subscription.ts";
+import type { Address } from "../../../../domain/topic.ts";
+import { type Logger, silentLogger } from "../../../../lib/logger.ts";
+import type { Claim, Coordinator, GroupLease, Hint, Holding, SubscriptionKey } from "../../../../ports/coordinator.ts";
+import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
+import { answering } from "../answering.ts";
+import { balance, type Moves } from "./balancing.ts";
+import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
+import { HintListener } from "./hint-listener.ts";
+import { Leases } from "./leases.ts";
+import { membershipLimits, usualLimits } from "./limits.ts";
+import { Members } from "./members.ts";
+import { Ownership } from "./ownership.ts";
+
+export interface PostgresCoordinatorOptions {
+  /** Of the store's database; see createPostgresStore. */
+  readonly url: string;
+  readonly logger?: Logger;
+  /** Connections for all but keeping the membership and hearing hints, which have one each. */
+  readonly connectionsMax?: number;
+}
+
+/** A coordinator, and how its connections are closed. */
+export interface PostgresCoordinator extends Coordinator {
+  /** Waits for the calls under way, and ends what listens. */
+  stop(): Promise<void>;
+}
+
+/**
+ * A coordinator in the database of a PostgreSQL store that has been started, by connections of its own, so that no call of the store holds
+ * it up. It needs a session of the server's for each connection: no pooler that gives one session to several.
+ * @throws StoreError when the address is malformed.
+ */
+export function createPostgresCoordinator(options: PostgresCoordinatorOptions): PostgresCoordinator {
+  return answering(new SqlCoordinator(options));
+}
+
+class SqlCoordinator implements PostgresCoordinator {
+  readonly #address: PostgresAddress;
+  readonly #logger: Logger;
+  readonly #membership: CoordinationDatabase;
+  readonly #usual: CoordinationDatabase;
+  readonly #keeping: Members;
+  readonly #members: Members;
+  readonly #leases: Leases;
+  readonly #ownership: Ownership;
+  readonly #listeners = new Set<HintListener>();
+
+  constructor({ url, logger = silentLogger, connectionsMax = usualLimits.connectionsMax }: PostgresCoordinatorOptions) {
+    this.#address = parsePostgresAddress(url);
+    this.#logger = logger;
+    const parts = { address: this.#address, logger };
+    this.#membership = openCoordination(parts, membershipLimits);
+    this.#usual = openCoordination(parts, { ...usualLimits, connectionsMax });
+    this.#keeping = new Members(this.#membership.queries);
+    this.#members = new Members(this.#usual.queries);
+    this.#leases = new Leases(this.#usual.queries);
+    this.#ownership = new Ownership(this.#usual.queries);
+  }
+
+  async stop(): Promise<void> {
+    const listeners = [...this.#listeners].map(async (listener) => this.#end(listener));
+    await Promise.all([...listeners, this.#membership.close(), this.#usual.close()]);
+  }
+
+  async join(node: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+    return this.#keeping.join(node, lastsMs);
+  }
+
+  async renew(
+    nodeId: NodeId,
+    what: { readonly lastsMs: number; readonly groups: readonly GroupId[] },
+  ): Promise<boolean> {
+    return this.#keeping.renew(nodeId, what);
+  }
+
+  async leave(nodeId: NodeId): Promise<void> {
+    return this.#keeping.leave(nodeId);
+  }
+
+  async listNodes(): Promise<readonly ClusterNode[]> {
+    return this.#members.list();
+  }
+
+  async takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined> {
+    return this.#leases.take(groupId, nodeId);
+  }
+
+  async releaseLease(lease: GroupLease): Promise<void> {
+    return this.#leases.release(lease);
+  }
+
+  async reserveSigner(
+    signer: { readonly groupId: GroupId; readonly sender: Address },
+    nodeId: NodeId,
+  ): Promise<ClusterNode | undefined> {
+    return this.#leases.reserveSigner(signer, nodeId);
+  }
+
+  async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {
+    return this.#ownership.list(nodeId);
+  }
+
+  async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
+    return this.#ownership.claim(id, nodeId);
+  }
+
+  async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
+    return this.#ownership.handOver(keys);
+  }
+
+  async balance(nodeId: NodeId): Promise<Moves> {
+    return balance(this.#usual.queries, nodeId);
+  }
+
+  async listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>> {
+    const listener = new HintListener({ address: this.#address, logger: this.#logger, onHint });
+    this.#listeners.add(listener);
+    await listener.tried();
+    return async () => this.#end(listener);
+  }
+
+  async #end(listener: HintListener): Promise<void> {
+    this.#listeners.delete(listener);
+    await listener.stop();
+  }
+}
