@@ -2,6 +2,8 @@
 export interface PostgresServer {
   /** The folder of its socket and its configuration. */
   readonly folder: string;
+  /** Of its first process, whose children the others are; undefined while it is halted. */
+  readonly pid: number | undefined;
   /** The address of a database; of the one that is there from the start when none is named. */
   url(database?: string): string;
   /** The address of an empty database. */

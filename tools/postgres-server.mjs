@@ -59,6 +59,10 @@ class Server {
     this.#start = start;
   }
 
+  get pid() {
+    return this.#child?.pid;
+  }
+
   url(database = "postgres") {
     return `postgres://${user}@${encodeURIComponent(this.folder)}:${this.#port}/${database}`;
   }

@@ -1,5 +1,5 @@
 // A receiver of callbacks, in a process of its own: answers 204, and checks that each path gets the sequences of its events in order.
-// Each IPC message is answered with what was received so far.
+// Each IPC message is answered with what was received so far; `sequences` asks for the last one of each path too.
 import { createServer } from "node:net";
 
 const answer = "HTTP/1.1 204 No Content\r\n\r\n";
@@ -47,6 +47,9 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on("error", () => socket.destroy());
 });
 
-process.on("message", () => process.send({ received, repeats, disorders, paths: lastSequences.size }));
+process.on("message", (message) => {
+  const sequences = message === "sequences" ? [...lastSequences] : [];
+  process.send({ received, repeats, disorders, paths: lastSequences.size, sequences });
+});
 process.once("SIGTERM", () => process.exit(0));
 server.listen(0, "127.0.0.1", () => process.stdout.write(`listening on ${server.address().port}\n`));

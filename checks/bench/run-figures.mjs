@@ -1,6 +1,7 @@
 import { callbacks } from "./figures/callbacks.mjs";
 import { chainCatchUp } from "./figures/chain-catch-up.mjs";
 import { chainPublish } from "./figures/chain-publish.mjs";
+import { cluster } from "./figures/cluster.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { stored } from "./figures/stored.mjs";
 
@@ -17,9 +18,11 @@ import { stored } from "./figures/stored.mjs";
  * @property {number} chainRounds measured runs on a chain outside
  * @property {{ readonly warmUpMs: number, readonly measureMs: number }} chainDurations of one of them
  * @property {number} chainEvents that are caught up with
+ * @property {number} kills of a node
+ * @property {number} subscriptions that several nodes share
  */
 
-const measurements = [publish256, publish64, publishOne, callbacks, stored, chainPublish, chainCatchUp];
+const measurements = [publish256, publish64, publishOne, callbacks, stored, chainPublish, chainCatchUp, cluster];
 
 export const measurementNames = measurements.map(({ name }) => name);
 
@@ -32,6 +35,8 @@ const thorough = {
   chainRounds: 5,
   chainDurations: { warmUpMs: 3000, measureMs: 20_000 },
   chainEvents: 200_000,
+  kills: 10,
+  subscriptions: 10_000,
 };
 const quick = {
   rounds: 3,
@@ -42,6 +47,8 @@ const quick = {
   chainRounds: 2,
   chainDurations: { warmUpMs: 2000, measureMs: 8000 },
   chainEvents: 50_000,
+  kills: 3,
+  subscriptions: 10_000,
 };
 
 /**

@@ -58,12 +58,18 @@ export class Child {
 
   /** Ends the process in order; a process that does not end in time is a failure. */
   async stop() {
-    if (this.#process.exitCode !== null) return;
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     this.#process.kill("SIGTERM");
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), stopTimeoutMs);
     const [code, signal] = await this.#exited;
     clearTimeout(timer);
     if (signal === "SIGKILL") throw new Error(`A process did not stop in ${stopTimeoutMs} ms (code ${code}).`);
+  }
+
+  /** Ends the process at once, as a crash does. */
+  async kill() {
+    this.#process.kill("SIGKILL");
+    await this.#exited;
   }
 
   async #failWhenExited() {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 const ticksPerSecond = 100;
 const kibibytesPerMebibyte = 1024;
@@ -11,10 +11,37 @@ export function readMemory(pid) {
 
 /** Processor time that a process has used, in seconds. @param {number} pid */
 export function readCpuSeconds(pid) {
+  const { utime, stime } = readStat(pid);
+  return (utime + stime) / ticksPerSecond;
+}
+
+/** Processor time that a process and its children have used, also those that have ended, in seconds. @param {number} pid */
+export function readFamilyCpuSeconds(pid) {
+  const children = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => tryReadStat(Number(name)))
+    .filter((stat) => stat?.parent === pid);
+  const { utime, stime, cutime, cstime } = readStat(pid);
+  return (
+    children.reduce((sum, stat) => sum + stat.utime + stat.stime, utime + stime + cutime + cstime) / ticksPerSecond
+  );
+}
+
+/** Undefined for a process that has ended meanwhile. */
+function tryReadStat(pid) {
+  try {
+    return readStat(pid);
+  } catch {
+    return undefined;
+  }
+}
+
+function readStat(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  // The name in parentheses may hold spaces; utime and stime are the 12th and 13th fields after it.
+  // The name in parentheses may hold spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const [utime, stime, cutime, cstime] = fields.slice(11, 15).map(Number);
+  return { parent: Number(fields[1]), utime, stime, cutime, cstime };
 }
 
 function field(status, name) {

@@ -32,6 +32,10 @@ export class Server {
   stop() {
     return this.#child.stop();
   }
+
+  kill() {
+    return this.#child.kill();
+  }
 }
 
 /** Makes an empty data folder on the disk of the project, because a temporary folder may be memory. */

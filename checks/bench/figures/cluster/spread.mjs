@@ -1,0 +1,83 @@
+import { ClusterStack } from "../../lib/cluster-stack.mjs";
+import { toFigure } from "../../lib/figure.mjs";
+import { callRest } from "../../lib/rest.mjs";
+import { topic } from "../../lib/servers.mjs";
+import { waitFor } from "../../lib/wait-for.mjs";
+
+const nodes = 3;
+const callsAtOnce = 32;
+/** Most by which a node's number may differ from an even share, in percent of it. */
+const unevennessMax = 10;
+
+/** Many subscriptions on several nodes: how evenly they are shared out, and the time until they are again when a node goes and comes. */
+export async function measureSpread(context) {
+  const stack = await ClusterStack.start(context, nodes);
+  try {
+    const subscribeSeconds = await timeOf(() => subscribeMany(stack, context.subscriptions));
+    await settle(stack, { nodes, ...context });
+    await stack.killNode(0);
+    const afterKill = await settle(stack, { nodes: nodes - 1, ...context });
+    await stack.startNode(0);
+    const afterJoin = await settle(stack, { nodes, ...context });
+    const sequence = await publish(stack);
+    const notifySeconds = await timeOf(() =>
+      waitFor("all are notified", async () => {
+        const { sequences } = await stack.receiver.ask("sequences");
+        return sequences.length === context.subscriptions && sequences.every(([, last]) => last >= sequence);
+      }),
+    );
+    const unevenness = unevennessOf(await stack.countSubscriptions(), context.subscriptions);
+    return toFigures(context.subscriptions, { subscribeSeconds, afterKill, afterJoin, notifySeconds, unevenness });
+  } finally {
+    await stack.stop();
+  }
+}
+
+async function subscribeMany(stack, count) {
+  const indexes = Array.from({ length: count }, (_, index) => index).values();
+  const subscribe = async () => {
+    for (const index of indexes) {
+      const url = `http://127.0.0.1:${stack.receiverPort}/${index}`;
+      await callRest(stack.portOf(index), "subscribe", { topic, url });
+    }
+  };
+  await Promise.all(Array.from({ length: callsAtOnce }, subscribe));
+}
+
+async function publish(stack) {
+  const { eventId } = await callRest(stack.portOf(0), "publish", { topic, content: "x" });
+  return Number(eventId.split("-")[1]);
+}
+
+/** Waits until as many nodes have even shares of all subscriptions; answers how many seconds that took. */
+function settle(stack, { nodes, subscriptions }) {
+  return timeOf(() =>
+    waitFor(`${nodes} nodes have even shares`, async () => {
+      const counts = await stack.countSubscriptions();
+      return counts.size === nodes && unevennessOf(counts, subscriptions) <= unevennessMax;
+    }),
+  );
+}
+
+/** The node that is furthest from an even share, in percent of it. */
+function unevennessOf(counts, subscriptions) {
+  const share = subscriptions / counts.size;
+  return Math.max(...[...counts.values()].map((count) => (100 * Math.abs(count - share)) / share));
+}
+
+async function timeOf(run) {
+  const startedAt = performance.now();
+  await run();
+  return (performance.now() - startedAt) / 1000;
+}
+
+function toFigures(subscriptions, { subscribeSeconds, afterKill, afterJoin, notifySeconds, unevenness }) {
+  const name = (what) => `cluster, ${nodes} nodes, ${subscriptions} subscriptions: ${what}`;
+  return [
+    { name: name("subscribe"), unit: "calls/s", values: [subscriptions / subscribeSeconds] },
+    { name: name("furthest from an even share"), unit: "%", values: [unevenness], below: unevennessMax },
+    { name: name("even again after a kill"), unit: "s", values: [afterKill] },
+    { name: name("even again after a node joins"), unit: "s", values: [afterJoin] },
+    { name: name("all notified of an event"), unit: "s", values: [notifySeconds] },
+  ].map(toFigure);
+}

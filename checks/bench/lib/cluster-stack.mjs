@@ -1,0 +1,96 @@
+import { fileURLToPath } from "node:url";
+import { startPostgres } from "../../../tools/postgres-server.mjs";
+import { Anvil } from "./anvil.mjs";
+import { chainSettings } from "./chain-group.mjs";
+import { Child } from "./child.mjs";
+import { readFamilyCpuSeconds } from "./proc.mjs";
+import { createDataFolder, removeDataFolder, startBroker } from "./servers.mjs";
+
+const receiverScript = fileURLToPath(new URL("../callback-receiver.mjs", import.meta.url));
+const pollMs = 100;
+
+/** Nodes on a PostgreSQL and an anvil of their own, and a receiver of their callbacks. Nodes that ended have no entry in `nodes`. */
+export class ClusterStack {
+  nodes = new Map();
+  postgres;
+  receiver;
+  receiverPort;
+  #context;
+  #anvil;
+  #folders = new Map();
+
+  constructor(context) {
+    this.#context = context;
+  }
+
+  /** @param {import("../run-figures.mjs").Context} context @param {number} count */
+  static async start(context, count) {
+    const stack = new ClusterStack(context);
+    try {
+      stack.postgres = await startPostgres({ settings: ["max_connections=200"] });
+      stack.#anvil = await Anvil.start([]);
+      stack.receiver = new Child([receiverScript], { ipc: true });
+      [, stack.receiverPort] = await stack.receiver.waitFor(/listening on (\d+)/);
+      await Promise.all(Array.from({ length: count }, (_, index) => stack.startNode(index)));
+      return stack;
+    } catch (error) {
+      await stack.stop();
+      throw error;
+    }
+  }
+
+  /** Starts a node, or starts it again on its data. */
+  async startNode(index) {
+    if (!this.#folders.has(index)) this.#folders.set(index, createDataFolder(this.#context.resultsDir));
+    const settings = {
+      ...chainSettings(this.#anvil, { keyIndex: index, group: { pollMs } }),
+      STELE_DATABASE_URL: this.postgres.url(),
+      STELE_ADVERTISED_ADDRESS: addressOf(index),
+    };
+    const node = await startBroker({ main: this.#context.main, dataDir: this.#folders.get(index), settings });
+    this.nodes.set(index, node);
+  }
+
+  async killNode(index) {
+    const node = this.nodes.get(index);
+    this.nodes.delete(index);
+    await node.kill();
+  }
+
+  /** A port of some node, another one each time that `turn` is. */
+  portOf(turn) {
+    const nodes = [...this.nodes.values()];
+    return nodes[turn % nodes.length].port;
+  }
+
+  /** How many subscriptions each node has, by its number. */
+  async countSubscriptions() {
+    const rows = await this.postgres.query(
+      "select address, count(subscriptions.id) as count from nodes left join subscriptions on owner = node_id group by address",
+    );
+    return new Map(rows.map(({ address, count }) => [Number(/\d+/.exec(address)[0]), Number(count)]));
+  }
+
+  /** Processor time that each kind of process has used, in seconds. */
+  readCpu() {
+    return {
+      nodes: [...this.nodes.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
+      PostgreSQL: readFamilyCpuSeconds(this.postgres.pid),
+      anvil: this.#anvil.cpuSeconds,
+      receiver: readFamilyCpuSeconds(this.receiver.pid),
+      load: process.cpuUsage().user / 1e6 + process.cpuUsage().system / 1e6,
+    };
+  }
+
+  async stop() {
+    for (const node of this.nodes.values()) await node.stop();
+    await this.receiver?.stop();
+    await this.#anvil?.stop();
+    await this.postgres?.remove();
+    for (const folder of this.#folders.values()) removeDataFolder(folder);
+  }
+}
+
+function addressOf(index) {
+  return `node-${index}:8080`;
+}
