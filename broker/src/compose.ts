@@ -2,12 +2,12 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
+import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
-import { createBroker, type RunningBroker } from "./engine/create-broker.ts";
+import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
 import { keccak256, Signer } from "./ledger/evm/native-crypto.ts";
@@ -25,6 +25,7 @@ import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
+import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
@@ -81,7 +82,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
     ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
     : undefined;
-  const store = createStore(config, { folder, logger, onFailure: failure.resolve });
+  const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
   const sink = createSink(config);
   closers.add(() => sink.stop());
   const metrics = createMetrics();
@@ -95,7 +96,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
     store,
     isRemembered: config.coordination !== "none",
   });
-  const broker = createEngine(config, { ledgers, store, sink, metrics, logger });
+  const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
   let stopBy = clock.now();
   closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
   await Promise.race([broker.start(), failure.promise.then(throwIt)]);
@@ -166,19 +167,29 @@ function transactionBytes(config: Config): number {
   return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
-interface StoreParts {
-  readonly folder: DataFolder;
+interface StoreParts extends EmbeddedParts {
   readonly logger: Logger;
-  readonly onFailure: FailureListener;
 }
 
-function createStore(config: Config, { folder, logger, onFailure }: StoreParts): Store & Journal & GroupRecords {
-  if (config.coordination === "none") return createMemoryStore();
-  if (isClustered(config)) {
-    const url = databaseAddress(config, logger);
-    return createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
-  }
-  return createSqlStore({ file: folder.path("store.sqlite"), logger, onFault: onFailure });
+interface Sharing {
+  readonly store: Store & Journal & GroupRecords;
+  /** What other nodes share beside the store; undefined where there are none. */
+  readonly cluster: ClusterOptions | undefined;
+}
+
+function createSharing(config: Config, parts: StoreParts): Sharing {
+  const { folder, logger, onFailure: onFault } = parts;
+  if (isClustered(config)) return createShared(config, parts);
+  if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
+  return { store: createSqlStore({ file: folder.path("store.sqlite"), logger, onFault }), cluster: undefined };
+}
+
+function createShared(config: Config, { logger, closers }: StoreParts): Sharing {
+  const url = databaseAddress(config, logger);
+  const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
+  const coordinator = createPostgresCoordinator({ url, logger });
+  closers.add(() => coordinator.stop());
+  return { store, cluster: { coordinator, address: addressOfNode(config), records: store } };
 }
 
 function createSink(config: Config): Sink {
@@ -201,6 +212,7 @@ interface EngineParts {
   readonly sink: Sink;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
+  readonly cluster: ClusterOptions | undefined;
 }
 
 function createEngine(config: Config, parts: EngineParts): RunningBroker {
