@@ -1,0 +1,260 @@
+import { setImmediate as turn } from "node:timers/promises";
+import { encodeEvents } from "@stele/wire";
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { EventBatch } from "../../domain/event.ts";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { endOfBlock, type Position, positionZero, toPosition } from "../../domain/position.ts";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { SharedMutex } from "../../lib/shared-mutex.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { eventsOf } from "../batch-events.ts";
+import { DeliveryWorker } from "../deliver/delivery-worker.ts";
+import { ProgressWriter } from "../deliver/progress-writer.ts";
+import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { Feed } from "../dispatch/feed.ts";
+import { EventIds } from "../event-ids.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { RecordingSink } from "../testing/recording-sink.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { IndexHealth } from "./index-health.ts";
+import { IndexProgress } from "./index-progress.ts";
+import { Watcher, type WatchPage } from "./watcher.ts";
+
+const names = ["a/1", "a/2", "b"].map(parseTopicName);
+const filters = ["a/1", "a/+", "#"].map(parseTopicFilter);
+const limits = { ...defaultEngineLimits, readBatchesMax: 2, readBytesMax: 40 };
+const { signal } = new AbortController();
+
+/** What happens next, after so many answers of the store have come. */
+const steps = fc.array(
+  fc.record({
+    answers: fc.nat({ max: 4 }),
+    isSlow: fc.boolean(),
+    what: fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant("block" as const),
+          batches: fc.array(fc.tuple(fc.nat({ max: 2 }), fc.integer({ min: 1, max: 5 })), { maxLength: 4 }),
+        }),
+      },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant("hint" as const) }) },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          kind: fc.constant("join" as const),
+          filter: fc.nat({ max: 2 }),
+          from: fc.constantFrom("first", "last", "middle"),
+        }),
+      },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant("rejoin" as const), worker: fc.nat({ max: 3 }) }) },
+    ),
+  }),
+  { maxLength: 40 },
+);
+type Step = typeof steps extends fc.Arbitrary<(infer Value)[]> ? Value : never;
+
+/** One node that watches what is put into the store, whose answers come when the scheduler lets them. */
+class Node {
+  readonly sink = new RecordingSink();
+  readonly subscriptions: Subscription[] = [];
+  readonly #index = createMemoryStore();
+  readonly #store: Store;
+  readonly #progress = new IndexProgress();
+  readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
+  readonly #parts;
+  readonly #watcher: Watcher;
+  readonly #batches: EventBatch[] = [];
+  readonly #sequences = new Map<number, number>();
+  #number = 0;
+  #watching: Promise<unknown> = Promise.resolve();
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(scheduler: fc.Scheduler, options: { readonly page: WatchPage; readonly feedEventsMax: number }) {
+    this.#store = this.#index;
+    const { findHead, readBatches } = this.#index;
+    this.#store = Object.assign(createMemoryStore(), {
+      findHead: scheduler.scheduleFunction(findHead.bind(this.#index)),
+      readBatches: scheduler.scheduleFunction(readBatches.bind(this.#index)),
+    });
+    const clock = new VirtualClock();
+    const logger = silentLogger;
+    this.#parts = {
+      store: this.#store,
+      groupId: defaultGroupId,
+      progress: this.#progress,
+      clock,
+      logger,
+      sink: this.sink,
+      metrics: noMetrics,
+      eventIds: new EventIds(),
+      randomness: { fraction: () => 0, uuid: () => "" },
+      limits: { ...limits, feedEventsMax: options.feedEventsMax },
+      progressWriter: new ProgressWriter({ store: createMemoryStore(), clock, logger, limits, onRefused: () => {} }),
+    };
+    this.#watcher = new Watcher({
+      ...this.#parts,
+      dispatcher: this.#dispatcher,
+      changes: new SharedMutex(),
+      health: new IndexHealth(clock),
+      restartWorkers: async () => expect.unreachable("the index never goes back"),
+      page: options.page,
+    });
+  }
+
+  async take({ what }: Step): Promise<void> {
+    if (what.kind === "block") await this.#seal(what.batches);
+    else if (what.kind === "hint") this.watch();
+    else if (what.kind === "join") this.#join(what.filter, what.from);
+    else this.#rejoin(what.worker);
+  }
+
+  /** Looks once more, after the look that is under way. */
+  watch(): void {
+    this.#watching = this.#watching.then(async () => this.#watcher.catchUp(signal));
+  }
+
+  async idle(): Promise<void> {
+    await this.#watching;
+    await this.#changing;
+  }
+
+  /** What each subscription should have been told, by what it was. */
+  expected(): readonly (readonly string[])[] {
+    const events = this.#batches.flatMap(eventsOf);
+    return this.subscriptions.map(({ filter, cursor }) =>
+      events.filter(({ topic, position }) => position > cursor && matchesFilter(filter, topic)).map(nameOf),
+    );
+  }
+
+  told(): readonly (readonly string[])[] {
+    const { attempts } = this.sink;
+    return this.subscriptions.map(({ id }) =>
+      attempts.filter(({ subscription }) => subscription.id === id).map(({ event }) => nameOf(event)),
+    );
+  }
+
+  async #seal(wanted: readonly (readonly [topic: number, count: number])[]): Promise<void> {
+    const number = (this.#number += 1);
+    let index = 0;
+    const batches = wanted.map(([topicIndex, count], logIndex): EventBatch => {
+      const firstSequence = (this.#sequences.get(topicIndex) ?? 0) + 1;
+      this.#sequences.set(topicIndex, firstSequence + count - 1);
+      const events = encodeEvents(Array.from({ length: count }, () => ({ content: Buffer.from([1]), extensions: [] })));
+      const firstPosition = toPosition(number, index);
+      index += count;
+      const topic = names[topicIndex] ?? parseTopicName("b");
+      return {
+        topic,
+        firstSequence,
+        firstPosition,
+        count,
+        events,
+        logIndex,
+        transactionHash: "0x",
+        blockNumber: number,
+      };
+    });
+    this.#batches.push(...batches);
+    const opened = number === 1 ? names.map(toTopic) : [];
+    await this.#index.applyBlocks(defaultGroupId, [
+      { number, hash: `0x${number}`, opened, closed: [], batches, skipped: [] },
+    ]);
+  }
+
+  #join(filterIndex: number, from: "first" | "last" | "middle"): void {
+    const filter = filters[filterIndex] ?? parseTopicFilter("#");
+    const id = `00000000-0000-4000-8000-${String(this.subscriptions.length).padStart(12, "0")}` as SubscriptionId;
+    const cursor = this.#cursorOf(from);
+    const subscription: Subscription = {
+      id,
+      filter,
+      cursor,
+      groupId: defaultGroupId,
+      interfaceType: "RESTful",
+      url: "http://receiver/",
+      secret: undefined,
+      state: "active",
+      notifiedCount: 0,
+      notifiedAt: 0,
+      createdAt: 0,
+      owner: undefined,
+      epoch: 0,
+    };
+    this.subscriptions.push(subscription);
+    this.#changing = this.#changing.then(() => this.#dispatcher.add(subscription));
+  }
+
+  /** Of the index in the store, which the node may not have seen yet. */
+  #cursorOf(from: "first" | "last" | "middle"): Position {
+    if (from === "first") return positionZero;
+    if (from === "last") return endOfBlock(this.#number);
+    return this.#batches.at(-1)?.firstPosition ?? positionZero;
+  }
+
+  #rejoin(index: number): void {
+    const subscription = this.subscriptions[index];
+    if (subscription === undefined) return;
+    this.#changing = this.#changing.then(async () => {
+      const progress = await this.#dispatcher.remove(subscription.id, 1_000);
+      this.#dispatcher.add({ ...subscription, ...progress });
+    });
+  }
+
+  #createWorker(subscription: Subscription): DeliveryWorker {
+    const { filter, cursor } = subscription;
+    const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
+    return new DeliveryWorker(subscription, {
+      ...this.#parts,
+      feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration }),
+      onGivenUp: () => expect.unreachable("every attempt is accepted"),
+    });
+  }
+}
+
+function toTopic(name: (typeof names)[number]) {
+  const address = topicAddress(name);
+  return { name, address, sender: address, createdTimestamp: 0, sequence: 0, blockNumber: 0, closed: false };
+}
+
+function nameOf(event: { readonly topic: string; readonly sequence: number }): string {
+  return `${event.topic} ${event.sequence}`;
+}
+
+/** A worker may take several turns from one answer of the store to its next question. */
+async function untilIdle(scheduler: fc.Scheduler): Promise<void> {
+  await turn();
+  while (scheduler.count() > 0) {
+    await scheduler.waitOne();
+    await turn();
+  }
+}
+
+it("feeds every worker each matching event once and in order, whatever comes between two answers of the store", async () => {
+  const pages = fc.record({ batchesMax: fc.integer({ min: 1, max: 6 }), bytesMax: fc.constantFrom(20, 60, 1_000) });
+  const options = fc.record({ page: pages, feedEventsMax: fc.integer({ min: 1, max: 12 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), options, steps, async (scheduler, options, history) => {
+      const node = new Node(scheduler, options);
+      for (const step of history) {
+        for (let count = 0; count < step.answers && scheduler.count() > 0; count += 1) {
+          await scheduler.waitOne();
+          if (step.isSlow) await turn();
+        }
+        await node.take(step);
+      }
+      node.watch();
+      await scheduler.waitFor(node.idle());
+      await untilIdle(scheduler);
+      expect(node.told()).toEqual(node.expected());
+    }),
+    { numRuns: 800 },
+  );
+});
