@@ -135,6 +135,39 @@ export function testRollBack(store: () => Store): void {
   });
   testVanished(store);
   testCursors(store);
+  testGenerations(store);
+}
+
+function testGenerations(store: () => Store): void {
+  const generation = async (of = group) => (await store().findHead(of))?.generation;
+  it("the head tells how often the index went back, after a restart as well", async () => {
+    for (const one of [group, otherGroup]) await store().applyBlocks(one, history);
+    await store().rollBack(group, ref(4));
+    expect(await generation()).toBe(1);
+    await store().applyBlocks(group, [blockOf(5)]);
+    await store().rollBack(group, ref(5)); // Also when nothing is taken.
+    expect(await generation()).toBe(2);
+    await store().stop();
+    await store().start();
+    expect(await store().findHead(group)).toEqual({ blockNumber: 5, hash: hashOf(5), generation: 2 });
+    expect(await generation(otherGroup)).toBe(0);
+  });
+  it("it is not forgotten with the last block, nor after a restart", async () => {
+    await store().applyBlocks(group, history);
+    await store().rollBack(group, undefined);
+    await store().stop();
+    await store().start();
+    expect(await store().findHead(group)).toBeUndefined();
+    await store().applyBlocks(group, history);
+    expect(await generation()).toBe(1);
+  });
+  it("an index that had nothing and one that could not go back", async () => {
+    await store().rollBack(group, undefined);
+    await store().applyBlocks(group, history);
+    expect(await generation()).toBe(1);
+    await expect(store().rollBack(group, ref(3))).rejects.toThrow(/cannot go back/);
+    expect(await generation()).toBe(1);
+  });
 }
 
 function testVanished(store: () => Store): void {

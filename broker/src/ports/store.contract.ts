@@ -2,11 +2,11 @@ import { topicDigest } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
-import { parseTopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, Progress, Store } from "./store.ts";
+import type { BatchRange, IndexedBlock, Store } from "./store.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
+import { testProgress, testSubscriptions } from "./store-subscriptions.contract.ts";
 import {
   alpha,
   batchOf,
@@ -17,7 +17,6 @@ import {
   hashOf,
   history,
   otherGroup,
-  subscriptionOf,
   topicOf,
 } from "./store-examples.contract.ts";
 
@@ -310,83 +309,4 @@ function testCounts(store: () => Store): void {
     expect(await store().countEventsAfter(group, alpha, endOfBlock(0))).toBe(2);
     expect(await store().countEventsAfter(group, alpha, toPosition(1, 0))).toBe(1);
   });
-}
-
-function testSubscriptions(store: () => Store): void {
-  it("a subscription comes back as it was given", async () => {
-    const given = [
-      subscriptionOf(1),
-      subscriptionOf(2, { secret: undefined, url: "", interfaceType: "MQTT", state: "suspended" }),
-      subscriptionOf(3, {
-        filter: parseTopicFilter("'%_\u0080/+/\"/#"),
-        groupId: otherGroup,
-        cursor: endOfBlock(blockNumberMax),
-      }),
-    ];
-    for (const subscription of given) expect(await store().insertSubscription(subscription, 0)).toBe("inserted");
-    for (const subscription of given) expect(await store().findSubscription(subscription.id)).toEqual(subscription);
-    expect(await store().listSubscriptions()).toEqual(given);
-  });
-  it("a taken identifier changes nothing", async () => {
-    await store().insertSubscription(subscriptionOf(1), 0);
-    expect(await store().insertSubscription(subscriptionOf(1, { url: "http://other/" }), 0)).toBe("taken");
-    expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
-  });
-  it("an update sets url, kind, secret and state, and nothing else", async () => {
-    await store().insertSubscription(subscriptionOf(1), 0);
-    await store().insertSubscription(subscriptionOf(2), 0);
-    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
-    expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
-    expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
-    expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
-    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", url: "http://new/" });
-  });
-  it("changes of a subscription that is not there answer false", async () => {
-    const { id, ...change } = subscriptionOf(1);
-    expect(await store().updateSubscription({ id, epoch: 0 }, change)).toBe(false);
-    expect(await store().setSubscriptionState({ id, epoch: 0 }, "suspended")).toBe(false);
-    expect(await store().deleteSubscription({ id, epoch: 0 })).toBe(false);
-    expect(await store().findSubscription(id)).toBeUndefined();
-    expect(await store().listSubscriptions()).toEqual([]);
-  });
-  it("a deleted subscription is gone, once, and can be made again", async () => {
-    await store().insertSubscription(subscriptionOf(1), 0);
-    expect(await store().deleteSubscription(subscriptionOf(1))).toBe(true);
-    expect(await store().deleteSubscription(subscriptionOf(1))).toBe(false);
-    expect(await store().insertSubscription(subscriptionOf(1), 0)).toBe("inserted");
-  });
-}
-
-function testProgress(store: () => Store): void {
-  it("moves forward only, and knows no row that is gone", async () => {
-    for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
-    await store().saveProgress([
-      progress(1, toPosition(5, 0)),
-      progress(2, toPosition(2, 7)),
-      progress(3, toPosition(1, 0)),
-      progress(4, toPosition(9, 0)),
-    ]);
-    const moved = { ...subscriptionOf(1), ...progress(1, toPosition(5, 0)) };
-    expect(await store().listSubscriptions()).toEqual([moved, subscriptionOf(2), subscriptionOf(3)]);
-    await store().saveProgress([progress(1, toPosition(4, 0))]);
-    expect(await store().findSubscription(moved.id)).toEqual(moved);
-  });
-  it("takes no rows, and thousands", async () => {
-    await store().saveProgress([]);
-    const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
-    for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number), 0);
-    await store().saveProgress(numbers.map((number) => progress(number, endOfBlock(number))));
-    const cursors = (await store().listSubscriptions()).map((subscription) => subscription.cursor);
-    expect(cursors).toEqual([1, 2, 3, 4, 5].map((number) => endOfBlock(number)));
-  });
-}
-
-function progress(number: number, cursor: Position): Progress {
-  return {
-    id: subscriptionOf(number).id,
-    epoch: 0,
-    cursor,
-    notifiedCount: 100 + number,
-    notifiedAt: 1_800_000_000_000,
-  };
 }

@@ -1,0 +1,185 @@
+import { expect, it } from "vitest";
+import type { NodeId } from "../domain/node.ts";
+import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import type { Progress, Store } from "./store.ts";
+import { group, hashOf, history, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+
+const node = "00000000-0000-4000-9000-000000000001" as NodeId;
+
+/** The store's guarantees about subscriptions, but for their progress. */
+export function testSubscriptions(store: () => Store): void {
+  it("a subscription comes back as it was given", async () => {
+    const given = [
+      subscriptionOf(1),
+      subscriptionOf(2, { secret: undefined, url: "", interfaceType: "MQTT", state: "suspended" }),
+      subscriptionOf(3, {
+        filter: parseTopicFilter("'%_\u0080/+/\"/#"),
+        groupId: otherGroup,
+        cursor: endOfBlock(blockNumberMax),
+        owner: node,
+        epoch: Number.MAX_SAFE_INTEGER,
+      }),
+    ];
+    for (const subscription of given) expect(await store().insertSubscription(subscription, 0)).toBe("inserted");
+    for (const subscription of given) expect(await store().findSubscription(subscription.id)).toEqual(subscription);
+    expect(await store().listSubscriptions()).toEqual(given);
+  });
+  it("a taken identifier changes nothing", async () => {
+    await store().insertSubscription(subscriptionOf(1), 0);
+    expect(await store().insertSubscription(subscriptionOf(1, { url: "http://other/" }), 0)).toBe("taken");
+    expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
+  });
+  it("an update sets url, kind, secret and state, and nothing else", async () => {
+    await store().insertSubscription(subscriptionOf(1), 0);
+    await store().insertSubscription(subscriptionOf(2), 0);
+    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
+    expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
+    expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
+    expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
+    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", url: "http://new/" });
+  });
+  it("changes of a subscription that is not there answer false", async () => {
+    const { id, ...change } = subscriptionOf(1);
+    expect(await store().updateSubscription({ id, epoch: 0 }, change)).toBe(false);
+    expect(await store().setSubscriptionState({ id, epoch: 0 }, "suspended")).toBe(false);
+    expect(await store().deleteSubscription({ id, epoch: 0 })).toBe(false);
+    expect(await store().findSubscription(id)).toBeUndefined();
+    expect(await store().listSubscriptions()).toEqual([]);
+  });
+  it("a deleted subscription is gone, once, and can be made again", async () => {
+    await store().insertSubscription(subscriptionOf(1), 0);
+    expect(await store().deleteSubscription(subscriptionOf(1))).toBe(true);
+    expect(await store().deleteSubscription(subscriptionOf(1))).toBe(false);
+    expect(await store().insertSubscription(subscriptionOf(1), 0)).toBe("inserted");
+  });
+  testMany(store);
+  testGenerations(store);
+  testEpochs(store);
+}
+
+function testMany(store: () => Store): void {
+  it("they are listed by when they were made, and of one time by identifier", async () => {
+    const [first, second, third] = [3, 1, 2].map((number) =>
+      subscriptionOf(number, { createdAt: number === 3 ? 1 : 2 }),
+    );
+    const given = [first, second, third].flatMap((subscription) => subscription ?? []);
+    for (const subscription of given.toReversed()) await store().insertSubscription(subscription, 0);
+    expect(await store().listSubscriptions()).toEqual(given);
+  });
+  it("they are counted", async () => {
+    expect(await store().countSubscriptions()).toBe(0);
+    for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
+    await store().insertSubscription(subscriptionOf(3), 0);
+    await store().deleteSubscription(subscriptionOf(2));
+    expect(await store().countSubscriptions()).toBe(2);
+  });
+  it("of many identifiers those are found that there are", async () => {
+    const given = [1, 20_000, 39_999].map((number) => subscriptionOf(number));
+    for (const subscription of [...given, subscriptionOf(40_001)]) await store().insertSubscription(subscription, 0);
+    const ids = Array.from({ length: 40_000 }, (_, index) => subscriptionOf(index + 1).id);
+    const found = await store().findSubscriptions(ids);
+    expect(found.toSorted((left, right) => left.createdAt - right.createdAt)).toEqual(given);
+    expect(await store().findSubscriptions(ids.slice(1, 9))).toEqual([]);
+    expect(await store().findSubscriptions([])).toEqual([]);
+  });
+}
+
+function testGenerations(store: () => Store): void {
+  const insert = async (number: number, generation: number, changes: Parameters<typeof subscriptionOf>[1] = {}) =>
+    store().insertSubscription(subscriptionOf(number, changes), generation);
+  it("one whose cursor was read before the index went back is not inserted", async () => {
+    await store().applyBlocks(group, history);
+    await store().rollBack(group, { number: 2, hash: hashOf(2) });
+    expect(await insert(1, 0)).toBe("went-back");
+    expect(await store().findSubscription(subscriptionOf(1).id)).toBeUndefined();
+    expect(await insert(1, 1)).toBe("inserted");
+    await store().rollBack(group, undefined);
+    expect(await insert(2, 1)).toBe("went-back");
+    await store().applyBlocks(group, history);
+    expect(await insert(2, 1)).toBe("went-back");
+    expect(await insert(2, 2)).toBe("inserted");
+    expect(await insert(3, 0, { groupId: otherGroup })).toBe("inserted");
+    expect(await store().countSubscriptions()).toBe(3);
+  });
+  it("a group without an index is at the first generation, until it goes back", async () => {
+    expect(await insert(1, 1)).toBe("went-back");
+    expect(await insert(1, 0)).toBe("inserted");
+    await store().rollBack(group, undefined);
+    expect(await insert(2, 0)).toBe("went-back");
+  });
+  it("one from before every event is inserted at any generation", async () => {
+    await store().applyBlocks(group, history);
+    await store().rollBack(group, undefined);
+    expect(await insert(1, 0, { cursor: positionZero })).toBe("inserted");
+    expect(await insert(1, 0, { cursor: positionZero })).toBe("taken");
+  });
+}
+
+function testEpochs(store: () => Store): void {
+  it.each([4, 6])("what is written under epoch %i of one at 5 changes nothing", async (epoch) => {
+    const kept = subscriptionOf(1, { owner: node, epoch: 5 });
+    await store().insertSubscription(kept, 0);
+    const key = { id: kept.id, epoch };
+    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
+    expect(await store().updateSubscription(key, change)).toBe(false);
+    expect(await store().setSubscriptionState(key, "suspended")).toBe(false);
+    expect(await store().deleteSubscription(key)).toBe(false);
+    expect(await store().saveProgress([{ ...progress(1, toPosition(5, 0)), epoch }])).toEqual([kept.id]);
+    expect(await store().listSubscriptions()).toEqual([kept]);
+  });
+  it("what is written under its own epoch is done, and leaves owner and epoch", async () => {
+    const kept = subscriptionOf(1, { owner: node, epoch: 5 });
+    await store().insertSubscription(kept, 0);
+    const moved = { ...progress(1, toPosition(5, 0)), epoch: 5 };
+    expect(await store().saveProgress([moved])).toEqual([]);
+    expect(await store().setSubscriptionState(kept, "suspended")).toBe(true);
+    expect(await store().updateSubscription(kept, { ...kept, url: "http://new/" })).toBe(true);
+    expect(await store().findSubscription(kept.id)).toEqual({ ...kept, ...moved, url: "http://new/" });
+    expect(await store().deleteSubscription(kept)).toBe(true);
+  });
+}
+
+/** The store's guarantees about progress. */
+export function testProgress(store: () => Store): void {
+  it("moves forward only, and knows no row that is gone", async () => {
+    for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
+    const refused = await store().saveProgress([
+      progress(4, toPosition(9, 0)),
+      progress(3, toPosition(1, 0)),
+      progress(1, toPosition(5, 0)),
+      progress(2, toPosition(2, 7)),
+    ]);
+    expect(refused).toEqual([subscriptionOf(4).id]);
+    const moved = { ...subscriptionOf(1), ...progress(1, toPosition(5, 0)) };
+    expect(await store().listSubscriptions()).toEqual([moved, subscriptionOf(2), subscriptionOf(3)]);
+    expect(await store().saveProgress([progress(1, toPosition(4, 0))])).toEqual([]);
+    expect(await store().findSubscription(moved.id)).toEqual(moved);
+  });
+  it("takes no rows, and thousands", async () => {
+    expect(await store().saveProgress([])).toEqual([]);
+    const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
+    for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number), 0);
+    const refused = await store().saveProgress(numbers.map((number) => progress(number, endOfBlock(number))));
+    expect(refused.toSorted()).toEqual(numbers.slice(5).map((number) => subscriptionOf(number).id));
+    const cursors = (await store().listSubscriptions()).map((subscription) => subscription.cursor);
+    expect(cursors).toEqual([1, 2, 3, 4, 5].map((number) => endOfBlock(number)));
+  });
+  it("refuses those of another epoch, and writes the others", async () => {
+    for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number, { epoch: number }), 0);
+    const given = [1, 2, 3].map((number) => ({ ...progress(number, toPosition(9, number)), epoch: 2 }));
+    expect((await store().saveProgress(given)).toSorted()).toEqual([subscriptionOf(1).id, subscriptionOf(3).id]);
+    const cursors = (await store().listSubscriptions()).map(({ cursor }) => cursor);
+    expect(cursors).toEqual([toPosition(1, 7), toPosition(9, 2), toPosition(3, 7)]);
+  });
+}
+
+function progress(number: number, cursor: Position): Progress {
+  return {
+    id: subscriptionOf(number).id,
+    epoch: 0,
+    cursor,
+    notifiedCount: 100 + number,
+    notifiedAt: 1_800_000_000_000,
+  };
+}
