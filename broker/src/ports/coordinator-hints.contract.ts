@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseGroupId } from "../domain/group-id.ts";
+import { a, addressOf, b, both, c, type CoordinatorTrial, lastsMs, nodeIdOf } from "./coordinator-trial.contract.ts";
+import type { Hint } from "./coordinator.ts";
+import { blockOf, group, subscriptionOf } from "./store-examples.contract.ts";
+
+const first = blockOf(1);
+const hintOf = (number: number): Hint => ({ kind: "subscription", id: subscriptionOf(number).id });
+
+/** What is told of changes. */
+export function testHints(trial: CoordinatorTrial): void {
+  describe("hints", () => {
+    const markGroup = parseGroupId("mark");
+    const heard: Hint[] = [];
+    let marks: number;
+    let end: () => Promise<void>;
+    beforeEach(async () => {
+      marks = 0;
+      heard.length = 0;
+      end = await trial.other.listen((hint) => heard.push(hint));
+      await trial.join(a);
+      await trial.join(b);
+      await trial.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2), subscriptionOf(3)]);
+      await listHeard();
+    });
+    afterEach(async () => end());
+
+    /** All that was told up to now; hints come in the order in which what they tell of was done. */
+    async function listHeard(): Promise<readonly Hint[]> {
+      await trial.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
+      const isMark = (hint: Hint) => hint.kind === "index" && hint.groupId === markGroup;
+      await until(() => heard.some(isMark));
+      return heard.splice(0).filter((hint) => !isMark(hint));
+    }
+    async function expectHeard(...hints: readonly Hint[]): Promise<void> {
+      expect(await listHeard()).toEqual(hints);
+    }
+    it("tell of nodes that come and go", async () => {
+      await trial.one.join({ id: c, address: addressOf(c) }, lastsMs);
+      await expectHeard({ kind: "nodes" });
+      await trial.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
+      await trial.one.renew(c, { lastsMs, groups: both });
+      await trial.one.leave(c);
+      await expectHeard({ kind: "nodes" });
+      await trial.one.leave(c);
+      await expectHeard();
+    });
+
+    it("tell of claims and of what is handed over, once", async () => {
+      await trial.one.claim(subscriptionOf(1).id, b);
+      await expectHeard(hintOf(1));
+      await trial.one.claim(subscriptionOf(1).id, b);
+      await trial.one.claim(subscriptionOf(1).id, a);
+      await trial.one.claim(subscriptionOf(9).id, a);
+      await trial.one.claim(subscriptionOf(2).id, b);
+      await expectHeard(hintOf(2));
+      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await expectHeard(hintOf(1));
+    });
+
+    it("tell of many that are handed over by one", async () => {
+      const many = Array.from({ length: 200 }, (_, index) => subscriptionOf(1000 + index, { owner: a }));
+      await trial.insert(many);
+      for (const { id } of many) await trial.one.claim(id, b);
+      await listHeard();
+      await trial.one.handOver(many);
+      await expectHeard({ kind: "nodes" });
+    });
+
+    it("tell of what is shared out, of members that are found gone, and of a lease that is free", async () => {
+      await trial.one.balance(a);
+      await expectHeard({ kind: "nodes" });
+      await trial.one.balance(a);
+      const lease = await trial.one.takeLease(group, a);
+      if (lease === undefined) throw new Error("the lease is not free");
+      await trial.one.releaseLease({ ...lease, epoch: 0 });
+      await trial.one.releaseLease(lease);
+      await expectHeard({ kind: "nodes" });
+      await trial.expire(a, [b]);
+      await trial.one.balance(b);
+      await expectHeard({ kind: "nodes" });
+    });
+
+    it("tell of blocks that are indexed and taken back", async () => {
+      await trial.store.applyBlocks(group, [first]);
+      await expectHeard({ kind: "index", groupId: group });
+      await trial.store.rollBack(group, undefined);
+      await expectHeard({ kind: "index", groupId: group });
+    });
+
+    it("come in a turn of their own, and not after their end", async () => {
+      const claiming = trial.one.claim(subscriptionOf(2).id, b);
+      expect([...heard]).toEqual([]);
+      await claiming;
+      await expectHeard(hintOf(2));
+      const later: Hint[] = [];
+      const endLater = await trial.one.listen((hint) => later.push(hint));
+      await end();
+      await trial.one.claim(subscriptionOf(3).id, b);
+      await until(() => later.some((hint) => hint.kind === "subscription"));
+      expect([...heard]).toEqual([]);
+      await endLater();
+    });
+  });
+}
+
+/** For what comes by way of the network. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}

@@ -1,0 +1,209 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Address } from "../domain/topic.ts";
+import {
+  a,
+  addressOf,
+  b,
+  both,
+  c,
+  type CoordinatorTrial,
+  lastsMs,
+  nodeIdOf,
+  noMember,
+} from "./coordinator-trial.contract.ts";
+import { LeaseLostError } from "./store.ts";
+import { blockOf, group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+
+const sender: Address = `0x${"11".repeat(20)}`;
+const first = blockOf(1);
+const second = blockOf(2);
+
+/** Who is a member, who follows a group, who signs. */
+export function testMembers(trial: CoordinatorTrial): void {
+  describe("members", () => {
+    it("are listed by address, on every node, from their joining", async () => {
+      await trial.join(b);
+      await trial.join(a);
+      expect(await trial.one.join({ id: c, address: "B.example:1" }, lastsMs)).toBe("joined");
+      const nodes = await trial.other.listNodes();
+      expect(nodes.map(({ id, address }) => [id, address])).toEqual([
+        [a, addressOf(a)],
+        [b, addressOf(b)],
+        [c, "B.example:1"],
+      ]);
+      for (const { joinedAt } of nodes) expect(joinedAt).toBeGreaterThan(1_600_000_000_000);
+    });
+
+    it("have an address for themselves as long as they last", async () => {
+      await trial.join(a);
+      await trial.elapse(lastsMs - 1000);
+      expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
+      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a]);
+      await trial.elapse(1000);
+      expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
+      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([b]);
+      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+    });
+
+    it("that join again as the same, since the answer was lost, have joined", async () => {
+      await trial.join(a);
+      expect(await trial.one.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
+    });
+
+    it("one of two that want an address at once has it", async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const address = `${round}:1`;
+        const joining = [
+          trial.one.join({ id: nodeIdOf(100 + round), address }, lastsMs),
+          trial.other.join({ id: nodeIdOf(200 + round), address }, lastsMs),
+        ];
+        expect((await Promise.all(joining)).toSorted()).toEqual(["joined", "taken"]);
+      }
+    });
+
+    it("last as long as they said at their last renewal", async () => {
+      await trial.join(a);
+      await trial.elapse(lastsMs - 1000);
+      expect(await trial.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
+      await trial.elapse(2 * lastsMs - 1000);
+      expect(await trial.one.listNodes()).toHaveLength(1);
+      await trial.elapse(1000);
+      expect(await trial.one.listNodes()).toEqual([]);
+    });
+
+    it("that have expired come back by no renewal, and nothing is changed by it", async () => {
+      await trial.join(a);
+      await trial.expire(a);
+      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await trial.one.listNodes()).toEqual([]);
+      expect(await trial.one.takeLease(group, a)).toBeUndefined();
+      await trial.join(b);
+      await trial.insert([subscriptionOf(1)]);
+      await trial.one.balance(b);
+      expect(await trial.ownerOf(1)).toMatchObject({ owner: b });
+      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+    });
+
+    it("that have left are gone at once, and stay none", async () => {
+      await trial.join(a);
+      await trial.other.leave(a);
+      expect(await trial.one.listNodes()).toEqual([]);
+      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await trial.one.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
+      await trial.one.leave(a);
+      await trial.one.leave(c);
+      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([b]);
+    });
+  });
+
+  describe("a group's lease", () => {
+    beforeEach(async () => {
+      await trial.join(a);
+      await trial.join(b);
+    });
+
+    it("is one node's, which gets it again as it is", async () => {
+      const lease = await trial.one.takeLease(group, a);
+      expect(lease).toMatchObject({ groupId: group, nodeId: a });
+      expect(await trial.one.takeLease(group, a)).toEqual(lease);
+      expect(await trial.other.takeLease(group, b)).toBeUndefined();
+      expect(await trial.other.takeLease(otherGroup, b)).toMatchObject({ groupId: otherGroup, nodeId: b });
+    });
+
+    it("is one's of two that want it at once", async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const lease = await Promise.all([trial.one.takeLease(group, a), trial.other.takeLease(group, b)]);
+        const [taken, ...more] = lease.filter((lease) => lease !== undefined);
+        if (taken === undefined) throw new Error("nobody has the lease");
+        expect(more).toEqual([]);
+        expect(taken.epoch).toBe(round + 1);
+        await trial.one.releaseLease(taken);
+      }
+    });
+
+    it("is taken from a node that is none any more, under a higher epoch, and its writes are refused", async () => {
+      const old = await trial.one.takeLease(group, a);
+      await trial.store.applyBlocks(group, [first], { isFinal: false, lease: old });
+      await trial.expire(a, [b]);
+      const lease = await trial.other.takeLease(group, b);
+      expect(lease?.epoch).toBeGreaterThan(old?.epoch ?? Number.NaN);
+      await expect(trial.store.applyBlocks(group, [second], { isFinal: false, lease: old })).rejects.toThrow(
+        LeaseLostError,
+      );
+      await expect(trial.store.rollBack(group, undefined, old)).rejects.toThrow(LeaseLostError);
+      expect(await trial.store.findHead(group)).toMatchObject({ blockNumber: 1 });
+      await trial.store.applyBlocks(group, [second], { isFinal: false, lease });
+    });
+
+    it("is free once it is released, under epochs that only grow", async () => {
+      const epochs: number[] = [];
+      for (const [coordinator, node] of [
+        [trial.one, a],
+        [trial.other, b],
+        [trial.other, b],
+        [trial.one, a],
+      ] as const) {
+        const lease = await coordinator.takeLease(group, node);
+        if (lease === undefined) throw new Error("the lease is not free");
+        epochs.push(lease.epoch);
+        await coordinator.releaseLease(lease);
+      }
+      expect(epochs).toEqual([...new Set(epochs)].toSorted((left, right) => left - right));
+    });
+
+    it("is not released by who had it before", async () => {
+      const old = await trial.one.takeLease(group, a);
+      if (old === undefined) throw new Error("the lease is not free");
+      await trial.one.releaseLease(old);
+      const lease = await trial.other.takeLease(group, b);
+      await trial.one.releaseLease(old);
+      expect(await trial.one.takeLease(group, a)).toBeUndefined();
+      expect(await trial.other.takeLease(group, b)).toEqual(lease);
+    });
+
+    it("is free when its node leaves, and no member's that is none", async () => {
+      await trial.one.takeLease(group, a);
+      await trial.one.leave(a);
+      expect(await trial.one.takeLease(group, a)).toBeUndefined();
+      expect(await trial.one.takeLease(group, c)).toBeUndefined();
+      expect(await trial.other.takeLease(group, b)).toMatchObject({ nodeId: b });
+    });
+  });
+
+  describe("a signer", () => {
+    beforeEach(async () => {
+      await trial.join(a);
+      await trial.join(b);
+    });
+
+    it("is kept for one node, of one group", async () => {
+      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await trial.other.reserveSigner({ groupId: group, sender }, b)).toMatchObject({
+        id: a,
+        address: addressOf(a),
+      });
+      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await trial.other.reserveSigner({ groupId: otherGroup, sender }, b)).toBeUndefined();
+      expect(await trial.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
+    });
+
+    it("is kept for one of two that want it at once", async () => {
+      for (let round = 0; round < 10; round += 1) {
+        const signer = { groupId: group, sender: `0x${round.toString(16).padStart(40, "0")}` } as const;
+        const answers = await Promise.all([trial.one.reserveSigner(signer, a), trial.other.reserveSigner(signer, b)]);
+        expect(answers.filter((node) => node === undefined)).toHaveLength(1);
+      }
+    });
+
+    it("is free when its node has left or expired", async () => {
+      await trial.one.reserveSigner({ groupId: group, sender }, a);
+      await trial.one.leave(a);
+      expect(await trial.other.reserveSigner({ groupId: group, sender }, b)).toBeUndefined();
+      await trial.join(c);
+      await trial.expire(b, [c]);
+      expect(await trial.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
+      await expect(trial.one.reserveSigner({ groupId: group, sender }, b)).rejects.toEqual(noMember);
+    });
+  });
+}
