@@ -41,9 +41,9 @@ export class Claims implements Ownership {
       using hint = this.#nextHint(id);
       const claim = await this.#tryToClaim(id, await this.#membership(signal));
       if (claim !== undefined && claim.status !== "asked") return;
-      if (signal.aborted)
-        throw new BrokerError("busy", { details: "the node that delivers the subscription keeps it" });
       await pause(clock, limits.claimPollMs, AbortSignal.any([signal, hint.signal]));
+      if (signal.aborted)
+        throw new BrokerError("busy", { details: "the node that delivers the subscription does not hand it over" });
     }
   }
 

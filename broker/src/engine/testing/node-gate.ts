@@ -1,0 +1,146 @@
+import { BrokerError } from "@stele/wire";
+import type { Clock } from "../../ports/clock.ts";
+
+/** How a node is cut off from what nodes share: calls fail at once, or nothing is heard of them until the end. */
+export type Cut = "refused" | "silent";
+
+/**
+ * The edge of one node's process. What comes in while it is halted waits for it to go on; nothing comes in any more once it was killed. What it
+ * has sent out before is done all the same.
+ */
+export class NodeGate {
+  readonly clock: Clock;
+  readonly #delayMs: () => number;
+  #isKilled = false;
+  #cut: Cut | undefined;
+  #held: (() => void)[] | undefined;
+  #unanswered: (() => void)[] = [];
+  readonly #onHealed = new Set<() => void>();
+
+  /** `delayMs` is what a message to or from the shared store takes. */
+  constructor(clock: Clock, delayMs: () => number) {
+    this.#delayMs = delayMs;
+    this.clock = {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      soon: (action) => this.#arrive(() => clock.soon(action)),
+      after: (delayMs, action) => {
+        let isCancelled = false;
+        const cancel = clock.after(delayMs, () => this.#arrive(() => (isCancelled ? undefined : action())));
+        return () => {
+          isCancelled = true;
+          cancel();
+        };
+      },
+    };
+    this.#shared = clock;
+  }
+
+  readonly #shared: Clock;
+
+  get isKilled(): boolean {
+    return this.#isKilled;
+  }
+
+  kill(): void {
+    this.#isKilled = true;
+    this.#held = undefined;
+  }
+
+  halt(): void {
+    this.#held ??= [];
+  }
+
+  resume(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const action of held) action();
+  }
+
+  cut(how: Cut): void {
+    this.#cut = how;
+  }
+
+  heal(): void {
+    this.#cut = undefined;
+    const unanswered = this.#unanswered;
+    this.#unanswered = [];
+    for (const fail of unanswered) fail();
+    for (const action of this.#onHealed) this.#arrive(action);
+  }
+
+  /** Calls `action` in the node when it is no longer cut off. */
+  onHealed(action: () => void): () => void {
+    this.#onHealed.add(action);
+    return () => void this.#onHealed.delete(action);
+  }
+
+  /** Something of the outside that the node is told of; lost while it is cut off from it. */
+  tell(action: () => void): void {
+    if (this.#cut === undefined) this.#arrive(action);
+  }
+
+  /** A port of the node whose answers come through the gate. */
+  wrap<T extends object>(target: T, options: { readonly isShared: boolean }): T {
+    const call = options.isShared ? this.#askShared.bind(this) : this.#ask.bind(this);
+    return new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== "function") return value;
+        return (...args: unknown[]) => {
+          if (this.#isKilled) return new Promise(() => {});
+          const isStream = name === "follow";
+          const isPlain = name === "view";
+          if (isPlain) return Reflect.apply(value, target, args);
+          if (isStream) return this.#stream(Reflect.apply(value, target, args) as AsyncIterable<unknown>); // What `follow` answers.
+          return call(async () => Reflect.apply(value, target, args) as unknown);
+        };
+      },
+    });
+  }
+
+  async *#stream(source: AsyncIterable<unknown>): AsyncGenerator {
+    for await (const item of source) {
+      await this.#entered();
+      yield item;
+    }
+    await this.#entered();
+  }
+
+  async #ask(call: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await call();
+    } finally {
+      await this.#entered();
+    }
+  }
+
+  async #askShared(call: () => Promise<unknown>): Promise<unknown> {
+    try {
+      await this.#travel();
+      const answer = await call();
+      await this.#travel();
+      return answer;
+    } finally {
+      await this.#entered();
+    }
+  }
+
+  async #travel(): Promise<void> {
+    const delayMs = this.#delayMs();
+    if (delayMs > 0) await new Promise<void>((resolve) => void this.#shared.after(delayMs, resolve));
+    if (this.#cut === "silent") await new Promise<void>((resolve) => void this.#unanswered.push(resolve));
+    else if (this.#cut === undefined) return;
+    throw new BrokerError("storeUnreachable", { details: "cut off" });
+  }
+
+  #entered(): Promise<void> {
+    return new Promise((resolve) => this.#arrive(resolve));
+  }
+
+  #arrive(action: () => void): void {
+    if (this.#isKilled) return;
+    if (this.#held === undefined) action();
+    else this.#held.push(action);
+  }
+}

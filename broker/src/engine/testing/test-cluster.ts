@@ -1,0 +1,250 @@
+import { defaultGroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { Coordinator } from "../../ports/coordinator.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { Notification, Sink } from "../../ports/sink.ts";
+import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
+import type { SubscribeCall } from "../broker.ts";
+import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
+import { NodeGate } from "./node-gate.ts";
+import { RecordingSink } from "./recording-sink.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export interface TestClusterOptions {
+  readonly limits?: Partial<EngineLimits>;
+  /** What a message to or from the shared store takes; none when left out. */
+  readonly delayMs?: () => number;
+}
+
+/** An attempt when it begins, with what the store says of its subscription at that moment. */
+export interface BegunAttempt {
+  readonly node: TestNode;
+  readonly notification: Notification;
+  readonly stored: Promise<Subscription | undefined>;
+  /** When it was sent. */
+  readonly at: number;
+}
+
+const graceMs = 1_000;
+const groupRecord = {
+  chainId: 1,
+  genesisHash: `0x${"00".repeat(32)}`,
+  registryAddress: `0x${"00".repeat(20)}`,
+} as const;
+
+/** One process: it runs until it is stopped or killed. */
+export interface TestNode {
+  readonly address: string;
+  readonly broker: RunningBroker;
+  readonly gate: NodeGate;
+  /** Every identifier under which it tried to join. */
+  readonly ids: ReadonlySet<NodeId>;
+}
+
+/** Several brokers in one process, on virtual time, over one store, coordinator and chain in memory. */
+export class TestCluster {
+  readonly clock = new VirtualClock();
+  readonly sink = new RecordingSink();
+  readonly chain = new MemoryChain({ clock: this.clock });
+  readonly shared: MemoryCluster = createMemoryCluster({ clock: this.clock });
+  readonly attempts: BegunAttempt[] = [];
+  readonly #options: TestClusterOptions;
+  readonly #nodes = new Map<string, TestNode>();
+  #uuids = 0;
+
+  constructor(options: TestClusterOptions = {}) {
+    this.#options = options;
+  }
+
+  /** So many nodes, at `node-0:1` and so on, that share everything out. */
+  static async start(count: number, options: TestClusterOptions = {}): Promise<TestCluster> {
+    const cluster = new TestCluster(options);
+    for (let index = 0; index < count; index += 1) cluster.launch(index);
+    await cluster.clock.advance(2_000);
+    return cluster;
+  }
+
+  get nodes(): readonly TestNode[] {
+    return [...this.#nodes.values()];
+  }
+
+  node(index: number): TestNode {
+    const node = this.#nodes.get(addressOf(index));
+    if (node === undefined) throw new Error(`node ${index} does not run`);
+    return node;
+  }
+
+  find(index: number): TestNode | undefined {
+    return this.#nodes.get(addressOf(index));
+  }
+
+  /** Starts a process, and does not wait for it. */
+  launch(index: number): TestNode {
+    const node = this.#build(index);
+    this.#nodes.set(node.address, node);
+    node.broker.start().catch(() => undefined);
+    return node;
+  }
+
+  kill(index: number): void {
+    this.node(index).gate.kill();
+    this.#nodes.delete(addressOf(index));
+  }
+
+  /** SIGTERM; it is gone when this answers. */
+  async stop(index: number): Promise<void> {
+    const node = this.node(index);
+    this.#nodes.delete(addressOf(index));
+    const stopped = node.broker.stop(graceMs).catch(() => undefined);
+    await this.clock.advance(2 * graceMs);
+    node.gate.resume();
+    node.gate.heal();
+    await this.clock.advance(graceMs);
+    await stopped;
+  }
+
+  async stopAll(): Promise<void> {
+    const stopped = this.nodes.map(({ broker }) => broker.stop(graceMs).catch(() => undefined));
+    await this.clock.advance(2 * graceMs);
+    await Promise.all(stopped);
+    this.#nodes.clear();
+  }
+
+  subscribe(index: number, topic: string, call: Partial<SubscribeCall> = {}): Promise<string> {
+    return this.node(index).broker.subscribe({
+      topic,
+      groupId: undefined,
+      url: "http://receiver/",
+      interfaceType: "RESTful",
+      subscriptionId: undefined,
+      offset: undefined,
+      secret: undefined,
+      ...call,
+    });
+  }
+
+  unSubscribe(index: number, subscriptionId: string): Promise<void> {
+    return this.node(index).broker.unSubscribe({ subscriptionId, interfaceType: "RESTful" });
+  }
+
+  async publish(index: number, topic: string, text: string): Promise<string> {
+    const content = new TextEncoder().encode(text);
+    const call = { topic, groupId: undefined, content, extensions: [] };
+    const { eventId, status } = await this.node(index).broker.publish(call);
+    return eventId || status;
+  }
+
+  /** Has virtual time go on until `work` is done. */
+  async run<T>(work: Promise<T>): Promise<T> {
+    const state = { isDone: false };
+    const ended = work.finally(() => void (state.isDone = true));
+    ended.catch(() => undefined);
+    await this.clock.settle();
+    for (let waited = 0; !state.isDone && waited < 60_000; waited += 50) await this.clock.advance(50);
+    return work;
+  }
+
+  /** Addresses of the owners, by subscription. */
+  async owners(): Promise<ReadonlyMap<string, string | undefined>> {
+    const rows = await this.shared.store.listSubscriptions();
+    const addressOf = (owner: NodeId | undefined): string | undefined =>
+      this.nodes.find(({ ids }) => owner !== undefined && ids.has(owner))?.address;
+    return new Map(rows.map(({ id, owner }) => [id, addressOf(owner)]));
+  }
+
+  #build(index: number): TestNode {
+    const address = addressOf(index);
+    const gate = new NodeGate(this.clock, this.#options.delayMs ?? (() => 0));
+    const ids = new Set<NodeId>();
+    const coordinator = this.#coordinatorOf(gate, ids);
+    const store = gate.wrap(this.shared.store, { isShared: true });
+    let node: TestNode | undefined;
+    const broker = createBroker({
+      ledgers: [this.#ledgerOf(gate, index)],
+      store,
+      sink: this.#sinkOf(gate, () => node),
+      clock: gate.clock,
+      randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+      metrics: noMetrics,
+      logger: silentLogger,
+      limits: { ...defaultEngineLimits, ...this.#options.limits },
+      defaultGroupId,
+      extensionPrefix: "svc-",
+      hasCoordinator: true,
+      cluster: { coordinator, address, records: store },
+    });
+    node = { address, broker, gate, ids };
+    return node;
+  }
+
+  #ledgerOf(gate: NodeGate, index: number): Ledger {
+    const sender = `0x${String(index + 1).padStart(40, "0")}` as const;
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain, isFinal: false, sender });
+    const start = ledger.start.bind(ledger);
+    ledger.start = async () => {
+      await start();
+      await this.shared.store.saveGroupRecord(defaultGroupId, groupRecord);
+    };
+    return gate.wrap(ledger, { isShared: false });
+  }
+
+  #coordinatorOf(gate: NodeGate, ids: Set<NodeId>): Coordinator {
+    const { coordinator } = this.shared;
+    const gated = gate.wrap(coordinator, { isShared: true });
+    const join: Coordinator["join"] = (node, lastsMs) => {
+      ids.add(node.id);
+      return gated.join(node, lastsMs);
+    };
+    const listen: Coordinator["listen"] = async (onHint) => {
+      const unlisten = await coordinator.listen((hint) => gate.tell(() => onHint(hint)));
+      const forget = gate.onHealed(() => onHint({ kind: "nodes" }));
+      return async () => {
+        forget();
+        await unlisten();
+      };
+    };
+    return new Proxy(gated, {
+      get: (_, name) => {
+        if (name === "join") return join;
+        return name === "listen" ? listen : (Reflect.get(gated, name) as unknown);
+      },
+    });
+  }
+
+  #sinkOf(gate: NodeGate, node: () => TestNode | undefined): Sink {
+    const begin = (notification: Notification): void => {
+      const from = node();
+      if (from === undefined) throw new Error("an attempt before the node was built");
+      const stored = this.shared.store.findSubscription(notification.subscription.id);
+      this.attempts.push({ node: from, notification, stored, at: this.clock.now() });
+    };
+    const gated = gate.wrap(this.sink, { isShared: false });
+    return {
+      checkUrl: (url) => gated.checkUrl(url),
+      stop: () => gated.stop(),
+      attempt: (notification, signal, options) => {
+        const mayStart = (): boolean => {
+          const may = options?.mayStart?.() !== false;
+          if (may && !gate.isKilled) begin(notification);
+          return may;
+        };
+        return gated.attempt(notification, signal, { mayStart });
+      },
+    };
+  }
+
+  #nextUuid(): string {
+    this.#uuids += 1;
+    return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, "0")}`;
+  }
+}
+
+function addressOf(index: number): string {
+  return `node-${index}:1`;
+}
