@@ -9,7 +9,7 @@ import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 import { fromHex } from "./hex.ts";
 import type { Signer } from "./native-crypto.ts";
 import type { Rpc } from "./rpc.ts";
-import { RpcFailure } from "./rpc-failure.ts";
+import { isUnanswered, RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import { type SignedTransaction, signTransaction } from "./transaction.ts";
 
 const gasMargin = 1.2;
@@ -86,8 +86,17 @@ async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
   try {
     await rpc.sendRaw(raw);
   } catch (error) {
-    if (!(error instanceof RpcFailure) || !["already-known", "nonce-too-low"].includes(error.kind)) throw error;
+    if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
+    if (!["already-known", "nonce-too-low"].includes(error.kind)) throw refused(error);
   }
+}
+
+function refused(failure: RpcFailure): BrokerError {
+  return new BrokerError("transactionFailed", {
+    details: `the registry's deployment was refused: ${failure.message}`,
+    hints: toBrokerError(failure).hints,
+    cause: failure,
+  });
 }
 
 async function pause(clock: Clock, deadlineMs: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, isBrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
@@ -25,12 +25,22 @@ export class RegistryDeployer {
     for (;;) {
       const deployment = this.#underWay ?? (await signDeployment(this.#rpc, options, place));
       this.#underWay = deployment;
-      const isDone = await completeDeployment(this.#rpc, options, deployment);
+      const isDone = await this.#complete(deployment, options);
       this.#underWay = undefined;
       if (isDone) return deployment.address;
       this.#logger.warn("nonce of the registry's deployment used by somebody else, deploying anew", {
         nonce: deployment.nonce,
       });
+    }
+  }
+
+  /** One that is refused or reverted never comes in: the next attempt signs another, with the fees of then. */
+  async #complete(deployment: Deployment, options: DeployOptions): Promise<boolean> {
+    try {
+      return await completeDeployment(this.#rpc, options, deployment);
+    } catch (error) {
+      if (isBrokerError(error, "transactionFailed")) this.#underWay = undefined;
+      throw error;
     }
   }
 

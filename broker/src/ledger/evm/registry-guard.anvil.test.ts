@@ -13,6 +13,16 @@ beforeEach(async () => {
 });
 afterEach(async () => world.stop());
 
+/** How often the registry was looked for since. */
+function countLooks(): () => number {
+  let count = 0;
+  world.provider.current = async (request, pass) => {
+    count += request.method === "eth_getCode" ? 1 : 0;
+    return pass();
+  };
+  return () => count;
+}
+
 const height = async (): Promise<number> => Number(await world.ask("eth_blockNumber"));
 
 it("a registry that a reorganisation takes away is deployed again, and its topics and events come back", async () => {
@@ -30,23 +40,54 @@ it("a registry that a reorganisation takes away is deployed again, and its topic
   await abandon();
 });
 
-it("a call that finds no registry says so, and so does the group until it is there again", async () => {
-  const { ledger, abandon } = await world.createFirstWriter();
+it("a call that finds no registry says so, and so does the group until it is there again; each time it is lost", async () => {
+  const reasons: string[] = [];
+  const warn: Logger["warn"] = (message, fields) =>
+    void (message === "topic registry missing" ? reasons.push(String(fields?.["reason"])) : undefined);
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  const { ledger, abandon } = await world.createFirstWriter({ logger });
   const code = await world.ask("eth_getCode", ledger.registryAddress, "latest");
-  await world.ask("anvil_setCode", ledger.registryAddress, "0x");
-  const refused = {
-    code: 200205,
-    message: expect.stringContaining(`no topic registry at ${ledger.registryAddress}`),
-  };
-  await expect(ledger.openTopic(parseTopicName("b"), never)).rejects.toMatchObject(refused);
-  await until(async () => ledger.view().outage?.reason.includes("another transaction has the nonce 0") === true);
-  await expect(ledger.openTopic(parseTopicName("b"), never)).rejects.toMatchObject({
-    code: 200205,
-    message: expect.stringMatching(/^chain cannot be reached: the group's topic registry .* is no longer on the chain/),
-  });
-  await world.ask("anvil_setCode", ledger.registryAddress, code);
+  const looks = countLooks();
+  for (const name of [parseTopicName("b"), parseTopicName("c")]) {
+    await world.ask("anvil_setCode", ledger.registryAddress, "0x");
+    await expect(ledger.openTopic(name, never)).rejects.toMatchObject({
+      code: 200205,
+      message: expect.stringContaining(`no topic registry at ${ledger.registryAddress}`),
+    });
+    const since = ledger.view().outage?.since;
+    await until(async () => ledger.view().outage?.reason.includes("another transaction has the nonce 0") === true);
+    await expect(ledger.openTopic(name, never)).rejects.toMatchObject({
+      code: 200205,
+      message: expect.stringMatching(
+        /^chain cannot be reached: the group's topic registry .* is no longer on the chain/,
+      ),
+    });
+    const seen = looks();
+    await until(async () => looks() > seen + 1);
+    expect(ledger.view().outage?.since).toBe(since);
+    await world.ask("anvil_setCode", ledger.registryAddress, code);
+    await until(async () => ledger.view().outage === undefined);
+    await ledger.openTopic(name, never);
+  }
+  const once = [expect.stringContaining("there is no topic registry"), expect.stringContaining("is no longer on")];
+  expect(reasons).toEqual([...once, ...once]);
+  await abandon();
+}, 20_000);
+
+it("nothing is deployed again while the chain is lower than what was read; it is once there are other blocks", async () => {
+  const { ledger, append, abandon } = await world.createFirstWriter();
+  await append("one");
+  const read = await height();
+  const looks = countLooks();
+  await world.ask("anvil_rollback", read);
+  await until(async () => ledger.view().outage?.reason.includes("the node may be behind") === true);
+  await expect(ledger.openTopic(parseTopicName("b"), never)).rejects.toMatchObject({ code: 200205 });
+  await until(async () => looks() > 1);
+  expect(await world.transactionCount()).toBe(0);
+  expect(await world.poolSize()).toBe(0);
+  await world.ask("anvil_mine", toQuantity(read + 1));
+  await until(async () => (await world.ask("eth_getCode", ledger.registryAddress, "latest")) !== "0x");
   await until(async () => ledger.view().outage === undefined);
-  await ledger.openTopic(parseTopicName("b"), never);
   await abandon();
 });
 

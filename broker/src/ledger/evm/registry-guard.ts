@@ -46,7 +46,7 @@ export class RegistryGuard {
 
   /** To be called when a call found no registry; answers what its caller is told. */
   onMissing(): BrokerError {
-    this.#note(`there is no topic registry at ${this.#options.address} on this chain at the moment`);
+    this.#noteMissing();
     this.check();
     return new BrokerError("chainUnreachable", { details: this.#outage?.reason ?? "" });
   }
@@ -78,8 +78,8 @@ export class RegistryGuard {
   }
 
   async #restore(): Promise<void> {
-    const { address, isBehind, restore } = this.#options;
-    this.#note(`there is no topic registry at ${address} on this chain at the moment`);
+    const { isBehind, restore } = this.#options;
+    this.#noteMissing();
     if (isBehind()) return;
     try {
       await restore();
@@ -87,6 +87,12 @@ export class RegistryGuard {
       if (error instanceof BrokerError) this.#note(reasonOf(error));
       throw error;
     }
+  }
+
+  /** A better reason, which an attempt to have it back may have given, stays. */
+  #noteMissing(): void {
+    if (this.#outage !== undefined) return;
+    this.#note(`there is no topic registry at ${this.#options.address} on this chain at the moment`);
   }
 
   /** The same reason is logged once. */
