@@ -94,7 +94,7 @@ class Engine implements RunningBroker {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#groups = new Groups(
-      options.ledgers.map((ledger) => new Group({ ...options, ledger })),
+      options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({

@@ -10,7 +10,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import type { EngineLimits } from "./limits.ts";
-import { Gatherer } from "./publish/gatherer.ts";
+import { Gatherer, type IndexedPlace } from "./publish/gatherer.ts";
 
 export interface GroupParts {
   readonly ledger: Ledger;
@@ -18,6 +18,8 @@ export interface GroupParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly limits: EngineLimits;
+  /** Whether other nodes write the index too. */
+  readonly isShared?: boolean;
 }
 
 /** Why a group takes no calls before its ledger has started. */
@@ -44,7 +46,8 @@ export class Group {
       ...parts.limits,
       transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
     };
-    this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress });
+    const isIndexed = parts.isShared === true ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
+    this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress, isIndexed });
     this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }
 
@@ -86,6 +89,11 @@ export class Group {
     const topic = await this.findTopic(name);
     if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
     return topic;
+  }
+
+  async #isIndexed(place: IndexedPlace): Promise<boolean> {
+    const batch = await this.#store.findBatch(this.id, place);
+    return batch?.firstSequence === place.sequence && batch.blockNumber === place.blockNumber;
   }
 }
 

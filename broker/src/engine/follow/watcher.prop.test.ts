@@ -202,10 +202,12 @@ class Node {
   #rejoin(index: number): void {
     const subscription = this.subscriptions[index];
     if (subscription === undefined) return;
-    this.#changing = this.#changing.then(async () => {
-      const progress = await this.#dispatcher.remove(subscription.id, 1_000);
-      this.#dispatcher.add({ ...subscription, ...progress });
-    });
+    this.#changing = this.#changing.then(async () => this.#restart(subscription));
+  }
+
+  async #restart(subscription: Subscription): Promise<void> {
+    const progress = await this.#dispatcher.remove(subscription.id, 1_000);
+    this.#dispatcher.add({ ...subscription, ...progress });
   }
 
   #createWorker(subscription: Subscription): DeliveryWorker {

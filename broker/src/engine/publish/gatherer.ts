@@ -33,6 +33,18 @@ export interface GathererParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly limits: EngineLimits;
+  /**
+   * Whether the index has such a batch. Left out where this node alone writes the index: then it knows itself when a block that it waits for
+   * is no more.
+   */
+  readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
+}
+
+/** A batch by its topic and place. */
+export interface IndexedPlace {
+  readonly topic: TopicName;
+  readonly sequence: number;
+  readonly blockNumber: number;
 }
 
 /**
@@ -210,15 +222,35 @@ export class Gatherer {
     const { clock, ledger, limits, progress } = this.#parts;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outcomes = await ledger.append(groups.map(toOutgoing), deadline.signal);
-    const newest = Math.max(
-      -1,
-      ...outcomes.map((outcome) => (outcome.status === "committed" ? outcome.blockNumber : -1)),
-    );
-    if (!(await progress.waitFor(newest, deadline.signal))) {
-      throw new BrokerError("transactionTimeout", { details: `block ${newest} is not indexed yet` });
+    const newest = newestOf(groups, outcomes);
+    const blockNumber = newest?.blockNumber ?? -1;
+    const isThere = await progress.waitFor(blockNumber, deadline.signal);
+    if (!isThere || !(await this.#isIndexed(newest))) {
+      throw new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet` });
     }
     return outcomes;
   }
+
+  /** Another node may have indexed another block of that number. All batches of a transaction are in one block. */
+  async #isIndexed(place: IndexedPlace | undefined): Promise<boolean> {
+    const { isIndexed, ledger } = this.#parts;
+    return place === undefined || ledger.isFinal || isIndexed === undefined || isIndexed(place);
+  }
+}
+
+/** A committed batch of the highest block. */
+function newestOf(
+  groups: readonly (readonly Waiting[])[],
+  outcomes: readonly BatchOutcome[],
+): IndexedPlace | undefined {
+  let newest: IndexedPlace | undefined;
+  for (const [index, outcome] of outcomes.entries()) {
+    const topic = groups[index]?.[0]?.topic;
+    if (outcome.status !== "committed" || topic === undefined) continue;
+    const { firstSequence: sequence, blockNumber } = outcome;
+    if (newest === undefined || blockNumber > newest.blockNumber) newest = { topic, sequence, blockNumber };
+  }
+  return newest;
 }
 
 function groupByTopic(events: readonly Waiting[]): readonly (readonly Waiting[])[] {

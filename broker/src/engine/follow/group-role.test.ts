@@ -1,0 +1,251 @@
+import { encodeEvents } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { topicAddress } from "../../ledger/memory/memory-chain.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
+import { LeaseLostError } from "../../ports/store.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+/** A write of the index. */
+interface Write {
+  readonly lease: GroupLease | undefined;
+  readonly isRefused: boolean;
+}
+
+let cluster: TestCluster;
+let writes: Write[];
+afterEach(() => cluster.stopAll());
+
+const topic = { topic: "a", groupId: undefined };
+const { membershipMs } = defaultEngineLimits;
+
+/** Nodes with one topic, and a note of every write of the index. */
+async function start(count: number): Promise<void> {
+  cluster = await TestCluster.start(count);
+  writes = [];
+  const { store } = cluster.shared;
+  const applyBlocks = store.applyBlocks.bind(store);
+  store.applyBlocks = async (groupId, blocks, options) => {
+    const lease = options?.lease;
+    try {
+      await applyBlocks(groupId, blocks, options);
+      writes.push({ lease, isRefused: false });
+    } catch (error) {
+      if (error instanceof LeaseLostError) writes.push({ lease, isRefused: true });
+      throw error;
+    }
+  };
+  await cluster.run(cluster.node(0).broker.open(topic));
+}
+
+/** The place of the node that wrote last. */
+function followerIndex(): number {
+  const nodeId = writes.findLast(({ isRefused }) => !isRefused)?.lease?.nodeId;
+  return [0, 1, 2].find((index) => nodeId !== undefined && cluster.find(index)?.ids.has(nodeId) === true) ?? -1;
+}
+
+async function publishMany(index: number, count: number): Promise<void> {
+  for (let done = 0; done < count; done += 1) await cluster.run(cluster.publish(index, "a", `${done}`));
+}
+
+/** Somebody else's transaction. */
+function publishFromOutside(text: string): void {
+  const events = encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
+  cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
+}
+
+function indexedBlocks(): readonly (number | undefined)[] {
+  return cluster.nodes.map(({ broker }) => broker.health()[0]?.indexedBlock);
+}
+
+const sequences = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+/** Callbacks spread over the nodes. */
+async function subscribeMany(count: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) ids.push(await cluster.run(cluster.subscribe(0, "a")));
+  await cluster.clock.advance(3_000);
+  return ids;
+}
+
+describe("who follows", () => {
+  it("is one node at a time, and every node has its index", async () => {
+    await start(3);
+    const ids = await subscribeMany(6);
+    for (const index of [0, 1, 2]) await publishMany(index, 2);
+    await cluster.clock.settle();
+    expect(new Set(writes.map(({ lease }) => lease?.nodeId)).size).toBe(1);
+    expect(writes.every(({ isRefused }) => !isRefused)).toBe(true);
+    expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(6)));
+  });
+
+  it("changes when the follower dies, without a gap and without a repeat elsewhere", async () => {
+    await start(3);
+    const ids = await subscribeMany(6);
+    await publishMany(0, 2);
+    await cluster.clock.advance(500);
+    const dead = followerIndex();
+    cluster.kill(dead);
+    publishFromOutside("3");
+    await cluster.clock.advance(membershipMs + 2_500);
+    expect(followerIndex()).not.toBe(dead);
+    await publishMany((dead + 1) % 3, 1);
+    await cluster.clock.settle();
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
+  });
+
+  it("changes at once when the follower stops", async () => {
+    await start(2);
+    await publishMany(0, 1);
+    const stopped = followerIndex();
+    await cluster.stop(stopped);
+    publishFromOutside("2");
+    await cluster.clock.advance(100);
+    expect(followerIndex()).toBe(1 - stopped);
+    expect(indexedBlocks()).toEqual([cluster.chain.head]);
+  });
+
+  it("a follower that was halted is refused, and watches what the other indexes", async () => {
+    await start(2);
+    const ids = await subscribeMany(4);
+    await publishMany(0, 1);
+    await cluster.clock.advance(500);
+    const zombie = followerIndex();
+    const { gate, ids: nodeIds } = cluster.node(zombie);
+    gate.halt();
+    publishFromOutside("2");
+    await cluster.clock.advance(2 * membershipMs);
+    expect(followerIndex()).toBe(1 - zombie);
+    const before = writes.length;
+    gate.resume();
+    publishFromOutside("3");
+    await cluster.clock.advance(3_000);
+    const late = writes.slice(before).filter(({ lease }) => lease !== undefined && nodeIds.has(lease.nodeId));
+    expect(late.filter(({ isRefused }) => !isRefused)).toEqual([]);
+    expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
+    await publishMany(zombie, 1);
+    await cluster.clock.settle();
+    expect(followerIndex()).toBe(1 - zombie);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
+  });
+
+  it("a follower whose membership another node ended is refused at its next block, feeds nobody from it, and watches", async () => {
+    await start(2);
+    const ids = await subscribeMany(4);
+    await publishMany(0, 1);
+    await cluster.clock.settle();
+    const stale = followerIndex();
+    const lease = writes.at(-1)?.lease;
+    if (lease === undefined) throw new Error("nobody wrote");
+    await cluster.shared.coordinator.leave(lease.nodeId);
+    publishFromOutside("2");
+    await cluster.clock.advance(100);
+    expect(writes.some(({ isRefused }) => isRefused)).toBe(true);
+    await cluster.clock.advance(10_000);
+    expect(followerIndex()).toBe(1 - stale);
+    await publishMany(stale, 1);
+    await cluster.clock.settle();
+    expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(3)));
+  });
+});
+
+describe("a node that watches", () => {
+  it("is told by hints at once, and without them a little later", async () => {
+    await start(2);
+    const watcher = 1 - followerIndex();
+    await cluster.clock.advance(10);
+    publishFromOutside("1");
+    await cluster.clock.settle();
+    expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
+    cluster.node(watcher).gate.tell = () => {};
+    publishFromOutside("2");
+    await cluster.clock.settle();
+    expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head - 1);
+    await cluster.clock.advance(defaultEngineLimits.watchPollMs);
+    expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head);
+  });
+
+  it("waits out a database that is away, says so, and then misses nothing", async () => {
+    await start(2);
+    const ids = await subscribeMany(4);
+    const watcher = 1 - followerIndex();
+    const { gate, broker } = cluster.node(watcher);
+    gate.cut("refused");
+    publishFromOutside("1");
+    await cluster.clock.advance(1_000);
+    expect(broker.health()[0]).toMatchObject({ ready: false, reason: expect.stringContaining("cut off") });
+    gate.heal();
+    await cluster.clock.advance(3_000);
+    expect(broker.health()[0]).toMatchObject({ ready: true });
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1]));
+  });
+});
+
+describe("a reorganisation", () => {
+  it("is seen at every node: what came back in another place is delivered again, and the counts are right", async () => {
+    await start(2);
+    const ids = await subscribeMany(4);
+    await publishMany(0, 3);
+    await cluster.clock.advance(500);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2, 3]));
+    cluster.chain.cutBack(cluster.chain.head - 2);
+    cluster.chain.sealEmpty();
+    publishFromOutside("other");
+    await cluster.clock.advance(3_000);
+    await publishMany(1, 1);
+    await cluster.clock.advance(500);
+    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2, 3, 2, 3]));
+    const [listing] = await cluster
+      .node(0)
+      .broker.listSubscriptions()
+      .then((all) => [all.flatMap((node) => node.subscriptions)]);
+    expect(listing).toMatchObject(ids.map(() => ({ notifiedCount: 3, notifyingCount: 0 })));
+    for (const { broker } of cluster.nodes) expect(broker.health()[0]?.warning).toContain("took back");
+  });
+
+  it("that takes a block back before the node that published it has seen it in the index, answers TIMEOUT", async () => {
+    await start(2);
+    await publishMany(0, 1);
+    const watcher = 1 - followerIndex();
+    cluster.node(watcher).gate.tell = () => {};
+    await cluster.clock.advance(10);
+    const answer = cluster.publish(watcher, "a", "gone");
+    await cluster.clock.settle();
+    expect(cluster.node(1 - watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head);
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
+    expect(await cluster.run(answer)).toBe("TIMEOUT");
+  });
+
+  it("that takes a block back which no node has indexed, answers TIMEOUT and not what another block has there", async () => {
+    await start(2);
+    await publishMany(0, 1);
+    await cluster.clock.advance(500);
+    const dead = followerIndex();
+    cluster.kill(dead);
+    const answer = cluster.publish(1 - dead, "a", "gone");
+    await cluster.clock.advance(100);
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
+    expect(await cluster.run(answer)).toBe("TIMEOUT");
+  });
+});
+
+it("the index that several nodes made in turn is the one of the chain", async () => {
+  await start(3);
+  for (let round = 0; round < 4; round += 1) {
+    await publishMany(round % 3, 2);
+    const index = followerIndex();
+    await cluster.stop(index);
+    await cluster.clock.advance(1_000);
+    cluster.launch(index);
+    await cluster.clock.advance(2_000);
+  }
+  const state = await cluster.shared.store.findTopic(defaultGroupId, parseTopicName("a"));
+  expect(state?.sequence).toBe(8);
+  expect(new Set(writes.map(({ lease }) => lease?.nodeId)).size).toBeGreaterThan(3);
+});
