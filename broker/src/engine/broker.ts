@@ -98,11 +98,24 @@ export interface GroupHealth {
   readonly reason: string | undefined;
   /** What an operator should know though the group serves. */
   readonly warning?: string | undefined;
+  /** Whether this node reads the chain and writes the index, or is told by the node that does. */
+  readonly role?: "follows" | "watches";
+  /** Active subscriptions that this node delivers. */
+  readonly subscriptions?: number;
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;
   /** Which chain it is, where the registry is, and who signs; as far as is known. */
   readonly chain?: Readonly<Record<string, string | number>>;
+}
+
+/** This node among those that share its store. */
+export interface NodeHealth {
+  /** Where clients reach it, host:port. */
+  readonly address: string;
+  readonly isMember: boolean;
+  /** Why it is no member; undefined when it is. */
+  readonly reason: string | undefined;
 }
 
 /**
@@ -126,4 +139,6 @@ export interface Broker {
   /** Also of a group that is not up. */
   listSkippedEntries(call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
   health(): readonly GroupHealth[];
+  /** Undefined where this process has the store alone. */
+  node(): NodeHealth | undefined;
 }

@@ -11,7 +11,7 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
-import type { Broker, GroupHealth } from "./broker.ts";
+import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
@@ -120,6 +120,7 @@ class Engine implements RunningBroker {
     this.#skippedEntries = new SkippedEntriesQuery(parts);
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
     options.metrics.watchGroups(() => this.health());
+    if (this.#cluster !== undefined) options.metrics.watchNode(() => this.node());
   }
 
   async start(): Promise<void> {
@@ -176,6 +177,12 @@ class Engine implements RunningBroker {
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
+  node(): NodeHealth | undefined {
+    const { cluster } = this.#options;
+    const reason = this.#cluster?.member.failure;
+    return cluster && { address: cluster.address, isMember: reason === undefined, reason };
+  }
+
   #createRole(group: Group, health: IndexHealth): Pick<GroupLifeParts, "role" | "admission"> {
     const { ledger, progress, changes } = group;
     const own = { group, ledger, progress, changes, health, groupId: group.id, logger: this.#loggerOf(group.id) };
@@ -194,6 +201,7 @@ class Engine implements RunningBroker {
       logger: this.#loggerOf(group.id),
       group,
       indexHealth,
+      countSubscriptions: () => this.#dispatcher.countOf(group.id),
       onReady: (id) => this.#resume(id),
     });
   }

@@ -18,6 +18,8 @@ export interface GroupLifeParts {
   readonly indexHealth: IndexHealth;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
+  /** Active subscriptions of the group that this node delivers. */
+  readonly countSubscriptions: () => number;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
@@ -62,7 +64,7 @@ export class GroupLife {
   }
 
   health(): GroupHealth {
-    const { group, indexHealth } = this.#parts;
+    const { group, indexHealth, role, countSubscriptions } = this.#parts;
     const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure;
     const { headBlock, facts } = group.ledger.view();
     return {
@@ -70,6 +72,8 @@ export class GroupLife {
       ready: reason === undefined,
       reason,
       warning: indexHealth.warning,
+      role: role.isFollowing ? "follows" : "watches",
+      subscriptions: countSubscriptions(),
       indexedBlock: group.progress.blockNumber,
       headBlock,
       chain: facts,

@@ -4,6 +4,13 @@ export interface GroupGauge {
   readonly ready: boolean;
   readonly indexedBlock: number;
   readonly headBlock?: number | undefined;
+  readonly role?: "follows" | "watches";
+  readonly subscriptions?: number;
+}
+
+/** How this node stands with those that share its store. */
+export interface NodeGauge {
+  readonly isMember: boolean;
 }
 
 /** What the engine counts. Labels are few and bounded: no topic, subscription or url is ever one. */
@@ -18,6 +25,8 @@ export interface Metrics {
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
   /** `read` is asked whenever the metrics are read out. */
   watchGroups(read: () => readonly GroupGauge[]): void;
+  /** The same, of a node that shares its store with others. */
+  watchNode(read: () => NodeGauge | undefined): void;
 }
 
 /** Counts nothing; for tests. */
@@ -29,4 +38,5 @@ export const noMetrics: Metrics = {
   reorganised: () => {},
   attemptEnded: () => {},
   watchGroups: () => {},
+  watchNode: () => {},
 };

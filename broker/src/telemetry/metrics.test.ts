@@ -49,6 +49,30 @@ test("a group's state is asked for whenever the metrics are read out", async () 
   }
 });
 
+test("a node tells whether it is a member, which groups it follows, and how much it delivers", async () => {
+  const metrics = createMetrics();
+  const group = { ready: true, indexedBlock: 1 };
+  let isMember = false;
+  metrics.watchGroups(() => [
+    { ...group, groupId: "1", role: "follows", subscriptions: 7 },
+    { ...group, groupId: "2", role: "watches", subscriptions: 0 },
+  ]);
+  expect(await metrics.render()).not.toContain("stele_node_member");
+  metrics.watchNode(() => ({ isMember }));
+  expect(await metrics.render()).toContain("stele_node_member 0\n");
+  isMember = true;
+  const lines = (await metrics.render()).split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      "stele_node_member 1",
+      'stele_group_follows{group="1"} 1',
+      'stele_group_follows{group="2"} 0',
+      'stele_subscriptions_delivered{group="1"} 7',
+      'stele_subscriptions_delivered{group="2"} 0',
+    ]),
+  );
+});
+
 test("the process and its event loop are measured", async () => {
   const text = await createMetrics().render();
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds \d/m);

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { GroupGauge, Metrics } from "../ports/metrics.ts";
+import type { GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
 
 /** Metrics that can be read out, in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -105,6 +105,27 @@ class PrometheusMetrics implements MetricsRegistry {
     gauge("stele_group_lag_blocks", "Blocks between that one and the newest indexed one.", (group) =>
       group.headBlock === undefined ? undefined : Math.max(0, group.headBlock - group.indexedBlock),
     );
+    gauge(
+      "stele_group_follows",
+      "1 at the node that reads the group's chain and writes its index, else 0.",
+      ({ role }) => role && Number(role === "follows"),
+    );
+    gauge(
+      "stele_subscriptions_delivered",
+      "Active subscriptions that this node delivers.",
+      (group) => group.subscriptions,
+    );
+  }
+
+  watchNode(read: () => NodeGauge | undefined): void {
+    new Gauge({
+      registers: [this.#registry],
+      name: "stele_node_member",
+      help: "1 while this node is one of those that share its store, else 0.",
+      collect() {
+        this.set(Number(read()?.isMember === true));
+      },
+    });
   }
 
   get contentType(): string {

@@ -68,6 +68,13 @@ export class Dispatcher {
     return !this.#trieOf(groupId).isEmpty;
   }
 
+  /** Subscriptions of a group that are delivered. */
+  countOf(groupId: GroupId): number {
+    let count = 0;
+    for (const { subscription } of this.#standing.values()) if (subscription.groupId === groupId) count += 1;
+    return count;
+  }
+
   /** Every worker of a group, also those that have not stopped yet. */
   *workersOf(groupId: GroupId): Iterable<DeliveryWorker> {
     for (const { subscription, worker } of [...this.#standing.values(), ...this.#leaving])

@@ -23,6 +23,7 @@ export class GroupRole implements Role {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #membership: Membership | undefined;
+  #isFollowing = false;
   /** When the lease is tried for next, in monotonic time, and before which not even a hint helps. */
   #tryAt = Number.NEGATIVE_INFINITY;
   #restUntil = Number.NEGATIVE_INFINITY;
@@ -31,6 +32,10 @@ export class GroupRole implements Role {
 
   constructor(parts: GroupRoleParts) {
     this.#parts = parts;
+  }
+
+  get isFollowing(): boolean {
+    return this.#isFollowing;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -107,7 +112,9 @@ export class GroupRole implements Role {
     const { logger, clock, limits } = this.#parts;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
+    this.#isFollowing = true;
     const outcome = await new Term(this.#parts, lease).serve(until);
+    this.#isFollowing = false;
     logger.info("following ended", { epoch: lease.epoch, outcome });
     if (outcome === "away") this.#restUntil = clock.monotonic() + limits.outageToleranceMs;
     if (outcome !== "lost" && membership.isLive()) await this.#release(lease);

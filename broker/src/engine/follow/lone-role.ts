@@ -14,6 +14,7 @@ export interface LoneRoleParts extends FollowerParts {
 
 /** The role of the only node: it follows, and tries again after each failure. */
 export class LoneRole implements Role {
+  readonly isFollowing = true;
   readonly #parts: LoneRoleParts;
   readonly #follower: Follower;
   readonly #stopping = new AbortController();

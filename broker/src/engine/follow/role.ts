@@ -3,6 +3,8 @@ import type { IndexProgress } from "./index-progress.ts";
 
 /** What a node does for a group's index: it writes it, or lets itself be told of what another node writes. */
 export interface Role {
+  /** Whether this node writes the index at this moment. */
+  readonly isFollowing: boolean;
   /**
    * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. It may
    * be called again after it has failed.

@@ -81,7 +81,7 @@ interface ReadinessOptions extends AdminOptions {
 }
 
 /**
- * 503 while no group can serve: whoever sends work here elsewhere because one chain of several is away would take the others away too.
+ * 503 while no group can serve, as on a node that is not among those that share its store: whoever sends work here elsewhere because one chain of several is away would take the others away too.
  * One group by itself can be asked about.
  */
 function sendReadiness(reply: FastifyReply, { groupId, ...options }: ReadinessOptions): FastifyReply {
@@ -92,7 +92,8 @@ function sendReadiness(reply: FastifyReply, { groupId, ...options }: ReadinessOp
     return sendFailure(reply.status(404), error, { logger: options.logger, operation: "ready" });
   }
   const status = options.isClosing() ? "closing" : readinessOf(groups);
-  return sendJson(reply.status(status === "ready" || status === "partly ready" ? 200 : 503), { status, groups });
+  const isReady = status === "ready" || status === "partly ready";
+  return sendJson(reply.status(isReady ? 200 : 503), { status, node: options.broker.node(), groups });
 }
 
 function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" | "not ready" {

@@ -97,6 +97,13 @@ describe("health", () => {
     expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
   });
 
+  it("ready tells how a node stands with the others", async () => {
+    const node = { address: "node-a:8080", isMember: false, reason: "it has not joined" };
+    await using server = await serve({ health: () => [notReady], node: () => node });
+    const response = await fetch(`${server.url}/health/ready`);
+    expect([response.status, await response.json()]).toMatchObject([503, { status: "not ready", node }]);
+  });
+
   it.each([
     ["1", 200, { status: "ready", groups: [{ groupId: "1" }] }],
     ["2", 503, { status: "not ready", groups: [{ groupId: "2" }] }],

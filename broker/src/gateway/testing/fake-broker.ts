@@ -16,6 +16,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     listSubscriptions: refuse("listSubscriptions"),
     listSkippedEntries: refuse("listSkippedEntries"),
     health: () => [],
+    node: () => undefined,
     ...operations,
   };
 }
