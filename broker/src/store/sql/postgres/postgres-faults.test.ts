@@ -1,5 +1,3 @@
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { isBrokerError } from "@stele/wire";
 import { Client } from "pg";
@@ -23,6 +21,7 @@ import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import type { SessionLimits } from "./session.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+import { startRelay } from "./testing/relay.ts";
 
 const storeUnreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
 
@@ -316,29 +315,4 @@ class Load {
     const subscription = subscriptionOf((this.#number += 1));
     if ((await this.#store.insertSubscription(subscription, 0)) === "inserted") this.kept.add(subscription.id);
   }
-}
-
-/** A relay from a port to the server's socket. `freeze` makes what is connected then fall silent, without an end. */
-async function startRelay(path: string) {
-  const sockets: Socket[] = [];
-  const relay = createServer((inner) => {
-    const outer = connect(path);
-    sockets.push(inner, outer);
-    for (const socket of [inner, outer]) socket.on("error", () => {});
-    inner.pipe(outer).pipe(inner);
-  });
-  relay.listen(0, "127.0.0.1");
-  await once(relay, "listening");
-  const address = relay.address();
-  if (address === null || typeof address === "string") throw new Error("the relay has no port");
-  return {
-    port: address.port,
-    freeze: () => {
-      for (const socket of sockets) socket.unpipe().pause();
-    },
-    close: () => {
-      for (const socket of sockets) socket.destroy();
-      relay.close();
-    },
-  };
 }

@@ -15,11 +15,21 @@ export interface HintListenerOptions {
   readonly address: PostgresAddress;
   readonly logger: Logger;
   readonly onHint: (hint: Hint) => void;
+  /** Other limits than the usual ones. */
+  readonly limits?: HintLimits;
 }
+
+export interface HintLimits {
+  readonly checkEveryMs: number;
+  readonly answerMsMax: number;
+}
+
+const usualLimits: HintLimits = { checkEveryMs: hintsCheckEveryMs, answerMsMax: hintsAnswerMsMax };
 
 /** Hears hints on a connection of its own, and makes a new one whenever it is lost or falls silent. */
 export class HintListener {
   readonly #options: HintListenerOptions;
+  readonly #limits: HintLimits;
   readonly #ending = new AbortController();
   readonly #firstTry = createDeferred<void>();
   readonly #run: Promise<void>;
@@ -28,6 +38,7 @@ export class HintListener {
   /** Begins at once. */
   constructor(options: HintListenerOptions) {
     this.#options = options;
+    this.#limits = options.limits ?? usualLimits;
     this.#run = this.#hearAlways();
   }
 
@@ -69,7 +80,7 @@ export class HintListener {
     } catch (error) {
       return error;
     } finally {
-      await close(client);
+      await close(client, this.#limits.answerMsMax);
     }
   }
 
@@ -77,8 +88,8 @@ export class HintListener {
     const client = new Client({
       connectionString: this.#options.address.connectionString,
       fallback_application_name: "stele",
-      connectionTimeoutMillis: hintsAnswerMsMax,
-      query_timeout: hintsAnswerMsMax,
+      connectionTimeoutMillis: this.#limits.answerMsMax,
+      query_timeout: this.#limits.answerMsMax,
       keepAlive: true,
     });
     client.on("error", (error) => lost.abort(error));
@@ -94,7 +105,7 @@ export class HintListener {
   async #check(client: Client, lost: AbortSignal): Promise<void> {
     const over = AbortSignal.any([lost, this.#ending.signal]);
     for (;;) {
-      await rest(hintsCheckEveryMs, over);
+      await rest(this.#limits.checkEveryMs, over);
       if (over.aborted) return;
       await client.query("select 1");
     }
@@ -120,7 +131,7 @@ async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A server that does not answer does not hold this up. */
-async function close(client: Client): Promise<void> {
+async function close(client: Client, msMax: number): Promise<void> {
   const ended = client.end().catch(() => undefined);
-  await Promise.race([ended, pause(hintsAnswerMsMax, undefined, { ref: false })]);
+  await Promise.race([ended, pause(msMax, undefined, { ref: false })]);
 }

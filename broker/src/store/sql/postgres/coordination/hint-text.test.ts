@@ -1,0 +1,36 @@
+import { describe, expect, it } from "vitest";
+import { parseGroupId } from "../../../../domain/group-id.ts";
+import { subscriptionOf } from "../../../../ports/store-examples.contract.ts";
+import { parseHint } from "./hint-text.ts";
+
+describe("parseHint", () => {
+  it.each([
+    { kind: "nodes" },
+    { kind: "index", groupId: parseGroupId("1") },
+    { kind: "subscription", id: subscriptionOf(1).id },
+  ])("gives back %j", (hint) => {
+    expect(parseHint(JSON.stringify(hint))).toEqual(hint);
+  });
+
+  it("leaves out what a hint does not have", () => {
+    expect(parseHint('{"kind":"nodes","id":1}')).toEqual({ kind: "nodes" });
+  });
+
+  it.each([
+    "",
+    "nodes",
+    "{",
+    "null",
+    "7",
+    "[]",
+    "{}",
+    '{"kind":"other"}',
+    '{"kind":"index"}',
+    '{"kind":"index","groupId":7}',
+    '{"kind":"index","groupId":"a b"}',
+    '{"kind":"subscription"}',
+    '{"kind":"subscription","id":"x"}',
+  ])("knows that %j is none", (text) => {
+    expect(parseHint(text)).toBeUndefined();
+  });
+});

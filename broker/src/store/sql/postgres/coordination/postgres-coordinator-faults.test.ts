@@ -1,0 +1,244 @@
+import { join } from "node:path";
+import { isBrokerError } from "@stele/wire";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../../../lib/logger.ts";
+import type { Hint } from "../../../../ports/coordinator.ts";
+import { a, addressOf, b, both } from "../../../../ports/coordinator-trial.contract.ts";
+import { group, subscriptionOf } from "../../../../ports/store-examples.contract.ts";
+import { parsePostgresAddress } from "../address.ts";
+import { createPostgresStore } from "../postgres-store.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../testing/postgres-server.ts";
+import { startRelay } from "../testing/relay.ts";
+import { HintListener } from "./hint-listener.ts";
+import { createPostgresCoordinator, type PostgresCoordinator } from "./postgres-coordinator.ts";
+
+const unreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
+const lastsMs = 600_000;
+const renewal = { lastsMs, groups: both };
+/** Default membership is 6 s: two renewals that hang must fit in. */
+const renewalMsMax = 2_500;
+
+describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails"), () => {
+  let server: PostgresServer;
+  let url: string;
+  const ends: (() => Promise<unknown>)[] = [];
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  beforeEach(async () => {
+    url = await server.createDatabase();
+    const store = createPostgresStore({ url });
+    await store.start();
+    ends.push(async () => store.stop());
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).toReversed()) await end();
+  });
+  afterAll(async () => server.remove());
+
+  it.each(["fast", "kill"] as const)(
+    "is reached again after a restart (%s), and members, leases and hints are as before",
+    async (way) => {
+      const coordinator = await joined();
+      const lease = await coordinator.takeLease(group, a);
+      const heard = await listen(coordinator);
+      await server.halt(way);
+      await expect(callUntilFailed(async () => coordinator.renew(a, renewal))).rejects.toEqual(unreachable);
+      const refusedAt = performance.now();
+      await expect(coordinator.renew(a, renewal)).rejects.toEqual(unreachable);
+      expect(performance.now() - refusedAt).toBeLessThan(renewalMsMax);
+      heard.length = 0;
+      await server.resume();
+      expect(await callUntilAnswered(async () => coordinator.renew(a, renewal))).toBe(true);
+      expect(await callUntilAnswered(async () => coordinator.takeLease(group, a))).toEqual(lease);
+      await until(() => heard.some(({ kind }) => kind === "nodes"));
+      heard.length = 0;
+      await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
+      await until(() => heard.length > 0);
+      expect(heard).toEqual([{ kind: "nodes" }]);
+    },
+  );
+
+  it("a renewal on a connection that is cut off silently fails soon, and the next one is made on another", async () => {
+    const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
+    url = `postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`;
+    const coordinator = await joined();
+    relay.freeze();
+    const sentAt = performance.now();
+    await expect(coordinator.renew(a, renewal)).rejects.toEqual(unreachable);
+    expect(performance.now() - sentAt).toBeLessThan(renewalMsMax);
+    expect(await coordinator.renew(a, renewal)).toBe(true);
+    await Promise.all(ends.splice(0).map(async (end) => end()));
+    relay.close();
+  });
+
+  it("a renewal that another transaction holds up fails soon", async () => {
+    const coordinator = await joined();
+    const other = await session();
+    await other.query("begin");
+    await other.query("lock table nodes");
+    const sentAt = performance.now();
+    await expect(coordinator.renew(a, renewal)).rejects.toEqual(unreachable);
+    expect(performance.now() - sentAt).toBeLessThan(renewalMsMax);
+    await other.query("rollback");
+    expect(await coordinator.renew(a, renewal)).toBe(true);
+  });
+
+  it("a renewal does not wait for other calls that are held up", async () => {
+    const coordinator = await joined();
+    const other = await session();
+    await other.query("begin");
+    await other.query("lock table subscriptions");
+    const held = Array.from({ length: 5 }, async () => coordinator.listHoldings(a).then(() => (isHeld = false)));
+    let isHeld = true;
+    expect(await coordinator.renew(a, renewal)).toBe(true);
+    expect(isHeld).toBe(true);
+    await other.query("rollback");
+    await Promise.allSettled(held);
+  });
+
+  it("who is just renewing is neither taken for dead nor waited for", async () => {
+    const coordinator = await joined();
+    const lease = await coordinator.takeLease(group, a);
+    await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
+    const other = await session();
+    await other.query("update nodes set expires_at = 0 where node_id = $1", [a]);
+    await other.query("begin");
+    await other.query("update nodes set expires_at = $2 where node_id = $1", [a, Date.now() * 2]);
+    expect(await coordinator.takeLease(group, b)).toBeUndefined();
+    await other.query("commit");
+    expect(await coordinator.takeLease(group, a)).toEqual(lease);
+    await other.query("update nodes set expires_at = 0 where node_id = $1", [a]);
+    expect(await coordinator.takeLease(group, b)).toMatchObject({ nodeId: b });
+  });
+
+  it("whoever follows is not held up by others that look for its lease", async () => {
+    const coordinator = await joined();
+    await coordinator.takeLease(group, a);
+    await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
+    const other = await session();
+    await other.query("begin");
+    await other.query("select from group_leases for share");
+    expect(await coordinator.takeLease(group, b)).toBeUndefined();
+    await other.query("rollback");
+  });
+
+  it("hints are heard again when their connection has fallen silent", async () => {
+    const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
+    const coordinator = await joined();
+    const address = parsePostgresAddress(`postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`);
+    const heard: Hint[] = [];
+    const limits = { checkEveryMs: 50, answerMsMax: 200 };
+    const listener = new HintListener({ address, logger: silentLogger, onHint: (hint) => heard.push(hint), limits });
+    await until(() => heard.length === 1);
+    relay.freeze();
+    await until(() => heard.length === 2);
+    expect(heard).toEqual([{ kind: "nodes" }, { kind: "nodes" }]);
+    await coordinator.leave(a);
+    await until(() => heard.length === 3);
+    relay.freeze();
+    await listener.stop();
+    relay.close();
+  });
+
+  it("what is no hint is not heard, and does no harm", async () => {
+    const coordinator = await joined();
+    const heard = await listen(coordinator);
+    const other = await session();
+    for (const text of ["", "x", '{"kind":"index"}', "{"]) await other.query("select pg_notify('stele', $1)", [text]);
+    await coordinator.leave(a);
+    await until(() => heard.length > 0);
+    expect(heard).toEqual([{ kind: "nodes" }]);
+  });
+
+  it("listening begins while the server is away, and stopping does not wait for it", async () => {
+    await server.halt("fast");
+    const coordinator = createPostgresCoordinator({ url });
+    const heard: Hint[] = [];
+    const end = await coordinator.listen((hint) => heard.push(hint));
+    expect(heard).toEqual([]);
+    const other = createPostgresCoordinator({ url });
+    await other.listen(() => {});
+    await other.stop();
+    await server.resume();
+    await until(() => heard.length > 0);
+    expect(heard).toEqual([{ kind: "nodes" }]);
+    await end();
+    await coordinator.stop();
+  });
+
+  it("subscriptions that two nodes claim, hand over and share out at once have an owner each, and nothing is stuck", async () => {
+    const one = await joined();
+    const other = await created();
+    await other.join({ id: b, address: addressOf(b) }, lastsMs);
+    await other.renew(b, renewal);
+    const numbers = Array.from({ length: 40 }, (_, index) => index);
+    const insert =
+      "insert into subscriptions select $1 || lpad(to_hex(n), 12, '0'), '1', 'x', 'RESTful', '', null, 'active', 0, 0, 0, n from generate_series(0, 39) n";
+    await (await session()).query(insert, [subscriptionOf(0).id.slice(0, -12)]);
+    const ids = numbers.map((number) => subscriptionOf(number).id);
+    for (let round = 0; round < 10; round += 1) {
+      await Promise.all([
+        ...ids.map(async (id, index) => (index % 2 === 0 ? one.claim(id, a) : other.claim(id, b))),
+        ...ids.toReversed().map(async (id, index) => (index % 2 === 0 ? one.claim(id, a) : other.claim(id, b))),
+        one.balance(a),
+        other.balance(b),
+      ]);
+      await Promise.all([
+        one.listHoldings(a).then((held) => one.handOver(held)),
+        other.listHoldings(b).then((held) => other.handOver(held)),
+      ]);
+    }
+    const held = [...(await one.listHoldings(a)), ...(await other.listHoldings(b))].map(({ id }) => id);
+    expect(held.toSorted((left, right) => (left < right ? -1 : 1))).toEqual(ids);
+  });
+
+  async function created(): Promise<PostgresCoordinator> {
+    const coordinator = createPostgresCoordinator({ url });
+    ends.push(async () => coordinator.stop());
+    return coordinator;
+  }
+
+  async function joined(): Promise<PostgresCoordinator> {
+    const coordinator = await created();
+    expect(await coordinator.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
+    expect(await coordinator.renew(a, renewal)).toBe(true);
+    return coordinator;
+  }
+
+  async function session(): Promise<Client> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    ends.push(async () => client.end());
+    return client;
+  }
+});
+
+/** What is told from now on. */
+async function listen(coordinator: PostgresCoordinator): Promise<Hint[]> {
+  const heard: Hint[] = [];
+  await coordinator.listen((hint) => heard.push(hint));
+  await until(() => heard.length > 0);
+  heard.length = 0;
+  return heard;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+async function callUntilFailed(call: () => Promise<unknown>): Promise<never> {
+  for (;;) await call();
+}
+
+async function callUntilAnswered<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isBrokerError(error, "storeUnreachable")) throw error;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
