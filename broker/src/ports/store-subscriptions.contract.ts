@@ -5,7 +5,7 @@ import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
 import { group, hashOf, history, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
-const node = "00000000-0000-4000-9000-000000000001" as NodeId;
+const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
 
 /** The store's guarantees about subscriptions, but for their progress. */
 export function testSubscriptions(store: () => Store): void {

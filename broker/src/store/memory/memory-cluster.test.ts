@@ -2,6 +2,7 @@ import { VirtualClock } from "../../engine/testing/virtual-clock.ts";
 import { testCoordinator } from "../../ports/coordinator.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
+import { testSharedStore } from "../../ports/store-shared.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { createMemoryCluster } from "./memory-cluster.ts";
 
@@ -9,6 +10,11 @@ const createStore = async () => createMemoryCluster({ clock: new VirtualClock() 
 testStore("memory of a cluster", createStore);
 testJournal("memory of a cluster", createStore);
 testGroupRecords("memory of a cluster", createStore);
+
+testSharedStore("memory of a cluster", async () => {
+  const { store, coordinator } = createMemoryCluster({ clock: new VirtualClock() });
+  return { stores: [store, store], coordinator, close: async () => {} };
+});
 
 testCoordinator("memory", async () => {
   const clock = new VirtualClock();

@@ -3,8 +3,10 @@ import { positionZero } from "../../../domain/position.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
+import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
+import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
@@ -19,6 +21,17 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   testStore("PostgreSQL", create);
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
+
+  testSharedStore("PostgreSQL", async () => {
+    const url = await server.createSchema();
+    const stores = [createPostgresStore({ url }), createPostgresStore({ url })] as const;
+    await Promise.all(stores.map(async (store) => store.start()));
+    const coordinator = createPostgresCoordinator({ url });
+    const close = async () => {
+      await Promise.all([...stores, coordinator].map(async (part) => part.stop()));
+    };
+    return { stores, coordinator, close };
+  });
 
   describe("that two nodes share", () => {
     let one: SqlStore;
