@@ -118,14 +118,15 @@ class PrometheusMetrics implements MetricsRegistry {
   }
 
   watchNode(read: () => NodeGauge | undefined): void {
-    new Gauge({
-      registers: [this.#registry],
+    const member = new Gauge({
+      registers: [],
       name: "stele_node_member",
       help: "1 while this node is one of those that share its store, else 0.",
       collect() {
         this.set(Number(read()?.isMember === true));
       },
     });
+    this.#registry.registerMetric(member);
   }
 
   get contentType(): string {
