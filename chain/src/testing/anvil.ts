@@ -5,13 +5,18 @@ import { createInterface } from "node:readline";
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
+/** States of past blocks; without a bound anvil writes them all to the home folder and leaves them there. */
+const STATES_KEPT = "128";
+
 export interface Anvil extends AsyncDisposable {
   readonly url: string;
 }
 
 /** Starts anvil on a port of its own choice. */
 export async function startAnvil(args: readonly string[]): Promise<Anvil> {
-  const process = spawn(findAnvil(), ["--port", "0", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const process = spawn(findAnvil(), ["--port", "0", "--prune-history", STATES_KEPT, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const url = await readUrl(process);
   return {
     url,

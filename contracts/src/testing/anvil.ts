@@ -9,12 +9,14 @@ import type { TestChain } from "./test-chain.ts";
 // High enough for batches of 1,000 events; what private chains set for themselves.
 const blockGasLimit = 1_000_000_000;
 
+/** States of past blocks; without a bound anvil writes them all to the home folder and leaves them there. */
+const statesKept = 128;
+
 /** Starts anvil on a free port with London rules. */
 export async function startAnvil(extraOptions: readonly string[] = []): Promise<TestChain> {
-  const options = ["--port", "0", "--hardfork", "london", "--base-fee", "0", "--gas-price", "0"];
-  const child = spawn(anvilFile(), [...options, "--gas-limit", String(blockGasLimit), ...extraOptions], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const rules = ["--hardfork", "london", "--base-fee", "0", "--gas-price", "0", "--gas-limit", String(blockGasLimit)];
+  const options = ["--port", "0", "--prune-history", String(statesKept), ...rules, ...extraOptions];
+  const child = spawn(anvilFile(), options, { stdio: ["ignore", "pipe", "inherit"] });
   const address = await readAddress(child);
   return { transport: http(`http://${address}`), stop: () => stop(child) };
 }
