@@ -63,9 +63,11 @@ export class SqlIndex {
     options: ApplyOptions = { isFinal: false },
   ): Promise<void> {
     if (blocks.length === 0) return;
+    // Other nodes tell their callers of what they see here and go on from it: a server that dies must not take it back.
+    const database = options.lease === undefined ? this.#database : this.#shared.durable;
     await this.#applying.acquire();
     try {
-      const written = await this.#change(this.#database, { groupId, lease: options.lease }, async (transaction) => {
+      const written = await this.#change(database, { groupId, lease: options.lease }, async (transaction) => {
         const planned = await this.#plan(transaction, groupId, blocks);
         await rememberSkipped(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
