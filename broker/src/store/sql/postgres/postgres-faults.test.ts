@@ -21,6 +21,7 @@ import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import type { SessionLimits } from "./session.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 import { startRelay } from "./testing/relay.ts";
 
 const storeUnreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
@@ -180,7 +181,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const touch = "update subscriptions set notified_at = notified_at where id = $1";
     await other.query(touch, [subscriptionOf(2).id]);
     const saving = store.saveProgress([1, 2].map((number) => ({ ...progressOf(number), cursor: endOfBlock(9) })));
-    await waitUntilBlocked();
+    await waitUntilBlocked(server);
     await other.query(touch, [subscriptionOf(1).id]);
     await other.query("commit");
     expect(await saving).toEqual([]);
@@ -188,11 +189,6 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     expect(await countDeadlocks()).toBe(before + 1);
     await other.end();
   });
-
-  async function waitUntilBlocked(): Promise<void> {
-    const waiting = "select 1 from pg_stat_activity where application_name = 'stele' and wait_event_type = 'Lock'";
-    while ((await server.query(waiting)).length === 0) continue;
-  }
 
   async function countDeadlocks(): Promise<number> {
     const [row] = await server.query("select sum(deadlocks)::int as deadlocks from pg_stat_database");

@@ -1,0 +1,122 @@
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { endOfBlock, toPosition } from "../../../domain/position.ts";
+import type { GroupLease } from "../../../ports/coordinator.ts";
+import { LeaseLostError } from "../../../ports/store.ts";
+import { group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
+import type { SqlStore } from "../sql-store.ts";
+import { createPostgresCoordinator, type PostgresCoordinator } from "./coordination/postgres-coordinator.ts";
+import { createPostgresStore } from "./postgres-store.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
+
+const lastPosition = toPosition(6, 0);
+const two = { number: 2, hash: hashOf(2) };
+
+// Each holds a call up where it matters, by locks that a session of the test's own has.
+describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in the same moment"), () => {
+  let server: PostgresServer;
+  let one: SqlStore;
+  let other: SqlStore;
+  let coordinator: PostgresCoordinator;
+  let holder: Client;
+  let lease: GroupLease;
+  beforeAll(async () => {
+    server = await startPostgres();
+  });
+  beforeEach(async () => {
+    const url = await server.createDatabase();
+    one = createPostgresStore({ url });
+    other = createPostgresStore({ url });
+    await Promise.all([one.start(), other.start()]);
+    coordinator = createPostgresCoordinator({ url });
+    lease = await takeLease(coordinator, oneNode);
+    holder = new Client({ connectionString: url });
+    await holder.connect();
+  });
+  afterEach(async () => {
+    await holder.end();
+    await Promise.all([one, other, coordinator].map(async (part) => part.stop()));
+  });
+  afterAll(async () => server.remove());
+
+  it("whoever takes the lease waits for the blocks that are under way, and nothing comes after them", async () => {
+    await holdUp("lock table batches in exclusive mode");
+    const applying = one.applyBlocks(group, history.slice(0, 3), { isFinal: false, lease });
+    await waitUntilBlocked(server);
+    const takingOver = coordinator.leave(oneNode).then(async () => takeLease(coordinator, otherNode));
+    await Promise.race([waitUntilBlocked(server, 2), takingOver]);
+    await holder.query("rollback");
+    await applying;
+    const next = await takingOver;
+    expect(await other.findHead(group)).toMatchObject({ blockNumber: 4 });
+    await expect(one.applyBlocks(group, history.slice(3), { isFinal: false, lease })).rejects.toThrow(LeaseLostError);
+    await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });
+  });
+
+  it("going back waits for a subscription that is being inserted, and sets it back", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await holdUp("lock table subscriptions in share mode");
+    const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);
+    await waitUntilBlocked(server);
+    const goingBack = one.rollBack(group, two, lease);
+    await Promise.race([waitUntilBlocked(server, 2), goingBack]);
+    await holder.query("rollback");
+    expect(await inserting).toBe("inserted");
+    await goingBack;
+    expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
+  });
+
+  it("a subscription that is inserted while the index goes back has to look again", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await holdUp("lock table vanished in exclusive mode");
+    const goingBack = one.rollBack(group, two, lease);
+    await waitUntilBlocked(server);
+    const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);
+    await Promise.race([waitUntilBlocked(server, 2), inserting]);
+    await holder.query("rollback");
+    await goingBack;
+    expect(await inserting).toBe("went-back");
+    expect(await other.listSubscriptions()).toEqual([]);
+  });
+
+  it("going back waits for progress that is being saved, and sets it back", async () => {
+    const kept = await withSubscription();
+    await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
+    const saving = other.saveProgress([kept]);
+    await waitUntilBlocked(server);
+    const goingBack = one.rollBack(group, two, lease);
+    await Promise.race([waitUntilBlocked(server, 2), goingBack]);
+    await holder.query("rollback");
+    expect(await saving).toEqual([]);
+    await goingBack;
+    expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
+  });
+
+  it("progress that is saved while the index goes back is refused", async () => {
+    const kept = await withSubscription();
+    await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
+    const goingBack = one.rollBack(group, two, lease);
+    await waitUntilBlocked(server);
+    const saving = other.saveProgress([kept]);
+    await Promise.race([waitUntilBlocked(server, 2), saving]);
+    await holder.query("rollback");
+    await goingBack;
+    expect(await saving).toEqual([kept.id]);
+    expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
+  });
+
+  async function holdUp(statement: string): Promise<void> {
+    await holder.query("begin");
+    await holder.query(statement);
+  }
+
+  /** One of the other node that is in block 2, and what moves it beyond. */
+  async function withSubscription() {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    const { id, epoch } = subscriptionOf(1);
+    await other.insertSubscription(subscriptionOf(1, { cursor: toPosition(2, 0), owner: otherNode }), 0);
+    return { id, epoch, cursor: lastPosition, notifiedCount: 9, notifiedAt: 1 };
+  }
+});
