@@ -189,6 +189,7 @@ export class Feed {
   }
 
   #waitForOffer(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const settle = (): void => {
         signal.removeEventListener("abort", settle);
