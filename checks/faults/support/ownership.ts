@@ -29,7 +29,9 @@ create table checks.owners (number bigserial, at double precision, id text, owne
 create table checks.cursors (id text, from_position bigint, to_position bigint);
 create function checks.keep_node() returns trigger language plpgsql as $$
 begin
-  insert into checks.nodes values (new.node_id, new.address);
+  if tg_op = 'INSERT' or new.node_id <> old.node_id then
+    insert into checks.nodes values (new.node_id, new.address);
+  end if;
   return new;
 end $$;
 create function checks.keep_owner() returns trigger language plpgsql as $$
@@ -45,7 +47,7 @@ begin
   end if;
   return new;
 end $$;
-create trigger keep_node after insert on public.nodes for each row execute function checks.keep_node();
+create trigger keep_node after insert or update on public.nodes for each row execute function checks.keep_node();
 create trigger keep_owner after insert or update on public.subscriptions for each row execute function checks.keep_owner();
 `;
 
