@@ -97,11 +97,11 @@ export class GroupLife {
     const { group, admission } = this.#parts;
     if (admission !== undefined && this.#lastReason === undefined)
       group.close("this node has not joined the others yet");
-    await admission?.toLedger(signal);
+    const options = await admission?.toLedger(signal);
     if (signal.aborted) return;
     if (this.#lastReason === undefined) group.close(chainNotAnswered);
     try {
-      await untilAborted(group.ledger.start(), signal);
+      await untilAborted(group.ledger.start(options), signal);
     } catch (error) {
       await admission?.giveWay();
       throw error;

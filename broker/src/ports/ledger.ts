@@ -91,6 +91,14 @@ export interface LedgerView {
   readonly facts: Readonly<Record<string, string | number>>;
 }
 
+export interface LedgerStartOptions {
+  /**
+   * Whether this node is the one that may give the group its registry where it has none yet, since several nodes would give it several; asked
+   * right before. Always when left out.
+   */
+  readonly mayDeploy?: (() => boolean) | undefined;
+}
+
 /**
  * One group's chain. Guarantees: what `openTopic`, `closeTopic` and `append` answer is final and durable; `follow` gives
  * every final block that holds entries exactly once, ascending, and never passes an unread one. Final is what the group's finality
@@ -109,7 +117,7 @@ export interface Ledger {
   /** How long a caller waits for its transaction and its block; as long as the engine's limit says when left out. */
   readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry where none is. To be called before anything else; again after it has failed. */
-  start(): Promise<void>;
+  start(options?: LedgerStartOptions): Promise<void>;
   /** Waits for what is under way, no longer than until `signal` aborts, then lets go of the chain. `follow` ends. */
   stop(signal?: AbortSignal): Promise<void>;
   /** Opens or reopens; idempotent. Answers the block from which on the topic is open. */

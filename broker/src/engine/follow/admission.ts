@@ -3,12 +3,16 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, GroupLease } from "../../ports/coordinator.ts";
 import type { GroupRecords } from "../../ports/group-records.ts";
+import type { LedgerStartOptions } from "../../ports/ledger.ts";
 import type { Member, Membership } from "../cluster/member.ts";
 import type { Group } from "../group.ts";
 import { pause } from "../time.ts";
 
 /** Wait between two tries to keep a signer that another node has, in milliseconds. */
 const signerTryMs = 1_000;
+
+/** A registry that is known is not made. */
+const nobody: LedgerStartOptions = { mayDeploy: () => false };
 
 export interface AdmissionParts {
   readonly group: Group;
@@ -33,16 +37,17 @@ export class Admission {
    * Answers when this node may start the group's ledger: its signer is kept for it, and the group's registry is known, or this node's to
    * deploy. Also when `signal` aborts. @throws Error why it may not as yet.
    */
-  async toLedger(signal: AbortSignal): Promise<void> {
+  async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#parts;
     const membership = await member.membership(signal);
-    if (membership === undefined) return;
+    if (membership === undefined) return nobody;
     const taken = await this.#findTaker(membership.nodeId);
     if (taken !== undefined) throw new Error(taken);
-    if ((await records.findGroupRecord(group.id)) !== undefined) return;
+    if ((await records.findGroupRecord(group.id)) !== undefined) return nobody;
     this.#lease = await coordinator.takeLease(group.id, membership.nodeId);
     if (this.#lease === undefined)
       throw new Error("another node is the first on its chain, and makes the topic registry");
+    return { mayDeploy: () => membership.isLive() };
   }
 
   /** When this node could not start the group's ledger, another one may try. Never rejects. */

@@ -11,6 +11,7 @@ import type {
   BlockRef,
   Ledger,
   LedgerLimits,
+  LedgerStartOptions,
   LedgerStep,
   LedgerView,
   OutgoingBatch,
@@ -37,7 +38,13 @@ import { findOwnNonce, RegistryDeployer } from "./registry-deployer.ts";
 import { RegistryGuard } from "./registry-guard.ts";
 import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
-import { type GroupMemory, noMemory, type RegistryChoice, settleRegistry } from "./settle-registry.ts";
+import {
+  type GroupMemory,
+  noMemory,
+  type RegistryChoice,
+  type SettleOptions,
+  settleRegistry,
+} from "./settle-registry.ts";
 import { TopicSet } from "./topic-set.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
@@ -66,11 +73,6 @@ export interface EvmLedgerOptions {
   readonly chainId?: number;
   /** Where the registry is, unless it is remembered; left out, it is looked for, and deployed where there is none. */
   readonly registry?: RegistryChoice;
-  /**
-   * Whether this node may give the group its registry where it has none yet, since several nodes would give it several; always when left
-   * out. One that is remembered is deployed again by the only key that can, whoever has it.
-   */
-  readonly mayDeploy?: () => boolean;
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;
@@ -133,9 +135,9 @@ export class EvmLedger implements Ledger {
     return this.#started().registry.address;
   }
 
-  async start(): Promise<void> {
+  async start({ mayDeploy = () => true }: LedgerStartOptions = {}): Promise<void> {
     try {
-      const parts = await this.#build();
+      const parts = await this.#build(mayDeploy);
       if (this.#isStopped) await stopParts(parts, AbortSignal.abort());
       else this.#parts = parts;
     } catch (error) {
@@ -281,7 +283,7 @@ export class EvmLedger implements Ledger {
     return new BrokerError("chainUnreachable", { details: this.view().outage?.reason ?? "nothing was sent" });
   }
 
-  async #build(): Promise<LedgerParts> {
+  async #build(mayDeploy: () => boolean): Promise<LedgerParts> {
     const { clock, logger } = this.#options;
     const chain = await this.#identifyChain();
     const { chainId } = chain;
@@ -291,7 +293,7 @@ export class EvmLedger implements Ledger {
     const deadlineMs = this.#options.deadlineMs ?? defaultDeadlineMs;
     const finality = this.#finality;
     const common = { rpc: this.#rpc, signer: this.#signer, chainId, fees, finality, clock, logger, deadlineMs };
-    const address = await this.#settleRegistry(chain, common);
+    const address = await this.#settleRegistry(chain, { ...common, mayDeploy });
     const signer = this.#signer.address;
     const ownNonce = findOwnNonce(address, signer);
     const guard = new RegistryGuard({
@@ -366,14 +368,16 @@ export class EvmLedger implements Ledger {
     });
   }
 
-  async #settleRegistry(chain: ChainIdentity, options: DeployOptions): Promise<Address> {
-    const { memory = noMemory, registry: choice, mayDeploy = () => true, logger } = this.#options;
+  async #settleRegistry(
+    chain: ChainIdentity,
+    options: DeployOptions & Pick<SettleOptions, "mayDeploy">,
+  ): Promise<Address> {
+    const { memory = noMemory, registry: choice, logger } = this.#options;
     const deployer = this.#deployer;
     return settleRegistry(this.#rpc, {
       ...options,
       memory,
       choice,
-      mayDeploy,
       chain,
       signer: this.#signer.address,
       logger,

@@ -48,13 +48,13 @@ it.each([undefined, "deploy"] as const)(
   async (registry) => {
     const choice = registry === undefined ? {} : { registry };
     const first = createNode(keys.first, choice);
-    const second = createNode(keys.second, { mayDeploy: () => false, ...choice });
-    await expect(second.start()).rejects.toMatchObject({
+    const second = createNode(keys.second, choice);
+    await expect(second.start({ mayDeploy: () => false })).rejects.toMatchObject({
       code: 200205,
       message: expect.stringContaining("the node that follows its chain is the one to deploy it"),
     });
     await first.start();
-    await second.start();
+    await second.start({ mayDeploy: () => false });
     expect(second.registryAddress).toBe(first.registryAddress);
     expect(await sentBy(keys.second)).toBe(0);
   },
@@ -80,8 +80,8 @@ it("nodes that deploy at once, each in the belief that it may, end on one regist
 it("a lost registry is deployed again by the node that can, also when it follows no longer; the others see it come back", async () => {
   const provider = new InterceptedProvider(anvil.provider);
   let mayDeploy = true;
-  const first = createNode(keys.first, { provider, mayDeploy: () => mayDeploy });
-  await first.start();
+  const first = createNode(keys.first, { provider });
+  await first.start({ mayDeploy: () => mayDeploy });
   const second = createNode(keys.second);
   await second.start();
   mayDeploy = false;

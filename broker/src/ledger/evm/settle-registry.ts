@@ -33,7 +33,7 @@ export interface SettleOptions {
   readonly finality: FinalityPolicy;
   /** Deploys a new one, which stands in a final block when it answers. */
   readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
-  /** Deploys a remembered one again that the chain has lost. */
+  /** Deploys a remembered one again that the chain has lost. Only the key that has deployed it can, whichever node has that key. */
   readonly restore: (address: Address) => Promise<void>;
 }
 
