@@ -161,6 +161,16 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.other.takeLease(group, b)).toEqual(lease);
     });
 
+    it("is not released under an older epoch", async () => {
+      const old = await trial.one.takeLease(group, a);
+      if (old === undefined) throw new Error("the lease is not free");
+      await trial.one.releaseLease(old);
+      const lease = await trial.one.takeLease(group, a);
+      await trial.one.releaseLease(old);
+      expect(await trial.other.takeLease(group, b)).toBeUndefined();
+      expect(await trial.one.takeLease(group, a)).toEqual(lease);
+    });
+
     it("is free when its node leaves, and no member's that is none", async () => {
       await trial.one.takeLease(group, a);
       await trial.one.leave(a);
