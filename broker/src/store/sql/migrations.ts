@@ -17,18 +17,21 @@ const migrations: readonly Migration[] = [
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
 
-/** Brings the tables to the newest version in one transaction; answers the version they had. Refuses tables of a newer program. */
-export async function migrate(database: SqlDatabase, backend: SqlBackend): Promise<number> {
+/**
+ * Brings the tables to a version, by default the newest, in one transaction; answers the version they had. Refuses tables of a newer
+ * program.
+ */
+export async function migrate(database: SqlDatabase, backend: SqlBackend, target = schemaVersion): Promise<number> {
   return database.migrating.transaction().execute(async (transaction) => {
     await database.lock(transaction, "migration");
     await transaction.schema.createTable("schema_version").ifNotExists().addColumn("version", "integer").execute();
     const row = await transaction.selectFrom("schema_version").select("version").executeTakeFirst();
     const version = row?.version ?? 0;
     if (version > schemaVersion) throw newerThanKnown(version, backend);
-    if (version === schemaVersion) return version;
-    for (const migration of migrations.slice(version)) await migration(transaction, backend);
+    if (version >= target) return version;
+    for (const migration of migrations.slice(version, target)) await migration(transaction, backend);
     await transaction.deleteFrom("schema_version").execute();
-    await transaction.insertInto("schema_version").values({ version: schemaVersion }).execute();
+    await transaction.insertInto("schema_version").values({ version: target }).execute();
     return version;
   });
 }

@@ -45,11 +45,13 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await holdUp("lock table batches in exclusive mode");
     const applying = one.applyBlocks(group, history.slice(0, 3), { isFinal: false, lease });
     await waitUntilBlocked(server);
-    const takingOver = coordinator.leave(oneNode).then(async () => takeLease(coordinator, otherNode));
+    let next: GroupLease | undefined;
+    const takingOver = coordinator.leave(oneNode).then(async () => (next = await takeLease(coordinator, otherNode)));
     await Promise.race([waitUntilBlocked(server, 2), takingOver]);
+    expect(next).toBeUndefined();
     await holder.query("rollback");
     await applying;
-    const next = await takingOver;
+    next = await takingOver;
     expect(await other.findHead(group)).toMatchObject({ blockNumber: 4 });
     await expect(one.applyBlocks(group, history.slice(3), { isFinal: false, lease })).rejects.toThrow(LeaseLostError);
     await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });

@@ -48,7 +48,7 @@ export function progressQuery({ ids, epochs, cursors, counts, times }: ProgressC
       set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at
       from given
       where kept.id = any (array(select id from held)) -- All of them, before the first row is changed.
-        and kept.id = given.id and kept.epoch = given.epoch and kept.cursor < given.cursor
+        and kept.id = given.id and kept.cursor < given.cursor
     )
     select id from given where not exists (select from held where held.id = given.id)`;
 }
