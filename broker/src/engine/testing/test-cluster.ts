@@ -111,8 +111,7 @@ export class TestCluster {
 
   async stopAll(): Promise<void> {
     const stopped = this.nodes.map(({ broker }) => broker.stop(graceMs).catch(() => undefined));
-    await this.clock.advance(2 * graceMs);
-    await Promise.all(stopped);
+    await this.run(Promise.all(stopped));
     this.#nodes.clear();
   }
 
