@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { setImmediate as turn } from "node:timers/promises";
 import { encodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
-import type { Event } from "../../domain/event.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, toPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
@@ -78,6 +78,54 @@ it("a feed that is never empty lets go of what was taken", async () => {
   collectGarbage();
   expect(taken?.deref()).toBeUndefined();
 });
+
+it("a feed from a row of an index that this node has not seen yet is fed nothing, and passes nothing, before it is seen", async () => {
+  const progress = new IndexProgress();
+  progress.enterGeneration(0);
+  progress.advanceTo(9);
+  const store = createMemoryStore();
+  let generation = 1;
+  const feed = new Feed({
+    groupId: defaultGroupId,
+    filter: parseTopicFilter("#"),
+    after: endOfBlock(2),
+    store,
+    progress,
+    limits: defaultEngineLimits,
+    findGeneration: async () => generation,
+  });
+  const next = feed.next(signal);
+  await turn();
+  feed.offer(batchOf(8));
+  await turn();
+  expect({ fedUpTo: feed.fedUpTo, isLive: feed.isLive, isEmpty: feed.isEmpty }).toEqual({
+    fedUpTo: endOfBlock(2),
+    isLive: false,
+    isEmpty: true,
+  });
+  progress.rollBackTo(-1);
+  progress.enterGeneration(1);
+  feed.fallBehind();
+  progress.advanceTo(3);
+  await turn();
+  expect(feed.fedUpTo).toBe(endOfBlock(3));
+  generation = 2;
+  feed.offer(batchOf(4));
+  expect((await next)?.blockNumber).toBe(4);
+});
+
+function batchOf(blockNumber: number): EventBatch {
+  return {
+    topic: parseTopicName("a"),
+    firstSequence: blockNumber,
+    firstPosition: toPosition(blockNumber, 0),
+    transactionHash: "0x",
+    logIndex: 0,
+    count: 1,
+    blockNumber,
+    events: encodeEvents([{ content: new Uint8Array(1), extensions: [] }]),
+  };
+}
 
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");

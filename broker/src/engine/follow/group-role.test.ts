@@ -1,6 +1,7 @@
 import { encodeEvents } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
@@ -44,6 +45,12 @@ async function start(count: number): Promise<void> {
 function followerIndex(): number {
   const nodeId = writes.findLast(({ isRefused }) => !isRefused)?.lease?.nodeId;
   return [0, 1, 2].find((index) => nodeId !== undefined && cluster.find(index)?.ids.has(nodeId) === true) ?? -1;
+}
+
+function lastWriter(): NodeId {
+  const nodeId = writes.findLast(({ isRefused }) => !isRefused)?.lease?.nodeId;
+  if (nodeId === undefined) throw new Error("nobody wrote");
+  return nodeId;
 }
 
 async function publishMany(index: number, count: number): Promise<void> {
@@ -143,14 +150,30 @@ describe("who follows", () => {
     await cluster.shared.coordinator.leave(lease.nodeId);
     publishFromOutside("2");
     await cluster.clock.advance(100);
-    expect(writes.some(({ isRefused }) => isRefused)).toBe(true);
+    expect(writes.filter(({ isRefused }) => isRefused)).toEqual([{ lease, isRefused: true }]);
     await cluster.clock.advance(10_000);
+    expect(writes.filter(({ isRefused }) => isRefused)).toHaveLength(1);
     expect(followerIndex()).toBe(1 - stale);
     await publishMany(stale, 1);
     await cluster.clock.settle();
     expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(3)));
   });
+});
+
+it("what the last follower indexed and the next one had not seen yet is fed there all the same, once", async () => {
+  await start(2);
+  const ids = await subscribeMany(4);
+  for (const { gate } of cluster.nodes) gate.tell = () => {};
+  for (let round = 1; round <= 8; round += 1) {
+    publishFromOutside("indexed");
+    await cluster.clock.advance(100);
+    await cluster.shared.coordinator.leave(lastWriter());
+    await cluster.clock.advance(6_000 + round * 130);
+  }
+  await cluster.clock.advance(5_000);
+  expect(new Set(writes.map(({ lease }) => lease?.epoch)).size).toBeGreaterThan(3);
+  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(8)));
 });
 
 describe("a node that watches", () => {
@@ -205,6 +228,25 @@ describe("a reorganisation", () => {
       .then((all) => [all.flatMap((node) => node.subscriptions)]);
     expect(listing).toMatchObject(ids.map(() => ({ notifiedCount: 3, notifyingCount: 0 })));
     for (const { broker } of cluster.nodes) expect(broker.health()[0]?.warning).toContain("took back");
+  });
+
+  it("is seen by a node that looks only when the index is higher than before; and whoever subscribes then is fed at either node", async () => {
+    await start(2);
+    const ids = await subscribeMany(4);
+    await publishMany(0, 3);
+    await cluster.clock.advance(500);
+    for (const { gate } of cluster.nodes) gate.tell = () => {};
+    cluster.chain.cutBack(cluster.chain.head - 2);
+    for (const text of ["other", "another", "a third", "a fourth"]) publishFromOutside(text);
+    await cluster.clock.advance(5_000);
+    const texts = ids.map((id) => cluster.sink.attempts.filter(({ subscription }) => subscription.id === id));
+    expect(texts.map((all) => all.slice(3).map(({ event }) => Buffer.from(event.content).toString()))).toEqual(
+      ids.map(() => ["other", "another", "a third", "a fourth"]),
+    );
+    const later = [await cluster.run(cluster.subscribe(0, "a")), await cluster.run(cluster.subscribe(1, "a"))];
+    publishFromOutside("a fifth");
+    await cluster.clock.advance(5_000);
+    expect(later.map((id) => cluster.sink.sequencesOf(id))).toEqual([[6], [6]]);
   });
 
   it("that takes a block back before the node that published it has seen it in the index, answers TIMEOUT", async () => {

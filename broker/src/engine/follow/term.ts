@@ -86,7 +86,7 @@ export class Term {
     const follower = createFollower(this.#lease);
     await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
     health.follows();
-    await follower.follow(signal, () => this.#onStep());
+    while (!signal.aborted) await follower.follow(signal, () => this.#onStep());
   }
 
   #onStep(): void {
