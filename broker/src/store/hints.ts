@@ -1,7 +1,7 @@
 import type { SubscriptionId } from "../domain/subscription.ts";
 import type { Hint } from "../ports/coordinator.ts";
 
-/** Subscriptions that are named one by one, at most. */
+/** Subscriptions with another owner that hints name one by one, at most; for more there is one hint for all. */
 const namedMax = 100;
 
 /** Tells that subscriptions have other owners. */
