@@ -9,6 +9,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
   #isSilent = false;
+  #isRefusing = false;
 
   private constructor(port: number, target: number) {
     this.port = port;
@@ -29,9 +30,16 @@ export class TcpProxy implements AsyncDisposable {
     for (const pair of this.#pairs) pair.silence();
   }
 
+  /** From now on connections are reset, those that there are and new ones. */
+  refuse(): void {
+    this.#isRefusing = true;
+    this.cut();
+  }
+
   /** Lets all through again. Connections of the time before are reset, as where a network forgot them. */
   restore(): void {
     this.#isSilent = false;
+    this.#isRefusing = false;
     this.cut();
   }
 
@@ -47,6 +55,11 @@ export class TcpProxy implements AsyncDisposable {
   }
 
   #take(near: Socket): void {
+    if (this.#isRefusing) {
+      near.on("error", () => {});
+      near.resetAndDestroy();
+      return;
+    }
     const pair = new Pair(near, connect(this.#target, "127.0.0.1"));
     this.#pairs.add(pair);
     pair.onClose(() => this.#pairs.delete(pair));

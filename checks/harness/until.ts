@@ -19,3 +19,20 @@ export async function until<T>(
     await delay(pollIntervalMs);
   }
 }
+
+/** Until `check` no longer throws. @throws what it threw last when that takes too long. */
+export async function untilHolds(check: () => Promise<void>): Promise<void> {
+  let problem: unknown;
+  const holds = async (): Promise<boolean> => {
+    try {
+      await check();
+      return true;
+    } catch (error) {
+      problem = error;
+      return false;
+    }
+  };
+  await until("it holds", holds).catch(() => {
+    throw problem;
+  });
+}

@@ -53,10 +53,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
       const nodeId = await trial.findNodeId(lonely);
       await trial.harm(async () => {
         lonely.proxies.database.silence();
-        await until("another indexes", async () => {
-          const found = await trial.findFollower();
-          return found !== undefined && found !== lonely;
-        });
+        await untilAnother(trial, lonely);
         await trial.untilToldOfMore();
         await untilDown(lonely);
         lonely.proxies.database.restore();
@@ -70,19 +67,12 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
   );
 
   it(
-    "the network between the node that indexes and the chain is cut: another one indexes",
+    "the node that indexes reaches the chain no more: another one indexes",
     async () => {
       await using trial = await ClusterTrial.start();
       const lonely = await until("a node indexes", () => trial.findFollower());
-      lonely.proxies.chain.silence();
-      await until(
-        "another indexes",
-        async () => {
-          const found = await trial.findFollower();
-          return found !== undefined && found !== lonely;
-        },
-        { timeoutMs: toldMs },
-      );
+      lonely.proxies.chain.refuse();
+      await untilAnother(trial, lonely);
       await trial.untilToldOfMore();
       lonely.proxies.chain.restore();
       await untilReady(lonely);
@@ -92,6 +82,13 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
     timeoutMs,
   );
 });
+
+async function untilAnother(trial: ClusterTrial, lonely: ClusterNode): Promise<void> {
+  await until("another node indexes", async () => {
+    const found = await trial.findFollower();
+    return found !== undefined && found !== lonely;
+  });
+}
 
 async function untilDown({ address, client }: ClusterNode): Promise<void> {
   await until(`${address} tells that it is not ready`, async () => !(await client.isReady()), { timeoutMs: toldMs });
