@@ -104,7 +104,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   closers.add(() => server.close());
   const url = await listen(server, config);
   const stop = (): Promise<void> => {
-    stopBy = clock.now() + config.shutdownDeadlineMs;
+    stopBy = clock.now() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
   return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
@@ -257,6 +257,7 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
     advertisedAddress: config.advertisedAddress,
+    closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs: config.shutdownDeadlineMs,
   });
 }

@@ -50,9 +50,18 @@ export const settings = {
     min: 1024,
     max: 64 * mebibyte,
   }),
+  shutdownDelayMs: integer({
+    section: "Listening",
+    description:
+      "How long a stopping broker goes on serving while `/health/ready` is 503 already, so that a load balancer sends nothing more before the port is closed.",
+    default: 0,
+    unit: "milliseconds",
+    min: 0,
+    max: 10 * minuteMs,
+  }),
   shutdownDeadlineMs: integer({
     section: "Listening",
-    description: "How long a stopping broker waits for what is under way.",
+    description: "How long a stopping broker waits for what is under way, after that delay.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 0,

@@ -80,6 +80,25 @@ describe("close", () => {
     expect(JSON.parse(bodyOf(second))).toEqual({ status: "closing", groups: [] });
   });
 
+  it("serves on for the delay, not ready any more, and ends each connection with its answer", async () => {
+    const server = await serve({ open: () => Promise.resolve() }, { closeDelayMs: 400 });
+    const { hostname, port } = new URL(server.url);
+    const kept = connect({ host: hostname, port: Number(port) });
+    const received: string[] = [];
+    kept.setEncoding("utf8").on("data", (text: string) => received.push(text));
+    kept.write(request);
+    await once(kept, "data");
+    expect(received.join("")).not.toMatch(/connection: close/i);
+    const closed = server.close();
+    kept.write(request);
+    const [fresh] = await Promise.all([fetch(`${server.url}/health/ready`), once(kept, "close")]);
+    expect([fresh.status, await fresh.json()]).toEqual([503, { status: "closing", groups: [] }]);
+    expect(received.join("").match(/connection: close/gi)).toHaveLength(1);
+    expect(received.join("").match(/\r\n\r\ntrue/g)).toHaveLength(2);
+    await closed;
+    await expect(fetch(`${server.url}/health/live`)).rejects.toThrow(/fetch failed/);
+  });
+
   it("frees the port, and a second close is quiet", async () => {
     const server = await serve();
     await server.close();

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
@@ -39,6 +40,8 @@ export interface HttpServerOptions {
   readonly chain?: ChainProvider | undefined;
   /** host:port under which the subscription listing names this node; the address listened on when undefined. */
   readonly advertisedAddress?: string | undefined;
+  /** How long a closing server goes on serving before it accepts no more; not at all when undefined. */
+  readonly closeDelayMs?: number | undefined;
   /** How long requests under way may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
 }
@@ -47,7 +50,7 @@ export interface HttpServerOptions {
 export interface HttpServer {
   /** Answers the base URL, context segment included. Rejects with the system's error, such as EADDRINUSE. */
   listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  /** Stops accepting, lets requests under way finish within the deadline, then closes every connection. */
+  /** Is no longer ready, stops accepting after the delay, lets requests under way finish within the deadline, then closes every connection. */
   close(): Promise<void>;
 }
 
@@ -58,11 +61,13 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 class StartableServer implements HttpServer {
   readonly #app: FastifyInstance;
   readonly #basePath: string;
+  readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
   #isClosing = false;
 
   constructor(options: HttpServerOptions) {
     this.#basePath = toBasePath(options.basePath);
+    this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
     this.#app = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
   }
@@ -72,7 +77,9 @@ class StartableServer implements HttpServer {
   }
 
   async close(): Promise<void> {
+    const isFirst = !this.#isClosing;
     this.#isClosing = true;
+    if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
     const { server } = this.#app;
     const deadline = setTimeout(() => {
       server.closeAllConnections();
@@ -87,6 +94,14 @@ class StartableServer implements HttpServer {
       clearTimeout(deadline);
       clearInterval(poll);
     }
+  }
+
+  /** Whoever checks readiness learns of the end; whoever has a connection is told to use another one for the next request. */
+  async #serveOn(): Promise<void> {
+    const { server } = this.#app;
+    if (!server.listening) return;
+    server.maxRequestsPerSocket = 1;
+    await pause(this.#closeDelayMs);
   }
 }
 
