@@ -1,5 +1,6 @@
 import { type ErrorName, errorCatalogue } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
+import type { NodeId } from "../../domain/node.ts";
 import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { AttemptOutcome } from "../../ports/sink.ts";
@@ -49,7 +50,7 @@ describe("any node serves any call", () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(0, "a", "1"));
-    await cluster.clock.advance(500);
+    await cluster.clock.settle();
     await cluster.run(cluster.subscribe(1, "a", { subscriptionId: id, url: "http://new/" }));
     await cluster.run(cluster.publish(0, "a", "2"));
     await cluster.clock.advance(500);
@@ -194,6 +195,24 @@ describe("who delivers", () => {
     await cluster.clock.advance(10_000);
     expect(broker.health()[0]).toMatchObject({ ready: true });
     expect(await counts()).toEqual([2, 2]);
+  });
+
+  it("a node that finds a subscription to be another's ends its delivery, and writes nothing of it", async () => {
+    await start(1);
+    const { coordinator, store } = cluster.shared;
+    const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
+    cluster.sink.receive("http://receiver/", () => createDeferred<AttemptOutcome>().promise);
+    await cluster.run(cluster.publish(0, "a", "1"));
+    const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
+    await coordinator.join({ id: other, address: "other:1" }, 60_000);
+    await coordinator.claim(id, other);
+    await coordinator.handOver([{ id, epoch: 0 }]);
+    await cluster.clock.advance(100);
+    await cluster.run(cluster.publish(0, "a", "2"));
+    cluster.sink.receive("http://receiver/", () => ({ status: "accepted" }));
+    await cluster.clock.advance(20_000);
+    expect(cluster.sink.sequencesOf(id)).toEqual([1]);
+    expect(await store.findSubscription(id)).toMatchObject({ owner: other, notifiedCount: 0 });
   });
 
   it("a node that stops hands over at once, with what was acknowledged", async () => {

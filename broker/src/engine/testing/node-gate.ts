@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { BrokerError } from "@stele/wire";
 import type { Clock } from "../../ports/clock.ts";
 
@@ -12,6 +13,7 @@ export class NodeGate {
   readonly clock: Clock;
   readonly #delayMs: () => number;
   #isKilled = false;
+  #isHalted = false;
   #cut: Cut | undefined;
   #held: (() => void)[] | undefined;
   #unanswered: (() => void)[] = [];
@@ -48,13 +50,24 @@ export class NodeGate {
   }
 
   halt(): void {
+    this.#isHalted = true;
     this.#held ??= [];
   }
 
+  /** What has waited comes in one after the other, as timers and messages do in a process that goes on. */
   resume(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const action of held) action();
+    if (!this.#isHalted) return;
+    this.#isHalted = false;
+    void this.#letIn();
+  }
+
+  async #letIn(): Promise<void> {
+    while (!this.#isHalted && this.#held !== undefined) {
+      const action = this.#held.shift();
+      if (action === undefined) this.#held = undefined;
+      else action();
+      await turn();
+    }
   }
 
   cut(how: Cut): void {
