@@ -6,15 +6,22 @@ import { parseTopicName, type TopicName } from "./topic-name.ts";
 /** A batch that a reorganisation took off the chain. What it held may be on the chain again, in another place. */
 export type VanishedBatch = Omit<EventBatch, "events">;
 
-/** What one reorganisation took, to be asked how much of it a subscription had been given. */
+/** A batch, and how many events of its topic vanished before it. */
+interface CountedBatch extends Pick<VanishedBatch, "firstPosition" | "count"> {
+  readonly eventsBefore: number;
+}
+
+/** What one reorganisation took, to be asked how much of it a subscription had been given. Its batches ascend. */
 export class VanishedEvents {
-  readonly #byTopic = new Map<TopicName, VanishedBatch[]>();
+  readonly #byTopic = new Map<TopicName, CountedBatch[]>();
 
   constructor(batches: readonly VanishedBatch[]) {
-    for (const batch of batches) {
-      const known = this.#byTopic.get(batch.topic);
-      if (known === undefined) this.#byTopic.set(batch.topic, [batch]);
-      else known.push(batch);
+    for (const { topic, firstPosition, count } of batches) {
+      const known = this.#byTopic.get(topic) ?? [];
+      const last = known.at(-1);
+      const eventsBefore = last === undefined ? 0 : last.eventsBefore + last.count;
+      known.push({ firstPosition, count, eventsBefore });
+      this.#byTopic.set(topic, known);
     }
   }
 
@@ -29,8 +36,15 @@ export class VanishedEvents {
   }
 }
 
-function countIn(batches: readonly VanishedBatch[], position: Position): number {
-  let count = 0;
-  for (const batch of batches) count += Math.min(batch.count, Math.max(0, position - batch.firstPosition + 1));
-  return count;
+/** Looks for the last batch that begins by the position: thousands of subscriptions may ask about thousands of batches. */
+function countIn(batches: readonly CountedBatch[], position: Position): number {
+  let low = 0;
+  let high = batches.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((batches[middle]?.firstPosition ?? 0) <= position) low = middle + 1;
+    else high = middle;
+  }
+  const last = batches[low - 1];
+  return last === undefined ? 0 : last.eventsBefore + Math.min(last.count, position - last.firstPosition + 1);
 }

@@ -1,5 +1,5 @@
 import { topicDigest } from "@stele/wire";
-import type { Kysely, Transaction } from "kysely";
+import type { Insertable, Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -11,9 +11,12 @@ import { placeColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
 import { fromPlaceRow } from "./rows.ts";
-import type { BlockTable, Schema, SqlDatabase } from "./schema.ts";
+import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
 import { goingBack } from "./sql-subscriptions.ts";
+
+/** Rows of one statement, of eight values each. */
+const rowsAtOnce = 500;
 
 /** What stands in a block's row beside its name. */
 type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
@@ -182,24 +185,29 @@ async function dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to
     .execute();
 }
 
+function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {
+  return {
+    group_id: groupId,
+    digest: topicDigest(batch.topic),
+    topic: batch.topic,
+    first_sequence: batch.firstSequence,
+    first_position: batch.firstPosition,
+    last_position: batch.firstPosition + batch.count - 1,
+    transaction_hash: batch.transactionHash,
+    log_index: batch.logIndex,
+  };
+}
+
 async function remember(
   transaction: Transaction<Schema>,
   groupId: GroupId,
   vanished: readonly VanishedBatch[],
 ): Promise<void> {
-  for (const batch of vanished.slice(-vanishedBatchesMax)) {
+  const rows = vanished.slice(-vanishedBatchesMax).map((batch) => toVanishedRow(groupId, batch));
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
     await transaction
       .insertInto("vanished")
-      .values({
-        group_id: groupId,
-        digest: topicDigest(batch.topic),
-        topic: batch.topic,
-        first_sequence: batch.firstSequence,
-        first_position: batch.firstPosition,
-        last_position: batch.firstPosition + batch.count - 1,
-        transaction_hash: batch.transactionHash,
-        log_index: batch.logIndex,
-      })
+      .values(rows.slice(start, start + rowsAtOnce))
       .execute();
   }
   const { newest } = await transaction
