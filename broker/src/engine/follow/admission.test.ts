@@ -1,56 +1,225 @@
-import { expect, it } from "vitest";
+import { BrokerError } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
-import type { NodeId } from "../../domain/node.ts";
+import type { Address } from "../../domain/topic.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import type { Ledger, Outage } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
-import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
-import { Group } from "../group.ts";
+import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
+import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
+import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
-import { Admission } from "./admission.ts";
 
-const never = new AbortController().signal;
-const clock = new VirtualClock();
-const record = { chainId: 1, genesisHash: `0x${"00".repeat(32)}`, registryAddress: `0x${"00".repeat(20)}` } as const;
+const signers: readonly Address[] = ["11", "22", "33"].map((digits) => `0x${digits.repeat(20)}` as const);
+const record = { chainId: 1, genesisHash: "0x00", registryAddress: "0x00" } as const;
 
-/** Two nodes that both want to start the ledger of a group whose registry nobody knows. */
-async function begin() {
-  const { store, coordinator } = createMemoryCluster({ clock });
-  const chain = new MemoryChain({ clock });
-  const admit = async (name: string) => {
-    const nodeId = name as NodeId; // Any text is one here.
-    await coordinator.join({ id: nodeId, address: name }, defaultEngineLimits.membershipMs);
-    const life = { isLive: true };
-    const membership = { nodeId, isLive: () => life.isLive, ended: never };
-    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
-    const group = new Group({ ledger, store, clock, metrics: noMetrics, limits: defaultEngineLimits, isShared: true });
-    const member = { membership: async () => membership, onHint: () => () => {} };
-    const admission = new Admission({ group, coordinator, member, records: store, clock, logger: silentLogger });
-    return { admission, life };
-  };
-  return { first: await admit("first:1"), second: await admit("second:1"), store };
+/** A node on a chain of which it can see more or less. */
+interface Node {
+  readonly broker: RunningBroker;
+  starts: number;
+  failure: Error | undefined;
+  outage: Outage | undefined;
+  /** What the start of the ledger waits for. */
+  held: Promise<void>;
+  /** Why the chain cannot be followed from here. */
+  broken: Error | undefined;
 }
 
-it("one node may deploy the group's registry, for as long as its membership lasts; the other waits", async () => {
-  const { first, second } = await begin();
-  const { mayDeploy } = await first.admission.toLedger(never);
-  await expect(second.admission.toLedger(never)).rejects.toThrow(/another node is the first on its chain/);
-  expect(mayDeploy?.()).toBe(true);
-  first.life.isLive = false;
-  expect(mayDeploy?.()).toBe(false);
+let clock: VirtualClock;
+let chain: MemoryChain;
+let shared: MemoryCluster;
+const nodes: Node[] = [];
+afterEach(async () => {
+  const stopped = nodes.splice(0).map(async ({ broker }) => broker.stop(1_000));
+  await clock.advance(2_000);
+  await Promise.all(stopped);
 });
 
-it("a node that could not deploy it lets the other try", async () => {
-  const { first, second } = await begin();
-  await first.admission.toLedger(never);
-  await first.admission.giveWay();
-  expect((await second.admission.toLedger(never)).mayDeploy?.()).toBe(true);
+function begin(): void {
+  clock = new VirtualClock();
+  chain = new MemoryChain({ clock });
+  shared = createMemoryCluster({ clock });
+}
+
+/** Starts a node, and waits for nothing. */
+function launch(index: number, options: { readonly sender?: Address | undefined } = {}): Node {
+  const sender = options.sender ?? signers[index];
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: false, ...(sender && { sender }) });
+  let uuids = 0;
+  const broker = createBroker({
+    ledgers: [ledger],
+    store: shared.store,
+    sink: new RecordingSink(),
+    clock,
+    randomness: {
+      fraction: () => 0,
+      uuid: () => `${index}0000000-0000-4000-8000-${String((uuids += 1)).padStart(12, "0")}`,
+    },
+    metrics: noMetrics,
+    logger: silentLogger,
+    limits: defaultEngineLimits,
+    defaultGroupId,
+    extensionPrefix: "svc-",
+    hasCoordinator: true,
+    cluster: { coordinator: shared.coordinator, address: `node-${index}:1`, records: shared.store },
+  });
+  const node: Node = {
+    broker,
+    starts: 0,
+    failure: undefined,
+    outage: undefined,
+    held: Promise.resolve(),
+    broken: undefined,
+  };
+  disturb(ledger, node);
+  nodes.push(node);
+  void broker.start();
+  return node;
+}
+
+function disturb(ledger: Ledger, node: Node): void {
+  const start = ledger.start.bind(ledger);
+  const view = ledger.view.bind(ledger);
+  const follow = ledger.follow.bind(ledger);
+  ledger.follow = async function* (...call) {
+    for await (const step of follow(...call)) {
+      if (node.broken !== undefined) throw node.broken;
+      yield step;
+    }
+  };
+  ledger.view = () => ({ ...view(), outage: node.outage });
+  ledger.start = async () => {
+    node.starts += 1;
+    await node.held;
+    if (node.failure !== undefined) throw node.failure;
+    await start();
+    await shared.store.saveGroupRecord(defaultGroupId, record);
+  };
+}
+
+const healthOf = (node: Node) => node.broker.health()[0];
+const follows = (): readonly boolean[] => nodes.map((node) => healthOf(node)?.role === "follows");
+
+describe("a signer", () => {
+  it("is one node's: another that has it too is not up, and says whose it is, until that one leaves", async () => {
+    begin();
+    const first = launch(0);
+    await clock.advance(1_000);
+    const second = launch(1, { sender: signers[0] });
+    await clock.advance(6_000);
+    expect(healthOf(first)).toMatchObject({ ready: true });
+    expect(healthOf(second)).toMatchObject({
+      ready: false,
+      reason: expect.stringContaining("node node-0:1 signs with 0x11"),
+    });
+    await expect(second.broker.open({ topic: "a", groupId: undefined })).rejects.toThrow(
+      "group 1 is not up: node node-0:1",
+    );
+    expect(second.starts).toBe(0);
+    nodes.shift();
+    const stopped = first.broker.stop(1_000);
+    await clock.advance(defaultEngineLimits.startDelayMsMax);
+    await stopped;
+    expect(healthOf(second)).toMatchObject({ ready: true });
+  });
+
+  it("is kept anew under each membership: where another node took it meanwhile, the group is closed until that one leaves", async () => {
+    begin();
+    const first = launch(0);
+    await clock.advance(1_000);
+    const [member] = await shared.coordinator.listNodes();
+    if (member === undefined) throw new Error("nobody joined");
+    await shared.coordinator.leave(member.id);
+    const second = launch(1, { sender: signers[0] });
+    await clock.advance(8_000);
+    expect(healthOf(second)).toMatchObject({ ready: true });
+    expect(healthOf(first)).toMatchObject({
+      ready: false,
+      reason: expect.stringContaining("node node-1:1 signs with 0x11"),
+    });
+    nodes.pop();
+    const stopped = second.broker.stop(1_000);
+    await clock.advance(3_000);
+    await stopped;
+    expect(healthOf(first)).toMatchObject({ ready: true });
+  });
 });
 
-it("where the registry is known, everybody may start and nobody may deploy one", async () => {
-  const { first, second, store } = await begin();
-  await store.saveGroupRecord(defaultGroupId, record);
-  for (const { admission } of [first, second]) expect((await admission.toLedger(never)).mayDeploy?.()).toBe(false);
+describe("a chain without a registry", () => {
+  it("is started by one node; the others wait for it, and say so", async () => {
+    begin();
+    const held = createDeferred<void>();
+    for (const index of [0, 1, 2]) launch(index).held = held.promise;
+    await clock.advance(10_000);
+    expect(nodes.filter(({ starts }) => starts === 1)).toHaveLength(1);
+    for (const node of nodes.filter(({ starts }) => starts === 0))
+      expect(healthOf(node)?.reason).toContain("another node is the first");
+    held.resolve();
+    await clock.advance(defaultEngineLimits.startDelayMsMax);
+    expect(nodes.map(({ starts }) => starts)).toEqual([1, 1, 1]);
+    expect(nodes.map((node) => healthOf(node)?.ready)).toEqual([true, true, true]);
+  });
+
+  it("is started by another node when it is away from the first", async () => {
+    begin();
+    const first = launch(0);
+    first.failure = new BrokerError("chainUnreachable", { details: "http://chain: the connection was refused" });
+    await clock.advance(1_000);
+    const second = launch(1);
+    await clock.advance(6_000);
+    expect(healthOf(second)).toMatchObject({ ready: true });
+    expect(healthOf(first)?.reason).toContain("the connection was refused");
+  });
+});
+
+describe("a follower whose chain is away", () => {
+  it("lets another node follow, and does not take it back", async () => {
+    begin();
+    for (const index of [0, 1]) launch(index);
+    await clock.advance(2_000);
+    const place = follows().indexOf(true);
+    const away = nodes[place];
+    if (away === undefined) throw new Error("nobody follows");
+    away.outage = { reason: "http://chain: no answer", since: clock.now() };
+    await clock.advance(defaultEngineLimits.outageToleranceMs - 1);
+    expect(follows()[place]).toBe(true);
+    await clock.advance(2_000);
+    expect(follows()).toEqual([place !== 0, place !== 1]);
+    chain.sealEmpty();
+    await clock.advance(60_000);
+    expect(follows()).toEqual([place !== 0, place !== 1]);
+    expect(nodes.map((node) => healthOf(node)?.indexedBlock)).toEqual([chain.head, chain.head]);
+  });
+
+  it("lets another node follow also when the chain answers, but cannot be read", async () => {
+    begin();
+    const first = launch(0);
+    first.broken = new Error("the endpoint keeps no logs");
+    await clock.advance(1_000);
+    const second = launch(1);
+    await clock.advance(6_000);
+    expect(follows()).toEqual([false, true]);
+    expect(healthOf(second)).toMatchObject({ ready: true });
+    expect(healthOf(first)).toMatchObject({ ready: true, indexedBlock: chain.head });
+  });
+
+  it("follows again when nobody else does", async () => {
+    begin();
+    const only = launch(0);
+    await clock.advance(2_000);
+    only.outage = { reason: "http://chain: no answer", since: clock.now() };
+    const seen = new Set<boolean | undefined>();
+    for (let second = 0; second < 30; second += 1) {
+      await clock.advance(1_000);
+      seen.add(follows()[0]);
+    }
+    expect(seen).toEqual(new Set([true, false]));
+    only.outage = undefined;
+    await clock.advance(defaultEngineLimits.outageToleranceMs + 1_000);
+    expect(follows()).toEqual([true]);
+  });
 });
