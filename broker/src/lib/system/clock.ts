@@ -11,7 +11,12 @@ export interface SystemClock {
 
 /** Time from the machine. Its timers never keep the process alive. */
 export function createSystemClock(): SystemClock {
-  return { now: () => Date.now(), monotonic: () => performance.now(), after: startTimer, soon: (action) => void setImmediate(action) };
+  return {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    after: startTimer,
+    soon: (action) => void setImmediate(action),
+  };
 }
 
 function startTimer(delayMs: number, action: () => void): () => void {
