@@ -172,7 +172,7 @@ export interface SqlDatabase {
   readonly durable: Kysely<Schema>;
   /** What it commits is whole or absent after a power cut, and there after a kill. */
   readonly relaxed: Kysely<Schema>;
-  /** Durable, and with time for changes of whole tables. */
+  /** Durable, and with time for changes of whole tables, or of a group's whole index. */
   readonly migrating: Kysely<Schema>;
   /** Whether other processes change it too, so that nothing that was read may be kept. */
   readonly isShared: boolean;

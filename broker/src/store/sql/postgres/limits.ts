@@ -7,7 +7,7 @@ export const lockMsMax = 5_000;
 /** Longest a transaction stands still before the server ends it, in milliseconds: so long a node that hangs can hold locks. */
 export const idleInTransactionMsMax = 5_000;
 
-/** Longest a changing of the tables runs at a start, or waits for the one of another node, in milliseconds. */
+/** Longest a statement runs or waits that changes the tables at a start, or takes an index back, in milliseconds. */
 export const migrationMsMax = 600_000;
 
 /** What an answer may take on its way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
