@@ -197,23 +197,30 @@ describe("who delivers", () => {
     expect(await counts()).toEqual([2, 2]);
   });
 
-  it("a node that finds a subscription to be another's ends its delivery, and writes nothing of it", async () => {
-    await start(1);
-    const { coordinator, store } = cluster.shared;
-    const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
-    cluster.sink.receive("http://receiver/", () => createDeferred<AttemptOutcome>().promise);
-    await cluster.run(cluster.publish(0, "a", "1"));
-    const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
-    await coordinator.join({ id: other, address: "other:1" }, 60_000);
-    await coordinator.claim(id, other);
-    await coordinator.handOver([{ id, epoch: 0 }]);
-    await cluster.clock.advance(100);
-    await cluster.run(cluster.publish(0, "a", "2"));
-    cluster.sink.receive("http://receiver/", () => ({ status: "accepted" }));
-    await cluster.clock.advance(20_000);
-    expect(cluster.sink.sequencesOf(id)).toEqual([1]);
-    expect(await store.findSubscription(id)).toMatchObject({ owner: other, notifiedCount: 0 });
-  });
+  it.each(["owns", "may write"])(
+    "a node that sees that it no longer %s a subscription ends its delivery",
+    async (how) => {
+      await start(1);
+      const { coordinator, store } = cluster.shared;
+      let isFailing = how === "owns";
+      cluster.sink.receive("http://receiver/", () =>
+        isFailing ? { status: "failed", reason: "503" } : { status: "accepted" },
+      );
+      const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a")));
+      await cluster.run(cluster.publish(0, "a", "1"));
+      if (how === "may write") coordinator.listHoldings = () => Promise.reject(new Error("no connection"));
+      const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
+      await coordinator.join({ id: other, address: "other:1" }, 600_000);
+      await coordinator.claim(id, other);
+      await coordinator.handOver([{ id, epoch: 0 }]);
+      await cluster.clock.advance(200);
+      isFailing = false;
+      await cluster.run(cluster.publish(0, "a", "2"));
+      await cluster.clock.advance(20_000);
+      expect(cluster.sink.sequencesOf(id)).toEqual([1]);
+      expect(await store.findSubscription(id)).toMatchObject({ owner: other, notifiedCount: 0 });
+    },
+  );
 
   it("a node that stops hands over at once, with what was acknowledged", async () => {
     await start(2);
