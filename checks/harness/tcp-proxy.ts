@@ -8,6 +8,7 @@ export class TcpProxy implements AsyncDisposable {
   readonly #target: number;
   readonly #server: Server;
   readonly #pairs = new Set<Pair>();
+  readonly #farPorts = new Set<number>();
   #isSilent = false;
   #isRefusing = false;
 
@@ -22,6 +23,11 @@ export class TcpProxy implements AsyncDisposable {
     proxy.#server.listen(proxy.port, "127.0.0.1");
     await once(proxy.#server, "listening");
     return proxy;
+  }
+
+  /** Whether a connection that the target had from this port was one through this proxy. */
+  hadPort(port: number): boolean {
+    return this.#farPorts.has(port);
   }
 
   /** From now on nothing goes through, and neither side is told: connections stay open, and new ones are taken, as where packets are lost. */
@@ -60,7 +66,9 @@ export class TcpProxy implements AsyncDisposable {
       near.resetAndDestroy();
       return;
     }
-    const pair = new Pair(near, connect(this.#target, "127.0.0.1"));
+    const far = connect(this.#target, "127.0.0.1");
+    far.once("connect", () => this.#farPorts.add(far.localPort ?? 0));
+    const pair = new Pair(near, far);
     this.#pairs.add(pair);
     pair.onClose(() => this.#pairs.delete(pair));
     if (!this.#isSilent) pair.join();

@@ -19,14 +19,12 @@ interface Holding {
 /** Clocks of both sides are read in whole milliseconds. */
 const roundingMs = 2;
 
-/**
- * Keeps in the database itself who had which subscription when, and each cursor that went back. Without a reorganisation none may.
- */
+/** Keeps in the database itself who had which subscription when, and over which connection each cursor was written. */
 const bookkeeping = `
 create schema checks;
 create table checks.nodes as select node_id, address from public.nodes;
 create table checks.owners (number bigserial, at double precision, id text, owner text);
-create table checks.cursors (id text, from_position bigint, to_position bigint);
+create table checks.writes (id text, owner text, port int, before bigint, after bigint);
 create function checks.keep_node() returns trigger language plpgsql as $$
 begin
   if tg_op = 'INSERT' or new.node_id <> old.node_id then
@@ -41,8 +39,8 @@ begin
       values (extract(epoch from clock_timestamp()) * 1000, new.id, new.owner);
   end if;
   if tg_op = 'UPDATE' then
-    if new.cursor < old.cursor then
-      insert into checks.cursors values (new.id, old.cursor, new.cursor);
+    if new.cursor <> old.cursor then
+      insert into checks.writes values (new.id, new.owner, inet_client_port(), old.cursor, new.cursor);
     end if;
   end if;
   return new;
@@ -56,9 +54,17 @@ export async function keepBook(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
 
-/** The cursors that went back. */
-export function listSetBack(database: Database): Promise<readonly Record<string, unknown>[]> {
-  return database.query("select * from checks.cursors");
+/** The cursors that went back, which without a reorganisation none may, and those that another node wrote than the one that had the subscription. */
+export async function listWrongWrites(
+  database: Database,
+  writerOf: (port: number) => string | undefined,
+): Promise<readonly string[]> {
+  const rows = await database.query(
+    "select id, port, address, before, after from checks.writes left join checks.nodes on owner = node_id",
+  );
+  return rows
+    .filter(({ port, address, before, after }) => Number(after) < Number(before) || writerOf(Number(port)) !== address)
+    .map((row) => JSON.stringify(row));
 }
 
 /** The attempts that came from another node than the one that had the subscription at that moment. */
