@@ -192,6 +192,30 @@ describe("a node that watches", () => {
     expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head);
   });
 
+  it("answers from the index as it is in the store, also where it has not looked yet", async () => {
+    await start(2);
+    await publishMany(0, 1);
+    const watcher = 1 - followerIndex();
+    const { broker, gate } = cluster.node(watcher);
+    gate.tell = () => {};
+    await cluster.clock.advance(10);
+    const eventId = await cluster.run(cluster.publish(1 - watcher, "a", "2"));
+    const { head } = cluster.chain;
+    expect(broker.health()[0]?.indexedBlock).toBe(head - 1);
+    expect(await broker.getEvent({ eventId, groupId: undefined })).toMatchObject({ sequence: 2 });
+    const refusalOf = (block: number) =>
+      broker.getEvent({ eventId: eventId.replace(/-\d+-\d+$/, `-9-${block}`), groupId: undefined }).then(
+        () => undefined,
+        ({ code }: { code: number }) => code,
+      );
+    expect([await refusalOf(head), await refusalOf(head + 1)]).toEqual([100303, 100304]);
+    const last = await cluster.run(cluster.subscribe(watcher, "a", { offset: "OFFSET_LAST" }));
+    const first = await cluster.run(cluster.subscribe(watcher, "a", { offset: "OFFSET_FIRST" }));
+    await publishMany(1 - watcher, 1);
+    await cluster.clock.advance(2_000);
+    expect([cluster.sink.sequencesOf(last), cluster.sink.sequencesOf(first)]).toEqual([[3], [1, 2, 3]]);
+  });
+
   it("waits out a database that is away, says so, and then misses nothing", async () => {
     await start(2);
     const ids = await subscribeMany(4);
