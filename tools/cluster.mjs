@@ -1,5 +1,6 @@
 // `npm run cluster`: several nodes of one broker, PostgreSQL and a chain on this machine, for trying out. `--help` prints the flags.
 import { readOptions, usage } from "./cluster/options.mjs";
+import { findBinaries, missingPostgres } from "./postgres-programs.mjs";
 import { prepare } from "./prepare.mjs";
 
 const options = tryReadOptions();
@@ -7,6 +8,10 @@ if (options === undefined) process.exit(2);
 if (options.isHelp) {
   process.stdout.write(usage);
   process.exit(0);
+}
+if (findBinaries() === undefined) {
+  console.error(missingPostgres);
+  process.exit(1);
 }
 prepare();
 // What runs it needs packages, which may have been missing until here.

@@ -4,17 +4,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { findBinaries, findOwner } from "../postgres-programs.mjs";
+import { findBinaries, findOwner, missingPostgres } from "../postgres-programs.mjs";
 import { Part } from "./part.mjs";
 
 const user = "stele";
 const database = "stele";
 const connectionsMax = 200;
-
-export const missingPostgres = `PostgreSQL is not installed: neither initdb nor postgres is on the path or under /usr/lib/postgresql. Install it, version 15 or later:
-  Debian, Ubuntu    apt-get install postgresql
-  Fedora            dnf install postgresql-server
-  macOS             brew install postgresql@17, and put its bin folder on the path`;
 
 /** Starts the server, and makes it first where there is none yet. Answers its address without the password, and the file that holds that. */
 export async function startDatabase({ data, logs, port, adopt }) {
