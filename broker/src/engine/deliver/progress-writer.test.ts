@@ -109,6 +109,41 @@ it("a cursor that was noted while an older one could not be written is not set b
   expect(written).toEqual([[progress(2)]]);
 });
 
+it("tells what was refused, by the row that was", async () => {
+  const refused: Progress[] = [];
+  const { store, clock } = { store: createMemoryStore(), clock: new VirtualClock() };
+  const onRefused = (rows: readonly Progress[]): void => void refused.push(...rows);
+  const writer = new ProgressWriter({ store, clock, logger: silentLogger, limits: defaultEngineLimits, onRefused });
+  writer.note(progress(1));
+  await writer.flush();
+  expect(refused).toEqual([progress(1)]);
+});
+
+it("forgets what was noted up to an epoch, and not what came after it", async () => {
+  const { writer } = setUp(async () => []);
+  writer.note({ ...progress(1), epoch: 2 });
+  writer.forget({ id, epoch: 1 });
+  expect(writer.find(id)).toBeDefined();
+  writer.forget({ id, epoch: 2 });
+  expect(writer.find(id)).toBeUndefined();
+});
+
+it("what is forgotten while its write fails is not written later", async () => {
+  const gate = createDeferred<readonly SubscriptionId[]>();
+  const written: (readonly Progress[])[] = [];
+  const { clock, writer } = setUp((rows) => {
+    written.push(rows);
+    return gate.promise;
+  });
+  writer.note(progress(1));
+  await clock.advance(50);
+  writer.forgetAll();
+  gate.reject(new Error("no connection"));
+  await clock.advance(2 * defaultEngineLimits.followDelayMsMax);
+  await writer.flush();
+  expect(written).toEqual([[progress(1)]]);
+});
+
 it("flush writes what is noted, and says when it cannot", async () => {
   const { writer } = setUp(() => Promise.reject(new Error("disk full")));
   writer.note(progress(1));

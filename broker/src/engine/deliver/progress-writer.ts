@@ -89,7 +89,7 @@ export class ProgressWriter {
 
   /** One write at a time: what is noted meanwhile goes with the next, which follows at once. */
   #writeSoon(): void {
-    if (this.#writing !== undefined || this.#flushes > 0) return;
+    if (this.#writing !== undefined || this.#flushes > 0 || this.#noted.size === 0) return;
     this.#begin().catch((error: unknown) => this.#parts.logger.error("progress not written", { error }));
   }
 
