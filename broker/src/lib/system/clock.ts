@@ -9,11 +9,34 @@ export interface SystemClock {
   soon(action: () => void): void;
 }
 
+/** A jump of the time of day beyond that, in milliseconds, counts as sleep. */
+const jumpMsMax = 500;
+
+/**
+ * Milliseconds that only grow, also through a sleep of the machine: that halts the clock of the timers and not the time of day. Whoever
+ * sets the time of day forward seems to have slept; who sets it back changes nothing.
+ */
+export function createMonotonic(timerNow: () => number, dayNow: () => number): () => number {
+  let timer = timerNow();
+  let day = dayNow();
+  let sleptMs = 0;
+  return () => {
+    const jumpMs = dayNow() - day - (timerNow() - timer);
+    timer = timerNow();
+    day = dayNow();
+    if (jumpMs > jumpMsMax) sleptMs += jumpMs;
+    return timer + sleptMs;
+  };
+}
+
 /** Time from the machine. Its timers never keep the process alive. */
 export function createSystemClock(): SystemClock {
   return {
     now: () => Date.now(),
-    monotonic: () => performance.now(),
+    monotonic: createMonotonic(
+      () => performance.now(),
+      () => Date.now(),
+    ),
     after: startTimer,
     soon: (action) => void setImmediate(action),
   };
