@@ -64,6 +64,15 @@ function testBlocks(store: () => Store): void {
     await store().applyBlocks(otherGroup, [blockOf(0)]);
     expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 0, hash: hashOf(0), generation: 0 });
   });
+  it("blocks are refused that follow another head than there is", async () => {
+    const after = { number: 1, hash: hashOf(1) };
+    await store().applyBlocks(group, [blockOf(1)]);
+    await store().applyBlocks(group, [blockOf(2)], { isFinal: false, after });
+    await expect(store().applyBlocks(group, [blockOf(3)], { isFinal: false, after })).rejects.toThrow(
+      "the head is not",
+    );
+    expect((await store().findHead(group))?.blockNumber).toBe(2);
+  });
   it("no blocks change nothing", async () => {
     await store().applyBlocks(group, []);
     expect(await store().findHead(group)).toBeUndefined();

@@ -105,6 +105,8 @@ export interface Progress extends SubscriptionKey {
 export interface ApplyOptions {
   readonly isFinal: boolean;
   readonly lease?: GroupLease | undefined;
+  /** The block that they follow, where the store may have lost what it had confirmed: then a head that is another is refused. */
+  readonly after?: BlockRef | undefined;
 }
 
 /** What became of an insertion. */

@@ -2,6 +2,7 @@ import type { EventBatch } from "../domain/event.ts";
 import { advance, blockOf, type Position } from "../domain/position.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { BlockRef } from "../ports/ledger.ts";
 import { type IndexedBlock, type IndexHead, reorganisationBlocksMax } from "../ports/store.ts";
 
 /**
@@ -26,6 +27,8 @@ type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
 
 /** What a group's index is before blocks are applied; `topics` holds at least those that {@link topicsNamedIn} tells. */
 export interface IndexState {
+  /** What the head must be; anything where left out. */
+  readonly after?: BlockRef | undefined;
   readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
   readonly topics: ReadonlyMap<TopicName, TopicRecord>;
@@ -121,8 +124,10 @@ class PlanUnderWay {
   #head: PlannedHead | undefined;
 
   constructor(state: IndexState) {
+    const { head, after } = state;
+    assert(after === undefined || after.hash === head?.hash, `the head is not block ${after?.number} as it was`);
     this.#state = state;
-    this.#head = state.head;
+    this.#head = head;
   }
 
   add(block: IndexedBlock): void {

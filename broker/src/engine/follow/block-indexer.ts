@@ -3,7 +3,7 @@ import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
-import type { Ledger, LedgerBlock } from "../../ports/ledger.ts";
+import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "./index-block.ts";
@@ -25,11 +25,12 @@ export class BlockIndexer {
     this.#parts = parts;
   }
 
-  /** Answers the batches of the blocks, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
-  async write(blocks: readonly LedgerBlock[]): Promise<readonly EventBatch[]> {
+  /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
+  async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
     const { ledger, store, lease } = this.#parts;
     const indexed = indexBlocks(blocks, await this.#findNames(blocks));
-    await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease });
+    const after = lease && head;
+    await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
     this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
     return indexed.flatMap(({ batches }) => batches);
   }

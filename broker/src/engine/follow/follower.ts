@@ -130,7 +130,7 @@ export class Follower {
     const { ledger, progress, metrics, onIndexed } = this.#parts;
     const last = blocks.at(-1);
     if (last === undefined) return;
-    onIndexed(await this.#indexer.write(blocks));
+    onIndexed(await this.#indexer.write(blocks, this.#head));
     this.#head = { number: last.number, hash: last.hash };
     this.#reorganisations = 0;
     progress.advanceTo(last.number);

@@ -301,6 +301,33 @@ describe("a reorganisation", () => {
   });
 });
 
+it("a database that lost what it had confirmed is given it again, and nobody misses an event", async () => {
+  await start(2);
+  const ids = await subscribeMany(4);
+  await publishMany(0, 2);
+  await cluster.clock.advance(500);
+  const { store } = cluster.shared;
+  const [, , kept] = await store.listBlocks(defaultGroupId, { atMost: 3 });
+  const findHead = store.findHead.bind(store);
+  await store.rollBack(defaultGroupId, kept);
+  // A server that lost its newest commits has lost the count of going back too.
+  const lost = async (id: typeof defaultGroupId) => {
+    const head = await findHead(id);
+    return head && { ...head, generation: head.generation - 1 };
+  };
+  store.findHead = lost;
+  cluster.chain.sealEmpty();
+  await cluster.clock.settle();
+  publishFromOutside("3");
+  await cluster.clock.advance(10_000);
+  publishFromOutside("4");
+  await cluster.clock.advance(10_000);
+  const topicNow = await store.findTopic(defaultGroupId, parseTopicName("a"));
+  expect(topicNow?.sequence).toBe(4);
+  expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
+  for (const id of ids) expect([...new Set(cluster.sink.sequencesOf(id))]).toEqual(sequences(4));
+});
+
 it("the index that several nodes made in turn is the one of the chain", async () => {
   await start(3);
   for (let round = 0; round < 4; round += 1) {

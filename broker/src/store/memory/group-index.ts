@@ -6,6 +6,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import {
+  type ApplyOptions,
   type BatchRange,
   type EventPlace,
   type IndexedBlock,
@@ -56,8 +57,9 @@ export class GroupIndex {
     return this.#generation;
   }
 
-  apply(blocks: readonly IndexedBlock[], options: { readonly isFinal: boolean }): void {
-    const plan = planBlocks(blocks, { head: this.#head, topicsTotal: this.#names.length, topics: this.#topics });
+  apply(blocks: readonly IndexedBlock[], options: ApplyOptions): void {
+    const { after } = options;
+    const plan = planBlocks(blocks, { head: this.#head, after, topicsTotal: this.#names.length, topics: this.#topics });
     for (const record of plan.opened) this.#insert(record);
     for (const record of plan.changed) this.#topics.set(record.topic.name, record);
     for (const record of plan.batches) {

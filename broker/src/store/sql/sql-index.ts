@@ -68,7 +68,7 @@ export class SqlIndex {
     await this.#applying.acquire();
     try {
       const written = await this.#change(database, { groupId, lease: options.lease }, async (transaction) => {
-        const planned = await this.#plan(transaction, groupId, blocks);
+        const planned = await this.#plan(transaction, groupId, { blocks, after: options.after });
         await rememberSkipped(transaction, groupId, blocks);
         if (!options.isFinal) await this.#rollBack.keep(transaction, groupId, planned.plan.undo);
         return this.#write(transaction, groupId, planned);
@@ -173,7 +173,11 @@ export class SqlIndex {
     });
   }
 
-  async #plan(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly IndexedBlock[]): Promise<Planned> {
+  async #plan(
+    transaction: Transaction<Schema>,
+    groupId: GroupId,
+    { blocks, after }: { readonly blocks: readonly IndexedBlock[]; readonly after: BlockRef | undefined },
+  ): Promise<Planned> {
     const head = await this.#readHead(transaction, groupId);
     const opens = blocks.some((block) => block.opened.length > 0);
     const topicsTotal = opens ? await this.#countTopics(transaction, groupId) : 0;
@@ -183,7 +187,7 @@ export class SqlIndex {
       if (known !== undefined) topics.set(name, known);
     }
     const topicIds = new Map([...topics.values()].map(({ ordinal, topicId }) => [ordinal, topicId]));
-    return { plan: planBlocks(blocks, { head, topicsTotal, topics }), topicIds };
+    return { plan: planBlocks(blocks, { head, after, topicsTotal, topics }), topicIds };
   }
 
   /** Answers the topics as they are then. */
