@@ -28,9 +28,13 @@ export class Balancer {
 
   start(): void {
     this.#unlisten = this.#parts.member.onHint((hint) => {
-      if (hint.kind === "nodes") this.#recurrence.ask();
+      if (hint.kind === "nodes") this.lookSoon();
     });
     void this.#run();
+  }
+
+  lookSoon(): void {
+    this.#recurrence.ask();
   }
 
   stop(): void {

@@ -194,7 +194,7 @@ it("tells at once for which groups it is ready, and for none once it drains", as
   const member = start(world);
   await member.membership(never);
   groups.push("1" as GroupId); // Any string will do.
-  member.renewSoon();
+  void member.renew();
   expect(told.at(-1)).toEqual(["1"]);
   member.drain();
   expect(told.at(-1)).toEqual([]);

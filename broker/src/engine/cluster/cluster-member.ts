@@ -58,7 +58,7 @@ export class ClusterMember implements Member {
   /** From now on this node is given nothing new. */
   drain(): void {
     this.#isDraining = true;
-    this.renewSoon();
+    void this.renew();
   }
 
   /** Ends membership, so that others take over at once; `signal` breaks off a coordinator that does not answer. */
@@ -97,9 +97,9 @@ export class ClusterMember implements Member {
     return this.#hints.add(listener);
   }
 
-  /** Tells the coordinator soon which groups are ready. */
-  renewSoon(): void {
-    if (this.#current?.isLive() === true) void this.#renew(this.#current);
+  /** Tells the coordinator which groups are ready, and answers when it knows; never rejects. */
+  async renew(): Promise<void> {
+    if (this.#current?.isLive() === true) await this.#renew(this.#current);
   }
 
   async #run(): Promise<void> {

@@ -128,6 +128,32 @@ describe("who delivers", () => {
     expect(await counts()).toEqual([6, 6]);
   });
 
+  it("they are spread as soon as a node is there, and as it is gone, however seldom it is looked at otherwise", async () => {
+    cluster = await TestCluster.start(1, { limits: { balanceEveryMs: 600_000 } });
+    await cluster.run(cluster.node(0).broker.open(topic("a")));
+    await subscribeMany(4);
+    cluster.launch(1);
+    await cluster.clock.advance(4_000);
+    expect(await counts()).toEqual([2, 2]);
+    await cluster.stop(1);
+    expect(await counts()).toEqual([4]);
+  });
+
+  it("a node that stops says at once that it can deliver nothing more", async () => {
+    await start(2);
+    const { coordinator } = cluster.shared;
+    const renew = coordinator.renew.bind(coordinator);
+    const told: (readonly string[])[] = [];
+    coordinator.renew = (nodeId, what) => {
+      if (cluster.node(1).ids.has(nodeId)) told.push(what.groups);
+      return renew(nodeId, what);
+    };
+    const stopped = cluster.node(1).broker.stop(1_000);
+    await cluster.clock.settle();
+    expect(told[0]).toEqual([]);
+    await cluster.run(stopped);
+  });
+
   it("what moves to another node misses nothing and repeats nothing", async () => {
     await start(1);
     const ids = await subscribeMany(6);
@@ -262,6 +288,15 @@ describe("the listing", () => {
     expect(listings[0]?.flatMap(({ subscriptions }) => subscriptions)).toMatchObject([
       { id, notifiedCount: 1, notifyingCount: 0 },
     ]);
+  });
+
+  it("shows of its own what is acknowledged and not written yet", async () => {
+    await start(2);
+    await cluster.run(cluster.subscribe(0, "a"));
+    await cluster.run(cluster.publish(0, "a", "1"));
+    await cluster.clock.settle();
+    const [own] = await cluster.node(0).broker.listSubscriptions();
+    expect(own?.subscriptions).toMatchObject([{ notifiedCount: 1, notifyingCount: 0 }]);
   });
 
   it("leaves out a killed node, and shows its subscriptions where they went", async () => {

@@ -54,12 +54,17 @@ export class Cluster {
   /** From now on this node delivers a group, and is given a share of its subscriptions. */
   resume(groupId: GroupId): void {
     this.deliveries.resume(groupId);
-    this.member.renewSoon();
+    void this.#askForShare();
   }
 
   /** From now on this node is given nothing new; what others ask for it still hands over. */
   drain(): void {
     this.#balancer.stop();
     this.member.drain();
+  }
+
+  async #askForShare(): Promise<void> {
+    await this.member.renew();
+    this.#balancer.lookSoon();
   }
 }
