@@ -157,7 +157,8 @@ describe("who follows", () => {
     await publishMany(stale, 1);
     await cluster.clock.settle();
     expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
-    expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(3)));
+    // What it delivered after its membership ended, and could not write, is delivered again.
+    expect(ids.map((id) => [...new Set(cluster.sink.sequencesOf(id))])).toEqual(ids.map(() => sequences(3)));
   });
 });
 
