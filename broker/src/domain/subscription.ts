@@ -32,9 +32,16 @@ export interface Subscription {
   /** Time of the newest acknowledged notification; before the first, the time of creation. */
   readonly notifiedAt: number;
   readonly createdAt: number;
-  /** The node that delivers it; undefined where one process alone has the store, and while nobody does. */
+  /**
+   * The node that delivers it, as long as that is a member (see Coordinator.listNodes): a row may still name one that is none any more. Undefined
+   * where one process alone has the store, and before it was given to any.
+   */
   readonly owner: NodeId | undefined;
-  /** Grows with each change of the owner: who writes under an older one is refused. */
+  /**
+   * Another one with each change of the owner, and with each going back that must refuse an owner's writes: who writes under any but the
+   * newest is refused. It is compared for equality alone. One process alone has 0; where nodes share the store it begins at random, below
+   * 2^40, so that one that is made anew under the same identifier has none that the removed one had; then it counts up.
+   */
   readonly epoch: number;
 }
 

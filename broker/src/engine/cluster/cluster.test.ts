@@ -238,7 +238,7 @@ describe("who delivers", () => {
       const other = "99999999-9999-4999-8999-999999999999" as NodeId; // Any UUID.
       await coordinator.join({ id: other, address: "other:1" }, 600_000);
       await coordinator.claim(id, other);
-      await coordinator.handOver([{ id, epoch: 0 }]);
+      await coordinator.handOver(await store.findSubscriptions([id]));
       await cluster.clock.advance(200);
       isFailing = false;
       await cluster.run(cluster.publish(0, "a", "2"));

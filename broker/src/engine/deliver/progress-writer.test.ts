@@ -119,10 +119,10 @@ it("tells what was refused, by the row that was", async () => {
   expect(refused).toEqual([progress(1)]);
 });
 
-it("forgets what was noted up to an epoch, and not what came after it", async () => {
+it("forgets what was noted under an epoch, and not under another: one that is made anew may begin at a lower one", async () => {
   const { writer } = setUp(async () => []);
   writer.note({ ...progress(1), epoch: 2 });
-  writer.forget({ id, epoch: 1 });
+  for (const epoch of [1, 3]) writer.forget({ id, epoch });
   expect(writer.find(id)).toBeDefined();
   writer.forget({ id, epoch: 2 });
   expect(writer.find(id)).toBeUndefined();

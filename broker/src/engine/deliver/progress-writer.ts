@@ -47,13 +47,12 @@ export class ProgressWriter {
   }
 
   /**
-   * Forgets what was noted of a subscription up to this epoch: it is no more, or its cursor goes back. A write under way may still bring it
+   * Forgets what was noted of a subscription under this epoch: it is no more, or its cursor goes back. A write under way may still bring it
    * to the store.
    */
   forget({ id, epoch }: SubscriptionKey): void {
     for (const rows of [this.#noted, this.#underWay]) {
-      const noted = rows.get(id);
-      if (noted !== undefined && noted.epoch <= epoch) rows.delete(id);
+      if (rows.get(id)?.epoch === epoch) rows.delete(id);
     }
   }
 

@@ -50,6 +50,9 @@ interface Order {
 /** Times that a call begins again when a subscription has changed hands, or an index gone back, under it. */
 const triesMax = 10;
 
+/** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */
+const randomDigits = 10;
+
 /** Makes, continues and removes subscriptions. Calls for one identifier are handled one after the other. */
 export class SubscriptionService {
   readonly #parts: SubscriptionServiceParts;
@@ -185,12 +188,18 @@ export class SubscriptionService {
       notifiedAt: now,
       createdAt: now,
       owner,
-      epoch: 0,
+      epoch: this.#firstEpoch(),
     };
     if ((await store.insertSubscription(subscription, generation)) !== "inserted") return false;
     this.#count += 1;
     ownership.begin(subscription);
     return true;
+  }
+
+  /** None that an earlier row of this identifier can have had: a node that slept through the removal must not write this one. */
+  #firstEpoch(): number {
+    const { ownership, randomness } = this.#parts;
+    return ownership.isShared ? Number.parseInt(randomness.uuid().slice(-randomDigits), 16) : 0;
   }
 
   async #countAll(): Promise<number> {

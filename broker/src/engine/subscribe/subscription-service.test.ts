@@ -1,0 +1,32 @@
+import { afterEach, expect, it } from "vitest";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+const subscriptionId = parseSubscriptionId("11111111-1111-4111-8111-111111111111");
+const anew = { subscriptionId, offset: "OFFSET_FIRST", url: "http://down/" };
+
+let cluster: TestCluster;
+afterEach(() => cluster.stopAll());
+
+it("a node that slept through a removal moves no cursor of what was made anew under the same identifier", async () => {
+  cluster = await TestCluster.start(2);
+  const { store } = cluster.shared;
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  await cluster.run(cluster.subscribe(0, "a", { subscriptionId }));
+  const before = await store.findSubscription(subscriptionId);
+  const published = cluster.publish(0, "a", "1").catch(() => undefined);
+  await cluster.clock.advance(defaultEngineLimits.progressDelayMs / 2);
+  expect(cluster.sink.sequencesOf(subscriptionId)).toEqual([1]);
+  expect(await store.findSubscription(subscriptionId)).toEqual(before); // Noted, and not written yet.
+  cluster.node(0).gate.halt();
+  await cluster.run(cluster.unSubscribe(1, subscriptionId));
+  cluster.sink.receive("http://down/", () => ({ status: "failed", reason: "down" }));
+  await cluster.run(cluster.subscribe(1, "a", anew));
+  const made = await store.findSubscription(subscriptionId);
+  cluster.node(0).gate.resume();
+  await cluster.clock.advance(3_000);
+  await published;
+  expect(await store.findSubscription(subscriptionId)).toEqual(made);
+  expect(made).toMatchObject({ url: "http://down/", notifiedCount: 0 });
+});
