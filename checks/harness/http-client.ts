@@ -23,14 +23,16 @@ export interface HttpSender extends AsyncDisposable {
 }
 
 const connectionsMax = 64;
+const timeoutDefaultMs = 60_000;
 
 /** Keep-alive connections to one broker process. */
 export class HttpClient implements HttpSender {
   readonly url: string;
-  readonly #agent = new Agent({ connections: connectionsMax, headersTimeout: 60_000, bodyTimeout: 60_000 });
+  readonly #agent: Agent;
 
-  constructor(url: string) {
+  constructor(url: string, { timeoutMs = timeoutDefaultMs }: { readonly timeoutMs?: number } = {}) {
     this.url = url;
+    this.#agent = new Agent({ connections: connectionsMax, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
   }
 
   async send({ method, path, headers = {}, body }: HttpRequest): Promise<HttpAnswer> {

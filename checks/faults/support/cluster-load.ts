@@ -13,6 +13,9 @@ export interface ClusterLoadOptions {
   readonly random: Random;
 }
 
+/** Publishers that wait for ever for a node that is frozen would soon be all of them. */
+const patienceMs = 6000;
+
 interface Entrance {
   readonly http: HttpClient;
   readonly doors: readonly Door[];
@@ -40,7 +43,7 @@ export class ClusterLoad extends PublishRecord {
   start(): void {
     const { topics, publishersPerTopic, urls } = this.#options;
     const entrances = urls.map((url) => {
-      const http = new HttpClient(url);
+      const http = new HttpClient(url, { timeoutMs: patienceMs });
       return { http, doors: publishDoors.map((name) => openDoor(http, name)) };
     });
     const run = { entrances, isStopping: false, ended: Promise.resolve() as Promise<unknown> };
