@@ -1,10 +1,13 @@
 import { afterEach, expect, it } from "vitest";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
+import { createDeferred } from "../../lib/deferred.ts";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Hint } from "../../ports/coordinator.ts";
 import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
 import { defaultEngineLimits } from "../limits.ts";
+import { NodeGate } from "../testing/node-gate.ts";
 import { VirtualClock } from "../testing/virtual-clock.ts";
 import { ClusterMember } from "./cluster-member.ts";
 
@@ -26,7 +29,7 @@ function setUp() {
 }
 
 function start(
-  { clock, coordinator }: { readonly clock: VirtualClock; readonly coordinator: Coordinator },
+  { clock, coordinator }: { readonly clock: Clock; readonly coordinator: Coordinator },
   address = "a:1",
   logger: Logger = silentLogger,
 ): ClusterMember {
@@ -181,6 +184,60 @@ it("a joining that is answered too late makes no member that nobody is", async (
   await world.clock.advance(ttl + 10);
   expect(calls).toBe(2);
   expect((await world.coordinator.listNodes()).map(({ address }) => address)).toEqual(["a:1"]);
+});
+
+it("a joining whose answer comes when it is over already is tried again", async () => {
+  const world = setUp();
+  const gate = new NodeGate(world.clock, () => 0);
+  const coordinator = gate.wrap(world.coordinator, { isShared: true });
+  gate.halt();
+  const member = start({ clock: gate.clock, coordinator });
+  const waiting = new AbortController();
+  const answer = member.membership(waiting.signal);
+  await world.clock.advance(3 * ttl);
+  gate.resume();
+  await world.clock.advance(ttl);
+  expect((await answer)?.isLive()).toBe(true);
+  expect(member.failure).toBeUndefined();
+  waiting.abort();
+});
+
+it("a joining that is answered when its time is all but over is left, and another one tried", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  let isLate = true;
+  world.coordinator.join = async (...call) => {
+    const outcome = await working(...call);
+    if (isLate) await new Promise<void>((resolve) => void world.clock.after((ttl * 11) / 12, resolve));
+    return outcome;
+  };
+  const member = start(world);
+  const early = member.membership(never);
+  await world.clock.advance((ttl * 11) / 12);
+  const late = member.membership(never);
+  expect(member.failure).toContain("does not answer in time");
+  expect(await world.coordinator.listNodes()).toEqual([]);
+  isLate = false;
+  await world.clock.advance(ttl);
+  expect(member.failure).toBeUndefined();
+  const [membership] = await world.coordinator.listNodes();
+  expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
+});
+
+it("leaves also what it joined while it was told to stop", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  const sent = createDeferred<void>();
+  world.coordinator.join = async (...call) => {
+    await sent.promise;
+    return working(...call);
+  };
+  const member = start(world);
+  await world.clock.settle();
+  sent.resolve();
+  const stopped = member.stop(never);
+  await stopped;
+  expect(await world.coordinator.listNodes()).toEqual([]);
 });
 
 it("tells at once for which groups it is ready, and for none once it drains", async () => {

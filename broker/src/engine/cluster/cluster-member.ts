@@ -35,11 +35,15 @@ export class ClusterMember implements Member {
   readonly #joining: ReportedTrouble;
   readonly #renewing: ReportedTrouble;
   readonly #listening: ReportedTrouble;
-  #joined = createDeferred<void>();
+  /** Left behind as soon as it is resolved, so that nobody waits for a joining that has been. */
+  #nextJoining = createDeferred<void>();
   #current: LiveMembership | undefined;
   #isDraining = false;
   #isRetrying = false;
   #unlisten: (() => Promise<void>) | undefined;
+  #running: Promise<void> = Promise.resolve();
+  /** Settles when what was joined and not taken is left again. Never rejects. */
+  #abandoned: Promise<void> = Promise.resolve();
 
   constructor(parts: ClusterMemberParts) {
     this.#parts = parts;
@@ -52,7 +56,7 @@ export class ClusterMember implements Member {
   /** Begins to join; {@link membership} waits for it. */
   start(): void {
     void this.#listen();
-    void this.#run();
+    this.#running = this.#run();
   }
 
   /** From now on this node is given nothing new. */
@@ -67,7 +71,7 @@ export class ClusterMember implements Member {
     const { coordinator, logger } = this.#parts;
     const membership = this.#current;
     membership?.end();
-    const leaving = [this.#unlisten?.() ?? Promise.resolve()];
+    const leaving = [this.#unlisten?.() ?? Promise.resolve(), this.#running.then(() => this.#abandoned)];
     if (membership !== undefined) leaving.push(coordinator.leave(membership.nodeId));
     const ended = (await untilAborted(Promise.allSettled(leaving), signal)) ?? [];
     for (const result of ended)
@@ -88,7 +92,7 @@ export class ClusterMember implements Member {
   async membership(signal: AbortSignal): Promise<Membership | undefined> {
     while (!signal.aborted) {
       if (this.#current?.isLive() === true) return this.#current;
-      await untilAborted(this.#joined.promise, signal);
+      await untilAborted(this.#nextJoining.promise, signal);
     }
     return undefined;
   }
@@ -132,9 +136,10 @@ export class ClusterMember implements Member {
     try {
       const answer = coordinator.join({ id: nodeId, address }, membershipMs);
       const outcome = await Promise.race([answer, pause(clock, membershipMs, this.#stopping.signal)]);
-      if (outcome === "joined") return this.#admit(new LiveMembership(nodeId, { clock, membershipMs, sentAt }));
+      const membership = new LiveMembership(nodeId, { clock, membershipMs, sentAt });
+      if (outcome === "joined" && this.#admit(membership)) return membership;
       if (outcome === "taken") this.#onTaken(since);
-      else this.#abandon(nodeId, answer);
+      else this.#abandon(membership, answer);
     } catch (error) {
       this.#joining.failed(error);
     }
@@ -151,30 +156,34 @@ export class ClusterMember implements Member {
   }
 
   /** A joining that took too long makes a member that nobody is. */
-  #abandon(nodeId: NodeId, answer: Promise<"joined" | "taken">): void {
+  #abandon({ nodeId }: LiveMembership, answer: Promise<"joined" | "taken">): void {
     const { coordinator } = this.#parts;
-    if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer"));
-    answer.then((outcome) => (outcome === "joined" ? coordinator.leave(nodeId) : undefined)).catch(() => undefined);
+    if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer in time"));
+    const left = answer.then((outcome) => (outcome === "joined" ? coordinator.leave(nodeId) : undefined));
+    this.#abandoned = left.catch(() => undefined);
   }
 
-  #admit(membership: LiveMembership): LiveMembership {
+  /** False when it is too late: the membership was over before it was heard of, or the node stops. */
+  #admit(membership: LiveMembership): boolean {
     const { logger, address } = this.#parts;
-    const { nodeId } = membership;
+    if (this.#stopping.signal.aborted || !membership.isLive()) return false;
     this.#joining.done();
     this.#renewing.done();
     this.#current = membership;
-    membership.ended.addEventListener("abort", () => this.#onEnded(nodeId), { once: true });
-    if (membership.ended.aborted) this.#onEnded(nodeId);
-    logger.info("node joined", { nodeId, address });
-    this.#joined.resolve();
+    membership.ended.addEventListener("abort", () => this.#onEnded(membership), { once: true });
+    logger.info("node joined", { nodeId: membership.nodeId, address });
+    const joining = this.#nextJoining;
+    this.#nextJoining = createDeferred();
+    joining.resolve();
     this.#hints.tell({ kind: "nodes" });
-    return membership;
+    return true;
   }
 
-  #onEnded(nodeId: NodeId): void {
+  #onEnded(membership: LiveMembership): void {
+    if (this.#current !== membership) return;
     this.#current = undefined;
-    this.#joined = createDeferred();
-    if (!this.#stopping.signal.aborted) this.#parts.logger.warn("membership ended, joining again", { nodeId });
+    if (this.#stopping.signal.aborted) return;
+    this.#parts.logger.warn("membership ended, joining again", { nodeId: membership.nodeId });
   }
 
   /** Sends renewals one after the other, answered or not, until membership has ended. */

@@ -353,6 +353,6 @@ it("whatever befalls nodes that share a store, every subscription gets every eve
     fc.asyncProperty(fc.nat(), history, async (seed, steps) => {
       await checkHistory(seed, steps);
     }),
-    { numRuns: runs },
+    { numRuns: runs, endOnFailure: true },
   );
 }, 120_000);

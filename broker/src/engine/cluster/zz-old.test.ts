@@ -1,0 +1,307 @@
+import { afterEach, expect, it } from "vitest";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator, Hint } from "../../ports/coordinator.ts";
+import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { NodeGate } from "../testing/node-gate.ts";
+import { VirtualClock } from "../testing/virtual-clock.ts";
+import { ClusterMember } from "./zz-old.ts";
+
+const ttl = defaultEngineLimits.membershipMs;
+const never = new AbortController().signal;
+const groups: GroupId[] = [];
+let members: ClusterMember[] = [];
+afterEach(async () => {
+  await Promise.all(members.map((member) => member.stop(never)));
+  members = [];
+  groups.length = 0;
+});
+
+/** A coordinator whose calls a test can replace. */
+function setUp() {
+  const clock = new VirtualClock();
+  const { coordinator } = createMemoryCluster({ clock });
+  return { clock, coordinator };
+}
+
+function start(
+  { clock, coordinator }: { readonly clock: Clock; readonly coordinator: Coordinator },
+  address = "a:1",
+  logger: Logger = silentLogger,
+): ClusterMember {
+  let count = members.length * 100;
+  const uuid = (): string => `00000000-0000-4000-8000-${String((count += 1)).padStart(12, "0")}`;
+  const member = new ClusterMember({
+    coordinator,
+    address,
+    clock,
+    randomness: { fraction: () => 0.5, uuid },
+    logger,
+    limits: defaultEngineLimits,
+    readyGroups: () => groups,
+  });
+  members.push(member);
+  member.start();
+  return member;
+}
+
+const failing = (): Promise<never> => Promise.reject(new Error("no connection"));
+const hanging = (): Promise<never> => new Promise(() => {});
+
+it("joins, renews for as long as it runs, and is one of the nodes", async () => {
+  const world = setUp();
+  const member = start(world);
+  const membership = await member.membership(never);
+  await world.clock.advance(20 * ttl);
+  expect(membership?.isLive()).toBe(true);
+  expect(await world.coordinator.listNodes()).toMatchObject([{ id: membership?.nodeId, address: "a:1" }]);
+  expect(member.failure).toBeUndefined();
+});
+
+it("leaves when it stops, so that its address is free at once", async () => {
+  const world = setUp();
+  const first = start(world);
+  await first.membership(never);
+  await first.stop(never);
+  expect(await world.coordinator.listNodes()).toEqual([]);
+  const second = start(world);
+  await world.clock.settle();
+  expect(second.failure).toBeUndefined();
+  await world.clock.advance(2 * ttl);
+  expect(first.failure).toBeDefined();
+});
+
+it("stops though the coordinator does not answer", async () => {
+  const world = setUp();
+  const member = start(world);
+  await member.membership(never);
+  world.coordinator.leave = hanging;
+  const deadline = new AbortController();
+  const stopped = member.stop(deadline.signal);
+  deadline.abort();
+  await stopped;
+});
+
+it.each([
+  ["fail", failing],
+  ["hang", hanging],
+])("ends its membership by itself when renewals %s, and joins anew as another node", async (_, renew) => {
+  const world = setUp();
+  const working = world.coordinator.renew.bind(world.coordinator);
+  const member = start(world);
+  const membership = await member.membership(never);
+  await world.clock.settle();
+  world.coordinator.renew = renew;
+  let endedAt = 0;
+  const since = world.clock.now();
+  membership?.ended.addEventListener("abort", () => void (endedAt = world.clock.now() - since));
+  await world.clock.advance(ttl);
+  expect(endedAt).toBe((ttl * 5) / 6);
+  world.coordinator.renew = working;
+  await world.clock.advance(2 * ttl);
+  const next = await member.membership(never);
+  expect(next?.nodeId).not.toBe(membership?.nodeId);
+  expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
+});
+
+it("a renewal that hangs keeps no later one from being sent", async () => {
+  const world = setUp();
+  const working = world.coordinator.renew.bind(world.coordinator);
+  const member = start(world);
+  const membership = await member.membership(never);
+  await world.clock.settle();
+  let calls = 0;
+  world.coordinator.renew = (...call) => {
+    calls += 1;
+    return calls === 1 ? hanging() : working(...call);
+  };
+  await world.clock.advance(5 * ttl);
+  expect(membership?.isLive()).toBe(true);
+});
+
+it("a coordinator that comes back just before a membership ends costs none", async () => {
+  const world = setUp();
+  const working = world.coordinator.renew.bind(world.coordinator);
+  const member = start(world);
+  const membership = await member.membership(never);
+  await world.clock.advance(1);
+  world.coordinator.renew = failing;
+  await world.clock.advance((ttl * 3) / 4 - 100);
+  world.coordinator.renew = working;
+  await world.clock.advance(5 * ttl);
+  expect(membership?.isLive()).toBe(true);
+});
+
+it("ends when the coordinator says that it is no member", async () => {
+  const world = setUp();
+  const member = start(world);
+  const membership = await member.membership(never);
+  await world.coordinator.leave(membership?.nodeId ?? ("" as NodeId));
+  await world.clock.advance(ttl / 3);
+  expect(membership?.isLive()).toBe(false);
+  expect((await member.membership(never))?.nodeId).not.toBe(membership?.nodeId);
+});
+
+it("waits for the address of a killed process without a word", async () => {
+  const world = setUp();
+  await world.coordinator.join({ id: "killed" as NodeId, address: "a:1" }, ttl); // Any string will do.
+  const lines: string[] = [];
+  const member = start(world, "a:1", recordingLogger(lines));
+  await world.clock.advance(ttl - 1);
+  expect(member.failure).toContain("it is joining");
+  await world.clock.advance(ttl / 3);
+  expect(member.failure).toBeUndefined();
+  expect(lines.filter((line) => line.startsWith("warn"))).toEqual([]);
+});
+
+it("tells, once, that another node that is up has its address", async () => {
+  const world = setUp();
+  await start(world).membership(never);
+  const lines: string[] = [];
+  const member = start(world, "a:1", recordingLogger(lines));
+  await world.clock.advance(10 * ttl);
+  expect(member.failure).toMatch(/another node that is up has the address a:1/);
+  expect(lines.filter((line) => line.startsWith("warn"))).toEqual(["warn node not joined, trying again"]);
+});
+
+it("a joining that is answered too late makes no member that nobody is", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  let calls = 0;
+  world.coordinator.join = async (...call) => {
+    calls += 1;
+    if (calls > 1) return working(...call);
+    await new Promise<void>((resolve) => void world.clock.after(3 * ttl, resolve));
+    return working({ ...call[0], address: "b:1" }, call[1]);
+  };
+  const member = start(world);
+  await world.clock.advance(2 * ttl);
+  expect(member.failure).toBeUndefined();
+  await world.clock.advance(ttl + 10);
+  expect(calls).toBe(2);
+  expect((await world.coordinator.listNodes()).map(({ address }) => address)).toEqual(["a:1"]);
+});
+
+it("a joining whose answer comes when it is over already is tried again", async () => {
+  const world = setUp();
+  const gate = new NodeGate(world.clock, () => 0);
+  const coordinator = gate.wrap(world.coordinator, { isShared: true });
+  gate.halt();
+  const member = start({ clock: gate.clock, coordinator });
+  const waiting = new AbortController();
+  const answer = member.membership(waiting.signal);
+  await world.clock.advance(3 * ttl);
+  gate.resume();
+  await world.clock.advance(ttl);
+  expect((await answer)?.isLive()).toBe(true);
+  expect(member.failure).toBeUndefined();
+  waiting.abort();
+});
+
+it("a joining that is answered when its time is all but over is left, and another one tried", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  let isLate = true;
+  world.coordinator.join = async (...call) => {
+    const outcome = await working(...call);
+    if (isLate) await new Promise<void>((resolve) => void world.clock.after((ttl * 11) / 12, resolve));
+    return outcome;
+  };
+  const member = start(world);
+  const early = member.membership(never);
+  await world.clock.advance((ttl * 11) / 12);
+  const late = member.membership(never);
+  expect(member.failure).toContain("does not answer in time");
+  expect(await world.coordinator.listNodes()).toEqual([]);
+  isLate = false;
+  await world.clock.advance(ttl);
+  expect(member.failure).toBeUndefined();
+  const [membership] = await world.coordinator.listNodes();
+  expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
+});
+
+it("leaves also what it joined while it was told to stop", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  const sent = createDeferred<void>();
+  world.coordinator.join = async (...call) => {
+    await sent.promise;
+    return working(...call);
+  };
+  const member = start(world);
+  await world.clock.settle();
+  sent.resolve();
+  const stopped = member.stop(never);
+  await stopped;
+  expect(await world.coordinator.listNodes()).toEqual([]);
+});
+
+it("tells at once for which groups it is ready, and for none once it drains", async () => {
+  const world = setUp();
+  const told: (readonly GroupId[])[] = [];
+  const working = world.coordinator.renew.bind(world.coordinator);
+  world.coordinator.renew = (nodeId, what) => {
+    told.push([...what.groups]);
+    return working(nodeId, what);
+  };
+  const member = start(world);
+  await member.membership(never);
+  groups.push("1" as GroupId); // Any string will do.
+  void member.renew();
+  expect(told.at(-1)).toEqual(["1"]);
+  member.drain();
+  expect(told.at(-1)).toEqual([]);
+  await world.clock.advance(ttl);
+  expect(told.at(-1)).toEqual([]);
+});
+
+it("passes hints on, its own joining as one of nodes, also when listening had to be tried again", async () => {
+  const world = setUp();
+  const working = world.coordinator.listen.bind(world.coordinator);
+  world.coordinator.listen = failing;
+  const hints: Hint[] = [];
+  const member = start(world);
+  const unlisten = member.onHint((hint) => void hints.push(hint));
+  await member.membership(never);
+  expect(hints).toEqual([{ kind: "nodes" }]);
+  world.coordinator.listen = working;
+  await world.clock.advance(ttl);
+  hints.length = 0;
+  const other = start(world, "b:1");
+  await other.membership(never);
+  await world.clock.settle();
+  expect(hints).toContainEqual({ kind: "nodes" });
+  hints.length = 0;
+  unlisten();
+  await other.stop(never);
+  await world.clock.settle();
+  expect(hints).toEqual([]);
+});
+
+it("a membership is waited for until the caller's signal aborts", async () => {
+  const world = setUp();
+  world.coordinator.join = failing;
+  const member = start(world);
+  const waiting = new AbortController();
+  const answer = member.membership(waiting.signal);
+  await world.clock.advance(ttl);
+  expect(member.failure).toContain("no connection");
+  waiting.abort();
+  expect(await answer).toBeUndefined();
+});
+
+function recordingLogger(lines: string[]): Logger {
+  const write = (level: string) => (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`);
+  const logger: Logger = {
+    debug: write("debug"),
+    info: write("info"),
+    warn: write("warn"),
+    error: write("error"),
+    child: () => logger,
+  };
+  return logger;
+}

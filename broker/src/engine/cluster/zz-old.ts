@@ -1,0 +1,228 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator, Hint } from "../../ports/coordinator.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { EngineLimits } from "../limits.ts";
+import { pause, untilAborted } from "../time.ts";
+import { Hints } from "./hints.ts";
+import { LiveMembership } from "./live-membership.ts";
+import type { Member, Membership } from "./member.ts";
+import { ReportedTrouble } from "./reported-trouble.ts";
+
+export interface ClusterMemberParts {
+  readonly coordinator: Coordinator;
+  /** Where clients reach this node, host:port. */
+  readonly address: string;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  /** Groups whose subscriptions this node can deliver by now. */
+  readonly readyGroups: () => readonly GroupId[];
+}
+
+/** Memberships that a taken address is waited for before it is told of: what a killed process left is gone after one. */
+const patience = 3;
+
+/** Keeps this node one of those that share the store: joins, renews, and joins anew whenever its membership has ended. */
+export class ClusterMember implements Member {
+  readonly #parts: ClusterMemberParts;
+  readonly #hints = new Hints();
+  readonly #stopping = new AbortController();
+  readonly #joining: ReportedTrouble;
+  readonly #renewing: ReportedTrouble;
+  readonly #listening: ReportedTrouble;
+  #joined = createDeferred<void>();
+  #current: LiveMembership | undefined;
+  #isDraining = false;
+  #isRetrying = false;
+  #unlisten: (() => Promise<void>) | undefined;
+
+  constructor(parts: ClusterMemberParts) {
+    this.#parts = parts;
+    const { logger } = parts;
+    this.#joining = new ReportedTrouble(logger, "node not joined, trying again");
+    this.#renewing = new ReportedTrouble(logger, "membership not renewed, trying again");
+    this.#listening = new ReportedTrouble(logger, "hints of other nodes not heard, trying again");
+  }
+
+  /** Begins to join; {@link membership} waits for it. */
+  start(): void {
+    void this.#listen();
+    void this.#run();
+  }
+
+  /** From now on this node is given nothing new. */
+  drain(): void {
+    this.#isDraining = true;
+    void this.renew();
+  }
+
+  /** Ends membership, so that others take over at once; `signal` breaks off a coordinator that does not answer. */
+  async stop(signal: AbortSignal): Promise<void> {
+    this.#stopping.abort();
+    const { coordinator, logger } = this.#parts;
+    const membership = this.#current;
+    membership?.end();
+    const leaving = [this.#unlisten?.() ?? Promise.resolve()];
+    if (membership !== undefined) leaving.push(coordinator.leave(membership.nodeId));
+    const ended = (await untilAborted(Promise.allSettled(leaving), signal)) ?? [];
+    for (const result of ended)
+      if (result.status === "rejected") logger.warn("membership not ended", { error: result.reason });
+  }
+
+  /** Why this node is no member; undefined while it is. */
+  get failure(): string | undefined {
+    if (this.#current?.isLive() === true) return undefined;
+    return `this node has not joined the others: ${this.#joining.reason ?? "it is joining"}`;
+  }
+
+  /** Whether the node of that identifier is this one, and still a member. */
+  isLive(nodeId: NodeId | undefined): boolean {
+    return this.#current !== undefined && this.#current.nodeId === nodeId && this.#current.isLive();
+  }
+
+  async membership(signal: AbortSignal): Promise<Membership | undefined> {
+    while (!signal.aborted) {
+      if (this.#current?.isLive() === true) return this.#current;
+      await untilAborted(this.#joined.promise, signal);
+    }
+    return undefined;
+  }
+
+  onHint(listener: (hint: Hint) => void): () => void {
+    return this.#hints.add(listener);
+  }
+
+  /** Tells the coordinator which groups are ready, and answers when it knows; never rejects. */
+  async renew(): Promise<void> {
+    if (this.#current?.isLive() === true) await this.#renew(this.#current);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const membership = await this.#join();
+      if (membership !== undefined) await this.#keep(membership);
+    }
+  }
+
+  /** Undefined when the node stops first. */
+  async #join(): Promise<LiveMembership | undefined> {
+    const { clock, limits } = this.#parts;
+    const { signal } = this.#stopping;
+    const since = clock.monotonic();
+    while (!signal.aborted) {
+      const membership = await this.#tryToJoin(since);
+      if (membership?.isLive() === true) return membership;
+      await pause(clock, limits.membershipMs / 6, signal);
+    }
+    return undefined;
+  }
+
+  /** With a new identifier each time, since an earlier try may be answered late. */
+  async #tryToJoin(since: number): Promise<LiveMembership | undefined> {
+    const { coordinator, address, clock, randomness, limits } = this.#parts;
+    const { membershipMs } = limits;
+    const nodeId = randomness.uuid() as NodeId; // A NodeId is any UUID of a joining.
+    const sentAt = clock.monotonic();
+    try {
+      const answer = coordinator.join({ id: nodeId, address }, membershipMs);
+      const outcome = await Promise.race([answer, pause(clock, membershipMs, this.#stopping.signal)]);
+      if (outcome === "joined") return this.#admit(new LiveMembership(nodeId, { clock, membershipMs, sentAt }));
+      if (outcome === "taken") this.#onTaken(since);
+      else this.#abandon(nodeId, answer);
+    } catch (error) {
+      this.#joining.failed(error);
+    }
+    return undefined;
+  }
+
+  #onTaken(since: number): void {
+    const { address, clock, limits, logger } = this.#parts;
+    if (clock.monotonic() - since > patience * limits.membershipMs)
+      this.#joining.failed(
+        new Error(`another node that is up has the address ${address}: give each node its own advertised address`),
+      );
+    else logger.debug("address not free yet", { address });
+  }
+
+  /** A joining that took too long makes a member that nobody is. */
+  #abandon(nodeId: NodeId, answer: Promise<"joined" | "taken">): void {
+    const { coordinator } = this.#parts;
+    if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer"));
+    answer.then((outcome) => (outcome === "joined" ? coordinator.leave(nodeId) : undefined)).catch(() => undefined);
+  }
+
+  #admit(membership: LiveMembership): LiveMembership {
+    const { logger, address } = this.#parts;
+    const { nodeId } = membership;
+    this.#joining.done();
+    this.#renewing.done();
+    this.#current = membership;
+    membership.ended.addEventListener("abort", () => this.#onEnded(nodeId), { once: true });
+    if (membership.ended.aborted) this.#onEnded(nodeId);
+    logger.info("node joined", { nodeId, address });
+    this.#joined.resolve();
+    this.#hints.tell({ kind: "nodes" });
+    return membership;
+  }
+
+  #onEnded(nodeId: NodeId): void {
+    this.#current = undefined;
+    this.#joined = createDeferred();
+    if (!this.#stopping.signal.aborted) this.#parts.logger.warn("membership ended, joining again", { nodeId });
+  }
+
+  /** Sends renewals one after the other, answered or not, until membership has ended. */
+  async #keep(membership: LiveMembership): Promise<void> {
+    const { clock, limits } = this.#parts;
+    while (membership.isLive()) {
+      void this.#renew(membership);
+      await pause(clock, limits.membershipMs / 3, membership.ended);
+    }
+  }
+
+  async #renew(membership: LiveMembership): Promise<void> {
+    const { coordinator, clock, limits, readyGroups } = this.#parts;
+    const sentAt = clock.monotonic();
+    try {
+      const groups = this.#isDraining ? [] : readyGroups();
+      const isMember = await coordinator.renew(membership.nodeId, { lastsMs: limits.membershipMs, groups });
+      this.#renewing.done();
+      if (isMember) membership.renewed(sentAt);
+      else membership.end();
+    } catch (error) {
+      if (membership.isLive()) await this.#renewAgain(membership, error);
+    }
+  }
+
+  /** A coordinator that was away for a moment must not cost the membership. */
+  async #renewAgain(membership: LiveMembership, error: unknown): Promise<void> {
+    this.#renewing.failed(error);
+    if (this.#isRetrying) return;
+    this.#isRetrying = true;
+    await pause(this.#parts.clock, this.#parts.limits.membershipMs / 12, membership.ended);
+    this.#isRetrying = false;
+    if (membership.isLive()) await this.#renew(membership);
+  }
+
+  async #listen(): Promise<void> {
+    const { coordinator, clock, limits } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted && this.#unlisten === undefined) {
+      try {
+        const unlisten = await coordinator.listen((hint) => this.#hints.tell(hint));
+        this.#listening.done();
+        this.#unlisten = unlisten;
+        if (signal.aborted) await unlisten();
+      } catch (error) {
+        this.#listening.failed(error);
+        await pause(clock, limits.membershipMs / 6, signal);
+      }
+    }
+  }
+}
