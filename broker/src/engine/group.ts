@@ -22,6 +22,9 @@ export interface GroupParts {
   readonly isShared?: boolean;
 }
 
+/** A topic as it should be after a change. */
+export type TopicState = Pick<Topic, "name" | "closed">;
+
 /** Why a group takes no calls before its ledger has started. */
 export const chainNotAnswered = "its chain has not answered yet";
 
@@ -35,6 +38,8 @@ export class Group {
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
   readonly changes = new SharedMutex();
   readonly #store: Store;
+  /** Whether another node may have indexed another block than the one that this node waited for. */
+  readonly #isForeign: boolean;
   readonly #generation: SharedRead<number>;
   #closedBecause: string | undefined = chainNotAnswered;
   #forbiddenBecause: string | undefined;
@@ -46,7 +51,8 @@ export class Group {
       ...parts.limits,
       transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
     };
-    const isIndexed = parts.isShared === true ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
+    this.#isForeign = parts.isShared === true && !parts.ledger.isFinal;
+    const isIndexed = this.#isForeign ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
     this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress, isIndexed });
     this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }
@@ -89,6 +95,11 @@ export class Group {
     const topic = await this.findTopic(name);
     if (topic === undefined) throw new BrokerError("topicNotExist", { details: quote(name) });
     return topic;
+  }
+
+  /** Whether a topic that was changed in a block that is indexed by now is so in the index. */
+  async hasTopicSo({ name, closed }: TopicState): Promise<boolean> {
+    return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }
 
   async #isIndexed(place: IndexedPlace): Promise<boolean> {

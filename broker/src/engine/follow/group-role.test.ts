@@ -1,4 +1,4 @@
-import { encodeEvents } from "@stele/wire";
+import { BrokerError, encodeEvents } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -233,6 +233,33 @@ describe("a node that watches", () => {
   });
 });
 
+describe("what is committed, while the index cannot be read to confirm it,", () => {
+  const failures = [new BrokerError("busy"), new BrokerError("storeUnreachable"), new Error("unforeseen")] as const;
+
+  it.each(failures)("is answered TIMEOUT to its publisher: %s", async (failure) => {
+    await start(2);
+    const { store } = cluster.shared;
+    store.findBatch = async () => Promise.reject(failure);
+    expect([await cluster.run(cluster.publish(0, "a", "1")), await cluster.run(cluster.publish(1, "a", "2"))]).toEqual([
+      "TIMEOUT",
+      "TIMEOUT",
+    ]);
+    expect((await store.findTopic(defaultGroupId, parseTopicName("a")))?.sequence).toBe(2);
+  });
+
+  it.each(failures)("is answered with 200201 to whoever closes a topic: %s", async (failure) => {
+    await start(2);
+    const { store } = cluster.shared;
+    const findTopic = store.findTopic.bind(store);
+    store.findTopic = async (groupId, name) => {
+      const found = await findTopic(groupId, name);
+      if (found?.closed === true) throw failure;
+      return found;
+    };
+    await expect(cluster.run(cluster.node(0).broker.close(topic))).rejects.toMatchObject({ code: 200201 });
+  });
+});
+
 describe("a reorganisation", () => {
   it("is seen at every node: what came back in another place is delivered again, and the counts are right", async () => {
     await start(2);
@@ -286,6 +313,21 @@ describe("a reorganisation", () => {
     cluster.chain.cutBack(cluster.chain.head - 1);
     for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
     expect(await cluster.run(answer)).toBe("TIMEOUT");
+  });
+
+  it.each([
+    ["open", { topic: "b", groupId: undefined }],
+    ["close", topic],
+  ] as const)("that takes back what a call to %s committed, before any node has indexed it, is no success", async (what, call) => {
+    await start(2);
+    await cluster.clock.advance(500);
+    const dead = followerIndex();
+    cluster.kill(dead);
+    const answer = cluster.node(1 - dead).broker[what](call);
+    await cluster.clock.advance(100);
+    cluster.chain.cutBack(cluster.chain.head - 1);
+    for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
+    await expect(cluster.run(answer)).rejects.toMatchObject({ code: 200201 });
   });
 
   it("that takes a block back which no node has indexed, answers TIMEOUT and not what another block has there", async () => {

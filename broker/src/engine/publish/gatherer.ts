@@ -34,8 +34,8 @@ export interface GathererParts {
   readonly metrics: Metrics;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has such a batch. Left out where this node alone writes the index: then it knows itself when a block that it waits for
-   * is no more.
+   * Whether the index has such a batch. Left out where this node alone writes the index, or the chain takes nothing back: then it knows
+   * itself when a block that it waits for is no more.
    */
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
@@ -224,17 +224,22 @@ export class Gatherer {
     const outcomes = await ledger.append(groups.map(toOutgoing), deadline.signal);
     const newest = newestOf(groups, outcomes);
     const blockNumber = newest?.blockNumber ?? -1;
-    const isThere = await progress.waitFor(blockNumber, deadline.signal);
-    if (!isThere || !(await this.#isIndexed(newest))) {
-      throw new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet` });
-    }
+    if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
+    if (newest !== undefined) await this.#confirm(newest);
     return outcomes;
   }
 
-  /** Another node may have indexed another block of that number. All batches of a transaction are in one block. */
-  async #isIndexed(place: IndexedPlace | undefined): Promise<boolean> {
-    const { isIndexed, ledger } = this.#parts;
-    return place === undefined || ledger.isFinal || isIndexed === undefined || isIndexed(place);
+  /**
+   * Another node may have indexed another block of that number. All batches of a transaction are in one block. They are committed: what
+   * fails here must not tell the caller to try again.
+   */
+  async #confirm(place: IndexedPlace): Promise<void> {
+    const { isIndexed } = this.#parts;
+    if (isIndexed === undefined) return;
+    const found = await isIndexed(place).catch((cause: unknown) => {
+      throw notIndexed(place.blockNumber, cause);
+    });
+    if (!found) throw notIndexed(place.blockNumber);
   }
 }
 
@@ -277,6 +282,11 @@ function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | und
   if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
   if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
   return new BrokerError("transactionFailed", { details: "the batch was empty" });
+}
+
+/** What is answered of something that was committed, when the index does not show it. */
+export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
+  return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
 }
 
 /** True for the failure after which nobody knows yet whether the event will be committed. */

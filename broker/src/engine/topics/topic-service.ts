@@ -4,7 +4,8 @@ import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ListCall, ListResult, TopicCall } from "../broker.ts";
-import type { Group, Groups } from "../group.ts";
+import type { Group, Groups, TopicState } from "../group.ts";
+import { notIndexed } from "../publish/gatherer.ts";
 import { Deadline } from "../time.ts";
 
 /** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */
@@ -30,7 +31,7 @@ export class TopicService {
     const group = this.#parts.groups.get(call.groupId);
     const topic = await group.findTopic(name);
     if (topic !== undefined && !topic.closed) return;
-    await this.#change(group, (signal) => group.ledger.openTopic(name, signal));
+    await this.#change(group, { name, closed: false }, (signal) => group.ledger.openTopic(name, signal));
   }
 
   async close(call: TopicCall): Promise<void> {
@@ -38,7 +39,7 @@ export class TopicService {
     const group = this.#parts.groups.get(call.groupId);
     const topic = await group.getTopic(name);
     if (topic.closed) return;
-    await this.#change(group, (signal) => group.ledger.closeTopic(name, signal));
+    await this.#change(group, { name, closed: true }, (signal) => group.ledger.closeTopic(name, signal));
   }
 
   async exist(call: TopicCall): Promise<boolean> {
@@ -64,13 +65,19 @@ export class TopicService {
     return { ...page, pageIndex, pageSize };
   }
 
-  /** Sends one transaction and waits until its block is indexed. */
-  async #change(group: Group, send: (signal: AbortSignal) => Promise<{ readonly blockNumber: number }>): Promise<void> {
+  /** Sends one transaction and waits until its block is indexed. What fails after that must not tell the caller that nothing was done. */
+  async #change(
+    group: Group,
+    wanted: TopicState,
+    send: (signal: AbortSignal) => Promise<{ readonly blockNumber: number }>,
+  ): Promise<void> {
     using deadline = new Deadline(this.#parts.clock, group.limits.transactionTimeoutMs);
     const { blockNumber } = await send(deadline.signal);
-    if (!(await group.progress.waitFor(blockNumber, deadline.signal))) {
-      throw new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet` });
-    }
+    if (!(await group.progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
+    const isSo = await group.hasTopicSo(wanted).catch((cause: unknown) => {
+      throw notIndexed(blockNumber, cause);
+    });
+    if (!isSo) throw notIndexed(blockNumber);
   }
 }
 
