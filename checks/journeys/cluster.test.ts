@@ -100,9 +100,13 @@ class RunningCluster implements AsyncDisposable {
   static async start(flags: readonly string[]): Promise<RunningCluster> {
     const cluster = new RunningCluster(flags);
     try {
-      await until("the nodes can be called", () => cluster.output.includes("Ctrl-C ends everything"), {
-        timeoutMs: startMs,
+      const isUp = (): boolean => cluster.output.includes("Ctrl-C ends everything");
+      let hasEnded = false;
+      void cluster.exited.then(() => {
+        hasEnded = true;
       });
+      await until("the nodes can be called", () => isUp() || hasEnded, { timeoutMs: startMs });
+      if (!isUp()) throw new Error("it has ended");
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
       throw new Error(`${String(error)}:\n${cluster.output}`, { cause: error });
