@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { idleInTransactionMsMax } from "../store/sql/postgres/limits.ts";
 import { loadConfig, type LoadOutcome } from "./load-config.ts";
 
 const databaseUrl = "postgres://stele:hunter2@db.internal/stele";
@@ -80,5 +81,12 @@ describe("settings of several nodes", () => {
     ].map((outcome) => JSON.stringify({ ...outcome, config: undefined, secrets: undefined }));
     expect(shown[0]).toContain("postgres://…@db.internal/stele");
     expect(shown.join("\n")).not.toMatch(/hunter2|stele:/);
+  });
+
+  test("no node can be taken over before the database has ended the changes in which it hangs", () => {
+    const takeOverAfterMs = idleInTransactionMsMax - 1;
+    const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
+    expect(JSON.stringify(outcome)).toContain("STELE_TAKE_OVER_AFTER_MS");
+    expect(outcome.status).not.toBe("loaded");
   });
 });

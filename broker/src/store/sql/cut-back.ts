@@ -14,26 +14,21 @@ export interface Cut {
   readonly lease: GroupLease | undefined;
 }
 
+/** Rows that are looked at between two statements: a transaction that stands still for long is ended. */
+const rowsAtOnce = 1_000;
+
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
 
 /** Sets cursors back that stand beyond the end, and gives the subscriptions of other nodes than the lease's a new epoch. */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
-  const { end, lease, groupId } = cut;
-  for (const [taken, ids] of idsByTaken(rows, cut)) {
-    await transaction
-      .updateTable("subscriptions")
-      .set(({ eb }) => ({
-        cursor: end,
-        notified_count: eb
-          .case()
-          .when("notified_count", ">", taken)
-          .then(eb("notified_count", "-", taken))
-          .else(0)
-          .end(),
-      }))
-      .where("id", "in", database.column(ids))
-      .execute();
+  const { lease, groupId } = cut;
+  const beyond = rows.filter(({ cursor }) => cursor > cut.end);
+  const events = new VanishedEvents(cut.vanished);
+  for (let start = 0; start < beyond.length; start += rowsAtOnce) {
+    for (const [taken, ids] of idsByTaken(beyond.slice(start, start + rowsAtOnce), events)) {
+      await setBack(transaction, { end: cut.end, taken }).where("id", "in", database.column(ids)).execute();
+    }
   }
   if (lease === undefined) return;
   await transaction
@@ -44,25 +39,35 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
     .execute();
 }
 
-/** By id, so that they are locked in the same order as everywhere. */
+/**
+ * By id, so that they are locked in the same order as everywhere. Where nodes share the database all of the group's are, before any is looked
+ * at: whichever is left out could be taken over and moved beyond the end while the others are waited for.
+ */
 function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
-  return transaction
+  const rows = transaction
     .selectFrom("subscriptions")
     .select(["id", "filter", "cursor"])
     .where("group_id", "=", groupId)
-    .where((row) => {
-      const isBeyond = row("cursor", ">", end);
-      return lease === undefined ? isBeyond : row.or([isBeyond, row("owner", "is distinct from", lease.nodeId)]);
-    })
     .orderBy("id");
+  return lease === undefined ? rows.where("cursor", ">", end) : rows;
 }
 
-/** Subscriptions beyond the end, by how many of the events that they were given are gone; there are far fewer such numbers than subscriptions. */
-function idsByTaken(rows: readonly Row[], { end, vanished }: Cut): ReadonlyMap<number, readonly string[]> {
-  const events = new VanishedEvents(vanished);
+function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
+  return transaction.updateTable("subscriptions").set(({ eb }) => ({
+    cursor: end,
+    notified_count: eb
+      .case()
+      .when("notified_count", ">", taken)
+      .then(eb("notified_count", "-", taken))
+      .else(0)
+      .end(),
+  }));
+}
+
+/** By how many of the events that they were given are gone; there are far fewer such numbers than subscriptions. */
+function idsByTaken(rows: readonly Row[], events: VanishedEvents): ReadonlyMap<number, readonly string[]> {
   const ids = new Map<number, string[]>();
   for (const { id, filter, cursor } of rows) {
-    if (cursor <= end) continue;
     const taken = events.countUpTo(filter as TopicFilter, fromStored(cursor)); // As it was given.
     const known = ids.get(taken);
     if (known === undefined) ids.set(taken, [id]);

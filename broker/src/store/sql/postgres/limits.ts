@@ -4,8 +4,11 @@ export const statementMsMax = 10_000;
 /** Longest a statement waits for a lock that another transaction holds, in milliseconds. */
 export const lockMsMax = 5_000;
 
-/** Longest a transaction stands still before the server ends it, in milliseconds: so long a node that hangs can hold locks. */
-export const idleInTransactionMsMax = 5_000;
+/**
+ * Longest a transaction stands still before the server ends it, in milliseconds: so long a node that hangs can hold locks. Not above the least
+ * `takeOverAfterMs`, so that whoever takes its work over does not wait for it.
+ */
+export const idleInTransactionMsMax = 2_000;
 
 /** Longest a statement runs or waits that changes the tables at a start, or takes an index back, in milliseconds. */
 export const migrationMsMax = 600_000;

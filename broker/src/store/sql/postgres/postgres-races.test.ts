@@ -1,7 +1,7 @@
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock, toPosition } from "../../../domain/position.ts";
-import type { GroupLease } from "../../../ports/coordinator.ts";
+import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
 import { LeaseLostError } from "../../../ports/store.ts";
 import { group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
@@ -109,16 +109,34 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
   });
 
+  it("whoever takes a subscription over while the index goes back waits for it, also where its cursor was not beyond", async () => {
+    const { id } = subscriptionOf(1);
+    const waitedFor = await withSubscription(2);
+    await one.insertSubscription(subscriptionOf(1, { cursor: toPosition(2, 0), owner: oneNode }), 0);
+    await coordinator.join({ id: otherNode, address: "other.example:8080" }, 60_000);
+    await holdUp(`select from subscriptions where id = '${waitedFor.id}' for update`);
+    const goingBack = one.rollBack(group, two, lease);
+    await waitUntilBlocked(server);
+    await coordinator.leave(oneNode);
+    let claim: Claim | undefined;
+    const takingOver = coordinator.claim(id, otherNode).then((answer) => (claim = answer));
+    await Promise.race([waitUntilBlocked(server, 2), takingOver]);
+    expect(claim).toBeUndefined();
+    await holder.query("rollback");
+    await Promise.all([goingBack, takingOver]);
+    expect(await other.findSubscription(id)).toMatchObject({ owner: otherNode, cursor: toPosition(2, 0), epoch: 1 });
+  });
+
   async function holdUp(statement: string): Promise<void> {
     await holder.query("begin");
     await holder.query(statement);
   }
 
   /** One of the other node that is in block 2, and what moves it beyond. */
-  async function withSubscription() {
+  async function withSubscription(number = 1) {
     await one.applyBlocks(group, history, { isFinal: false, lease });
-    const { id, epoch } = subscriptionOf(1);
-    await other.insertSubscription(subscriptionOf(1, { cursor: toPosition(2, 0), owner: otherNode }), 0);
+    const { id, epoch } = subscriptionOf(number);
+    await other.insertSubscription(subscriptionOf(number, { cursor: toPosition(2, 0), owner: otherNode }), 0);
     return { id, epoch, cursor: lastPosition, notifiedCount: 9, notifiedAt: 1 };
   }
 });
