@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { setImmediate as turn } from "node:timers/promises";
 import { encodeEvents } from "@stele/wire";
-import { expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, toPosition } from "../../domain/position.ts";
@@ -112,6 +112,71 @@ it("a feed from a row of an index that this node has not seen yet is fed nothing
   generation = 2;
   feed.offer(batchOf(4));
   expect((await next)?.blockNumber).toBe(4);
+});
+
+describe("a feed whose row may be of another index", () => {
+  let generation: number;
+  let looks: (() => void)[];
+  let progress: IndexProgress;
+  let feed: Feed;
+  let next: Promise<Event | undefined>;
+
+  beforeEach(async () => {
+    generation = 3;
+    looks = [];
+    progress = new IndexProgress();
+    progress.enterGeneration(3);
+    progress.advanceTo(9);
+    feed = new Feed({
+      groupId: defaultGroupId,
+      filter: parseTopicFilter("#"),
+      after: endOfBlock(2),
+      store: createMemoryStore(),
+      progress,
+      limits: defaultEngineLimits,
+      findGeneration: () => {
+        const found = generation;
+        return new Promise((resolve) => void looks.push(() => resolve(found)));
+      },
+    });
+  });
+
+  /** Lets the feed look, and answers it. */
+  async function answer(): Promise<void> {
+    looks.at(-1)?.();
+    await turn();
+  }
+
+  it.each([2, 4])(
+    "waits while the index in the store is of generation %i, and does not look again by itself",
+    async (other) => {
+      generation = other;
+      next = feed.next(signal);
+      for (let count = 0; count < 5; count += 1) await answer();
+      expect(looks).toHaveLength(1);
+      progress.rollBackTo(-1);
+      progress.enterGeneration(other);
+      progress.advanceTo(3);
+      feed.fallBehind();
+      await turn();
+      await answer();
+      expect({ looks: looks.length, fedUpTo: feed.fedUpTo }).toEqual({ looks: 2, fedUpTo: endOfBlock(3) });
+      feed.offer(batchOf(4));
+      expect((await next)?.blockNumber).toBe(4);
+    },
+  );
+
+  it("looks again when this node's index became another one while it looked", async () => {
+    next = feed.next(signal);
+    progress.enterGeneration(4);
+    feed.fallBehind();
+    generation = 4;
+    await answer();
+    await answer();
+    expect({ looks: looks.length, fedUpTo: feed.fedUpTo }).toEqual({ looks: 2, fedUpTo: endOfBlock(9) });
+    feed.offer(batchOf(10));
+    expect((await next)?.blockNumber).toBe(10);
+  });
 });
 
 function batchOf(blockNumber: number): EventBatch {

@@ -152,11 +152,14 @@ export class Feed {
     return event;
   }
 
+  /** A database that lost a part of the index has a lower generation. What was read while this node's own one changed says nothing. */
   async #confirm(signal: AbortSignal): Promise<void> {
     const { findGeneration, progress } = this.#parts;
-    const generation = (await findGeneration?.()) ?? progress.generation;
-    this.#isConfirmed = generation === progress.generation;
-    if (generation > progress.generation) await this.#waitForOffer(signal);
+    const own = progress.generation;
+    const stored = (await findGeneration?.()) ?? own;
+    if (own !== progress.generation) return;
+    this.#isConfirmed = stored === own;
+    if (!this.#isConfirmed) await this.#waitForOffer(signal);
   }
 
   async #read(): Promise<void> {
