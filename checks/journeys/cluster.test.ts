@@ -101,11 +101,8 @@ class RunningCluster implements AsyncDisposable {
     const cluster = new RunningCluster(flags);
     try {
       const isUp = (): boolean => cluster.output.includes("Ctrl-C ends everything");
-      let hasEnded = false;
-      void cluster.exited.then(() => {
-        hasEnded = true;
-      });
-      await until("the nodes can be called", () => isUp() || hasEnded, { timeoutMs: startMs });
+      const hasEnded = (): boolean => cluster.#child.exitCode !== null;
+      await until("the nodes can be called", () => isUp() || hasEnded(), { timeoutMs: startMs });
       if (!isUp()) throw new Error("it has ended");
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
