@@ -96,6 +96,21 @@ describe("delivery", () => {
     },
   );
 
+  it("begins nothing more once it stops", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    sink.receive("http://hangs/", () => new Promise<AttemptOutcome>(() => {}));
+    await engine.subscribe("a", { url: "http://hangs/" });
+    await engine.publish("a", "1");
+    await clock.settle();
+    const stopped = broker.stop(1_000);
+    await clock.advance(100);
+    const id = await engine.subscribe("a", { offset: "OFFSET_FIRST" });
+    await clock.advance(900);
+    await stopped;
+    expect(sink.sequencesOf(id)).toEqual([]);
+  });
+
   it.each([{ feedEventsMax: 1 }, { feedBytesMax: 1 }])(
     "an idle subscription gets a batch that is over %j",
     async (limits) => {

@@ -40,6 +40,8 @@ export class Deliveries {
   readonly #recurrence: Recurrence;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
+  /** Looks under way: one, and those of memberships that have ended. */
+  readonly #looks = new Set<Promise<void>>();
   #membership: Membership | undefined;
   #running: Promise<void> = Promise.resolve();
   #unlisten = (): void => {};
@@ -57,11 +59,11 @@ export class Deliveries {
     this.#running = this.#run();
   }
 
-  /** Hands out nothing more, and starts nothing; workers go on. */
+  /** Hands out nothing more, and starts nothing; workers go on. Answers when the look under way has ended, or `signal` aborts. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
-    await untilAborted(this.#running, signal);
+    await untilAborted(Promise.allSettled([this.#running, ...this.#looks]), signal);
   }
 
   /** Groups that {@link resume} was called for. */
@@ -82,7 +84,7 @@ export class Deliveries {
 
   /** Starts delivery of a subscription that was read or made while the index could not go back. */
   begin(subscription: Subscription): void {
-    if (this.#isOwn(subscription)) this.#parts.dispatcher.add(subscription);
+    if (this.#mayBegin(subscription)) this.#parts.dispatcher.add(subscription);
     else this.lookSoon();
   }
 
@@ -124,6 +126,16 @@ export class Deliveries {
     await stopped;
   }
 
+  async #look(membership: Membership): Promise<void> {
+    const look = this.#lookOnce(membership);
+    this.#looks.add(look);
+    try {
+      await look;
+    } finally {
+      this.#looks.delete(look);
+    }
+  }
+
   /** What was acknowledged and not written may be another node's to deliver by now. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#parts;
@@ -131,18 +143,19 @@ export class Deliveries {
     await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
   }
 
-  async #look(membership: Membership): Promise<void> {
+  async #lookOnce(membership: Membership): Promise<void> {
     const holdings = await this.#parts.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
     const { wanted, doubtful } = compareHoldings(due, this.#standing());
-    for (const page of wanted) await this.#handOver(page);
+    for (const page of wanted) await this.#handOver(page, membership);
     for (const page of doubtful) await this.#settle(page, membership);
   }
 
-  async #handOver({ groupId, items }: HoldingsPage<Holding>): Promise<void> {
+  async #handOver({ groupId, items }: HoldingsPage<Holding>, membership: Membership): Promise<void> {
     const { dispatcher, progressWriter, coordinator } = this.#parts;
     const ids = items.map(({ id }) => id);
     await this.#inTurn({ groupId, items: ids }, async () => {
+      if (!this.#serves(membership)) return;
       await Promise.all(ids.map((id) => dispatcher.remove(id, handOverGraceMs)));
       await progressWriter.flush();
       await coordinator.handOver(items.map(({ id, epoch }) => ({ id, epoch })));
@@ -153,12 +166,14 @@ export class Deliveries {
   async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
     const { store, dispatcher, progressWriter } = this.#parts;
     await this.#inTurn(page, async () => {
+      if (!this.#serves(membership)) return;
       await progressWriter.flush();
       const rows = await store.findSubscriptions(page.items);
+      if (!this.#serves(membership)) return;
       const own = new Map(rows.filter((row) => isHeld(row, membership)).map((row) => [row.id, row]));
       const wrong = page.items.filter((id) => dispatcher.findWorker(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
-      if (!membership.isLive()) return;
+      if (!this.#serves(membership)) return;
       for (const row of own.values()) if (dispatcher.findWorker(row.id) === undefined) dispatcher.add(row);
     });
   }
@@ -184,8 +199,13 @@ export class Deliveries {
     }
   }
 
-  #isOwn({ owner }: Subscription): boolean {
-    return this.#membership?.nodeId === owner && this.#membership?.isLive() === true;
+  #mayBegin({ owner }: Subscription): boolean {
+    return this.#membership?.nodeId === owner && this.#serves(this.#membership);
+  }
+
+  /** To be asked right before a worker is started or ended for a membership: another one may have begun meanwhile. */
+  #serves(membership: Membership | undefined): boolean {
+    return !this.#stopping.signal.aborted && membership?.isLive() === true;
   }
 }
 

@@ -20,13 +20,15 @@ export class Dispatcher {
   /** Off the feed, with an attempt under way: what they acknowledge may vanish all the same. */
   readonly #leaving = new Set<Standing>();
   readonly #tries = new Map<GroupId, TopicTrie<DeliveryWorker>>();
+  #isStopped = false;
 
   constructor(createWorker: WorkerFactory) {
     this.#createWorker = createWorker;
   }
 
-  /** Starts delivery. A worker that the subscription already has must be stopped first. */
+  /** Starts delivery; nothing once this has stopped. A worker that the subscription already has must be stopped first. */
   add(subscription: Subscription): void {
+    if (this.#isStopped) return;
     const worker = this.#createWorker(subscription);
     this.#standing.set(subscription.id, { subscription, worker });
     this.#trieOf(subscription.groupId).add(subscription.filter, worker);
@@ -94,6 +96,7 @@ export class Dispatcher {
   }
 
   async stop(graceMs: number): Promise<void> {
+    this.#isStopped = true;
     await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
   }
 

@@ -1,0 +1,138 @@
+import { afterEach, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import { parseSubscriptionId, type Subscription } from "../../domain/subscription.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { AttemptOutcome } from "../../ports/sink.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+import { holdingsPageMax } from "./holdings.ts";
+
+let cluster: TestCluster;
+async function start(count: number): Promise<TestCluster> {
+  cluster = await TestCluster.start(count);
+  for (const name of ["a", "b"]) await cluster.run(cluster.node(0).broker.open(topic(name)));
+  return cluster;
+}
+afterEach(() => cluster.stopAll());
+
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+
+async function subscribeMany(count: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) ids.push(await cluster.run(cluster.subscribe(0, "a")));
+  return ids;
+}
+
+/** Has the reads of rows that begin from now on, or so many of them, wait for `release`. */
+function holdReads(countMax = Number.POSITIVE_INFINITY): {
+  readonly count: () => number;
+  readonly release: () => void;
+} {
+  const { store } = cluster.shared;
+  const read = store.findSubscriptions.bind(store);
+  const released = createDeferred<void>();
+  let count = 0;
+  store.findSubscriptions = async (ids) => {
+    count += 1;
+    if (count <= countMax) await released.promise;
+    return read(ids);
+  };
+  return {
+    count: () => count,
+    release: () => {
+      store.findSubscriptions = read;
+      released.resolve();
+    },
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  for (let waited = 0; !isSo() && waited < 60_000; waited += 50) await cluster.clock.advance(50);
+  expect(isSo()).toBe(true);
+}
+
+const answersAfter = (delayMs: number) => (): Promise<AttemptOutcome> =>
+  new Promise((resolve) => void cluster.clock.after(delayMs, () => resolve({ status: "accepted" })));
+
+/** The nodes that attempted an event of a subscription, in order. */
+const attemptsOf = (id: string): readonly string[] =>
+  cluster.attempts.flatMap(({ node, notification }) =>
+    notification.subscription.id === id ? [`${node.address} ${notification.event.sequence}`] : [],
+  );
+
+it("a node that is told to stop while it takes subscriptions up delivers none of them", async () => {
+  await start(2);
+  cluster.sink.receive("http://slow/", answersAfter(900));
+  for (let count = 0; count < 2; count += 1) await cluster.run(cluster.subscribe(0, "b", { url: "http://slow/" }));
+  await cluster.clock.advance(4_000);
+  const ids = await subscribeMany(6);
+  const reads = holdReads();
+  await until(() => reads.count() > 0);
+  const owners = await cluster.owners();
+  const own = ids.filter((id) => owners.get(id) === "node-1:1");
+  expect(own.length).toBeGreaterThan(0);
+  await cluster.run(cluster.publish(0, "a", "1"));
+  // What the drain waits for.
+  await cluster.run(cluster.publish(0, "b", "1"));
+  await cluster.clock.advance(50);
+  let hasStopped = false;
+  const stopped = cluster
+    .node(1)
+    .broker.stop(10_000)
+    .then(() => void (hasStopped = true));
+  await cluster.clock.advance(2_000);
+  expect(hasStopped).toBe(false);
+  reads.release();
+  await cluster.run(stopped);
+  await cluster.clock.advance(5_000);
+  for (const id of own) expect(attemptsOf(id)).toEqual(["node-0:1 1"]);
+});
+
+it("a stop waits for a look under way only for as long as it has time", async () => {
+  await start(1);
+  await subscribeMany(1);
+  const reads = holdReads();
+  await cluster.shared.coordinator.leave([...cluster.node(0).ids][0] ?? ("" as NodeId)); // Any string will do.
+  await until(() => reads.count() > 0);
+  await cluster.run(cluster.node(0).broker.stop(1_000));
+  reads.release();
+});
+
+it("a look for a membership that has ended leaves the workers of the next one alone", async () => {
+  await start(1);
+  const { store, coordinator } = cluster.shared;
+  const { ids } = cluster.node(0);
+  await cluster.run(cluster.publish(0, "a", "1"));
+  cluster.sink.receive("http://receiver/", answersAfter(5_000));
+  const reads = holdReads(1);
+  const rows = Array.from({ length: holdingsPageMax + 1 }, (_, index) => rowOf(index, [...ids][0]));
+  for (const row of rows) await store.insertSubscription(row, 0);
+  await until(() => reads.count() === 1);
+  // The page that waits to be read is gone, so that the next membership sees only what the ended one has not come to yet.
+  const last = rows.at(-1)?.id ?? "";
+  for (const { id, epoch } of rows) if (id !== last) await store.deleteSubscription({ id, epoch });
+  for (const id of ids) await coordinator.leave(id);
+  await until(() => attemptsOf(last).length > 0);
+  reads.release();
+  await cluster.clock.advance(20_000);
+  expect(ids.size).toBe(2);
+  expect(attemptsOf(last)).toEqual(["node-0:1 1"]);
+});
+
+function rowOf(index: number, owner: NodeId | undefined): Subscription {
+  return {
+    id: parseSubscriptionId(`00000000-0000-4000-9000-${String(index).padStart(12, "0")}`),
+    filter: "a" as Subscription["filter"],
+    groupId: defaultGroupId,
+    interfaceType: "RESTful",
+    url: "http://receiver/",
+    secret: undefined,
+    state: "active",
+    cursor: 0 as Subscription["cursor"],
+    notifiedCount: 0,
+    notifiedAt: 0,
+    createdAt: 0,
+    owner,
+    epoch: 0,
+  };
+}
