@@ -224,20 +224,25 @@ it("a joining that is answered when its time is all but over is left, and anothe
   expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
 });
 
-it("leaves also what it joined while it was told to stop", async () => {
+it("has left what it joined while it was told to stop once it has stopped", async () => {
   const world = setUp();
-  const working = world.coordinator.join.bind(world.coordinator);
-  const sent = createDeferred<void>();
+  const { join, leave } = world.coordinator;
+  const answered = createDeferred<void>();
   world.coordinator.join = async (...call) => {
-    await sent.promise;
-    return working(...call);
+    const outcome = await join.apply(world.coordinator, call);
+    await answered.promise;
+    return outcome;
+  };
+  world.coordinator.leave = async (nodeId) => {
+    await new Promise<void>((resolve) => void world.clock.after(10, resolve));
+    return leave.call(world.coordinator, nodeId);
   };
   const member = start(world);
   await world.clock.settle();
-  sent.resolve();
-  const stopped = member.stop(never);
-  await stopped;
-  expect(await world.coordinator.listNodes()).toEqual([]);
+  const stopped = member.stop(never).then(() => world.coordinator.listNodes());
+  answered.resolve();
+  await world.clock.advance(10);
+  expect(await stopped).toEqual([]);
 });
 
 it("tells at once for which groups it is ready, and for none once it drains", async () => {
