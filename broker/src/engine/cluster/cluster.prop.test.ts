@@ -120,11 +120,13 @@ class World {
   /** Everything works again, and there is time. */
   async heal(): Promise<void> {
     this.isHealed = true;
-    for (let index = 0; index < nodesMax; index += 1) {
-      const node = this.cluster.find(index) ?? this.cluster.launch(index);
-      node.gate.resume();
-      node.gate.heal();
+    for (const { gate } of this.cluster.nodes) {
+      gate.resume();
+      gate.heal();
     }
+    await this.cluster.clock.settle();
+    for (let index = 0; index < nodesMax; index += 1)
+      if (this.cluster.find(index) === undefined) this.cluster.launch(index);
     await this.cluster.clock.advance(settledMs);
   }
 

@@ -84,11 +84,14 @@ export class TestCluster {
     return this.#nodes.get(addressOf(index));
   }
 
-  /** Starts a process, and does not wait for it. */
+  /** Starts a process, and does not wait for it; one that cannot start is gone. */
   launch(index: number): TestNode {
     const node = this.#build(index);
     this.#nodes.set(node.address, node);
-    node.broker.start().catch(() => undefined);
+    node.broker.start().catch(() => {
+      node.gate.kill();
+      if (this.#nodes.get(node.address) === node) this.#nodes.delete(node.address);
+    });
     return node;
   }
 
@@ -106,7 +109,7 @@ export class TestCluster {
     node.gate.resume();
     node.gate.heal();
     await this.clock.advance(graceMs);
-    await stopped;
+    if (!node.gate.isKilled) await stopped;
   }
 
   async stopAll(): Promise<void> {
