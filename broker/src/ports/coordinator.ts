@@ -20,10 +20,13 @@ export interface Holding extends SubscriptionKey {
   readonly wantedBy: NodeId | undefined;
 }
 
-/** What became of a claim. `asked`: a live node owns it, and hands it over as soon as it sees that it is asked. */
+/**
+ * What became of a claim. `asked`: to be claimed again, since a live node owns it, and hands it over as soon as it sees that it is asked; or,
+ * without an owner, since somebody is changing it for longer than a claim waits.
+ */
 export type Claim =
   | { readonly status: "held"; readonly subscription: Subscription }
-  | { readonly status: "asked"; readonly owner: NodeId }
+  | { readonly status: "asked"; readonly owner: NodeId | undefined }
   | { readonly status: "unknown" };
 
 /** What may have changed. A hint may come late, twice or not at all; what it is about is to be read. */

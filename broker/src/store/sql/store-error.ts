@@ -9,6 +9,8 @@ export type StoreFault =
   | "newer"
   /** A server that does not answer now, or not in time. */
   | "unavailable"
+  /** A lock that another transaction kept for longer than a change waits. */
+  | "lock-timeout"
   /** More callers than connections, for longer than a call waits. */
   | "exhausted"
   /** Undone for the sake of another transaction; the same again may succeed. */

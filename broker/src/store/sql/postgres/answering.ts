@@ -8,6 +8,7 @@ const conflictPauseMs = 20;
 /** Faults that pass, or that somebody who sees to the server can mend while the broker runs on, and what a caller is told. */
 const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
   ["unavailable", "storeUnreachable"],
+  ["lock-timeout", "storeUnreachable"],
   ["conflict", "storeUnreachable"],
   ["full", "storeUnreachable"],
   ["io", "storeUnreachable"],

@@ -11,7 +11,7 @@ describe("errors of PostgreSQL and of its driver", () => {
     ["a server that starts", fromServer("57P03", "starting up", "FATAL"), "unavailable", true],
     ["too many connections", fromServer("53300", "too many clients", "FATAL"), "unavailable", true],
     ["a statement's time", fromServer("57014"), "unavailable", false],
-    ["a lock's time", fromServer("55P03"), "unavailable", false],
+    ["a lock's time", fromServer("55P03"), "lock-timeout", false],
     ["a deadlock", fromServer("40P01"), "conflict", false],
     ["a serialization failure", fromServer("40001"), "conflict", false],
     ["a plan older than its table", fromServer("0A000"), "conflict", true],

@@ -28,7 +28,7 @@ const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // A plan that was made before the change.
   ["53", { fault: "unavailable", text: "has too little of something: check its memory and max_connections" }],
   ["53100", { fault: "full", text: "cannot grow, its disk is full: free some space; nothing of this change was kept" }],
-  ["55P03", { fault: "unavailable", text: "kept a change waiting too long for a lock" }],
+  ["55P03", { fault: "lock-timeout", text: "kept a change waiting too long for a lock" }],
   ["57", unreachable],
   ["57014", { fault: "unavailable", text: "took too long" }],
   ["58", { fault: "io", text: "could not be read or written: check the server's disk and its log" }],

@@ -6,6 +6,7 @@ import { hintsOfMoved } from "../../../hints.ts";
 import { notAMember } from "../../../not-a-member.ts";
 import { fromSubscriptionRow } from "../../rows.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
+import { StoreError } from "../../store-error.ts";
 import { tell } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 
@@ -31,8 +32,30 @@ export class Ownership {
     return rows.map(toHolding);
   }
 
+  /** Going back may hold the row for long: who claims meanwhile is to ask again, as where a node is to hand it over. */
   async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
     await removeExpired(this.#queries);
+    try {
+      return await this.#claim(id, nodeId);
+    } catch (error) {
+      if (error instanceof StoreError && error.fault === "lock-timeout") return { status: "asked", owner: undefined };
+      throw error;
+    }
+  }
+
+  async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
+    const ordered = keys.toSorted((left, right) => (left.id < right.id ? -1 : 1));
+    if (ordered.length === 0) return;
+    await this.#queries.transaction().execute(async (transaction) => {
+      const moved: SubscriptionId[] = [];
+      for (let start = 0; start < ordered.length; start += movesMax) {
+        moved.push(...(await move(transaction, ordered.slice(start, start + movesMax))));
+      }
+      await tell(transaction, hintsOfMoved(moved));
+    });
+  }
+
+  async #claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
     return this.#queries.transaction().execute(async (transaction) => {
       const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", id);
       const row = await finding.forNoKeyUpdate().executeTakeFirst();
@@ -45,18 +68,6 @@ export class Ownership {
       }
       if (row.wanted_by === null || !present.has(row.wanted_by)) await askFor(transaction, id, nodeId);
       return { status: "asked", owner: row.owner as NodeId };
-    });
-  }
-
-  async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
-    const ordered = keys.toSorted((left, right) => (left.id < right.id ? -1 : 1));
-    if (ordered.length === 0) return;
-    await this.#queries.transaction().execute(async (transaction) => {
-      const moved: SubscriptionId[] = [];
-      for (let start = 0; start < ordered.length; start += movesMax) {
-        moved.push(...(await move(transaction, ordered.slice(start, start + movesMax))));
-      }
-      await tell(transaction, hintsOfMoved(moved));
     });
   }
 }

@@ -124,6 +124,18 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await other.query("rollback");
   });
 
+  it("a claim of what another transaction holds for long is to be made again, and then gets it", async () => {
+    const coordinator = await joined();
+    const { id } = subscriptionOf(1);
+    const other = await session();
+    await other.query("insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, 'active', 0, 0, 0, 0", [id]);
+    await other.query("begin");
+    await other.query("select from subscriptions for update");
+    expect(await coordinator.claim(id, a)).toEqual({ status: "asked", owner: undefined });
+    await other.query("rollback");
+    expect(await coordinator.claim(id, a)).toMatchObject({ status: "held", subscription: { id, owner: a } });
+  });
+
   it("hints are heard again when their connection has fallen silent", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     const coordinator = await joined();
