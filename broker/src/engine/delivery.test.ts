@@ -175,6 +175,24 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 2]);
   });
 
+  it("writes what a subscription has acknowledged before it suspends it", async () => {
+    const { broker, sink, clock, store } = await start();
+    await broker.open(topic("a"));
+    sink.receive("http://receiver/", ({ event }) =>
+      event.sequence === 2 ? { status: "gone", reason: "410" } : { status: "accepted" },
+    );
+    const suspend = store.setSubscriptionState.bind(store);
+    let written: number | undefined;
+    store.setSubscriptionState = async (key, state) => {
+      written = (await store.findSubscription(key.id))?.notifiedCount;
+      return suspend(key, state);
+    };
+    await engine.subscribe("a");
+    await engine.publishMany("a", 2);
+    await clock.settle();
+    expect(written).toBe(1);
+  });
+
   it("counts what waits and what is acknowledged, by pattern too", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a/1"));

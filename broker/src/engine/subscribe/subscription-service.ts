@@ -132,8 +132,10 @@ export class SubscriptionService {
   }
 
   async #suspend({ progress }: DeliveryWorker): Promise<void> {
-    const { dispatcher, store, logger } = this.#parts;
+    const { dispatcher, progressWriter, store, logger } = this.#parts;
     try {
+      // Whoever continues it at another node reads its row, and need not ask this one for it.
+      await progressWriter.flush();
       const isSuspended = await store.setSubscriptionState(progress, "suspended");
       if (isSuspended) logger.warn("subscription suspended", { subscriptionId: progress.id });
     } finally {
