@@ -74,6 +74,24 @@ it("an event that vanishes while it is delivered is acknowledged by nobody, and 
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
 });
 
+it("an event that vanishes while its attempt waits to be sent is not sent", async () => {
+  const id = await start();
+  const attempt = engine.sink.attempt.bind(engine.sink);
+  const free = createDeferred<void>();
+  engine.sink.attempt = async (...call) => {
+    await free.promise;
+    return attempt(...call);
+  };
+  await engine.publish("a", "1");
+  await engine.clock.settle();
+  engine.chain.cutBack(engine.chain.head - 1);
+  await engine.clock.settle();
+  const eventId = await engine.publish("a", "1 again");
+  free.resolve();
+  await engine.clock.settle();
+  expect(engine.sink.attempts.map((one) => [one.subscription.id, one.eventId])).toEqual([[id, eventId]]);
+});
+
 it("a publish whose block goes before it is indexed is answered TIMEOUT, never with an identifier that is not", async () => {
   engine = await TestEngine.start({ confirmations: 2 });
   const opened = engine.broker.open(topic("a"));

@@ -19,7 +19,7 @@ export interface AttemptsParts {
 /** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
 export type DeliveryResult = "accepted" | "given-up" | "interrupted";
 
-/** `stopping`: make no further attempt. `aborting`: break off the one under way. */
+/** `stopping`: make no further attempt, and do not send one that waits to be sent. `aborting`: break off the one under way. */
 export interface DeliverySignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;
@@ -63,9 +63,10 @@ export function pauseAfter(
 async function attempt(
   parts: AttemptsParts,
   notification: Notification,
-  { aborting, mayStart }: DeliverySignals,
+  { stopping, aborting, mayStart: mayDeliver }: DeliverySignals,
 ): Promise<AttemptOutcome> {
   const startedAt = parts.clock.now();
+  const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
   const outcome = await parts.sink.attempt(notification, aborting, { mayStart });
   if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
   return outcome;
