@@ -3,6 +3,7 @@ import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Turnstile } from "../lib/turnstile.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -82,6 +83,7 @@ class Engine implements RunningBroker {
   readonly #progressWriter: ProgressWriter;
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
+  readonly #reads: Turnstile;
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
   readonly #events: EventQuery;
@@ -93,6 +95,7 @@ class Engine implements RunningBroker {
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#reads = new Turnstile(options.limits.feedReadsMax);
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
       options.defaultGroupId,
@@ -225,7 +228,7 @@ class Engine implements RunningBroker {
     return new DeliveryWorker(subscription, {
       ...this.#options,
       logger: this.#loggerOf(groupId),
-      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress, findGeneration }),
+      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress, findGeneration, reads: this.#reads }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       mayStart: member && (() => member.isLive(owner)),

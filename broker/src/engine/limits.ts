@@ -24,6 +24,8 @@ export interface EngineLimits {
   readonly readBatchesMax: number;
   /** Bytes of encoded events after which such a read stops. */
   readonly readBytesMax: number;
+  /** Such reads at once, of all subscriptions; the others wait for their turn, so that the store has room for what else is asked of it. */
+  readonly feedReadsMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
   /** Time after an acknowledgement in which its cursor is written. */
@@ -77,6 +79,7 @@ export const defaultEngineLimits: EngineLimits = {
   feedBytesMax: 1024 * 1024,
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,
+  feedReadsMax: 4,
   progressEventsMax: 100,
   progressDelayMs: 50,
   retryDelayMsMin: second,

@@ -8,6 +8,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, toPosition } from "../../domain/position.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { Turnstile } from "../../lib/turnstile.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { IndexProgress } from "../follow/index-progress.ts";
 import { defaultEngineLimits } from "../limits.ts";
@@ -177,6 +178,43 @@ describe("a feed whose row may be of another index", () => {
     feed.offer(batchOf(10));
     expect((await next)?.blockNumber).toBe(10);
   });
+});
+
+it("feeds that are behind together read the store so many at once, and each has its turn", async () => {
+  const progress = new IndexProgress();
+  progress.advanceTo(3);
+  const store = createMemoryStore();
+  const under: (() => void)[] = [];
+  store.readBatches = async () => {
+    await new Promise<void>((resolve) => void under.push(resolve));
+    return [];
+  };
+  const reads = new Turnstile(2);
+  const feeds = Array.from(
+    { length: 5 },
+    () =>
+      new Feed({
+        groupId: defaultGroupId,
+        filter: parseTopicFilter("#"),
+        after: endOfBlock(2),
+        store,
+        progress,
+        limits: defaultEngineLimits,
+        reads,
+      }),
+  );
+  const stopping = new AbortController();
+  const nexts = feeds.map((feed, index) => feed.next(index === 2 ? stopping.signal : signal));
+  await turn();
+  expect(under).toHaveLength(2);
+  stopping.abort();
+  expect(await nexts[2]).toBeUndefined();
+  for (let count = 0; count < 4; count += 1) {
+    under[count]?.();
+    await turn();
+    expect(under).toHaveLength(Math.min(4, 3 + count));
+  }
+  expect(feeds.map(({ isLive }) => isLive)).toEqual([true, true, false, true, true]);
 });
 
 function batchOf(blockNumber: number): EventBatch {

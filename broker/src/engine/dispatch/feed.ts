@@ -4,6 +4,7 @@ import { isPattern, matchesFilter, type TopicFilter } from "../../domain/topic-f
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
+import type { Turnstile } from "../../lib/turnstile.ts";
 import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -19,6 +20,8 @@ export interface FeedParts {
   readonly store: Store;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
+  /** Shared by all feeds of a node, so that those that catch up at once leave the store to others too; as many as there are when left out. */
+  readonly reads?: Turnstile | undefined;
   /** Reads the index's generation, where nodes share the store. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
@@ -110,7 +113,7 @@ export class Feed {
       if (event !== undefined) return event;
       if (this.#mode === "live") await this.#waitForOffer(signal);
       else if (!this.#isConfirmed) await this.#confirm(signal);
-      else await this.#read();
+      else await this.#catchUp(signal);
     }
     return undefined;
   }
@@ -162,14 +165,19 @@ export class Feed {
     if (!this.#isConfirmed) await this.#waitForOffer(signal);
   }
 
+  /** Joins the live feed when everything is read, else reads on when it is this feed's turn. */
+  async #catchUp(signal: AbortSignal): Promise<void> {
+    const { reads } = this.#parts;
+    if (this.#fedUpTo >= this.#indexedUpTo()) this.#mode = "live";
+    else if (reads === undefined) await this.#read();
+    else await reads.run(() => this.#read(), signal);
+  }
+
   async #read(): Promise<void> {
     const { store, groupId, filter, limits } = this.#parts;
     const upTo = this.#indexedUpTo();
-    if (this.#fedUpTo >= upTo) {
-      this.#mode = "live";
-      return;
-    }
     const after = this.#fedUpTo;
+    if (after >= upTo) return;
     const cuts = this.#cuts;
     const topic = isPattern(filter) ? undefined : parseTopicName(filter);
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;

@@ -260,6 +260,27 @@ describe("what is committed, while the index cannot be read to confirm it,", () 
   });
 });
 
+it("subscriptions that begin far behind at once read the store a few at a time, so that it has room for the rest", async () => {
+  await start(1);
+  await publishMany(0, 3);
+  const { store } = cluster.shared;
+  const readBatches = store.readBatches.bind(store);
+  let atOnce = 0;
+  let atOnceMost = 0;
+  store.readBatches = async (groupId, range) => {
+    atOnce += 1;
+    atOnceMost = Math.max(atOnceMost, atOnce);
+    await new Promise<void>((resolve) => void cluster.clock.after(20, resolve));
+    atOnce -= 1;
+    return readBatches(groupId, range);
+  };
+  const calls = Array.from({ length: 20 }, () => cluster.subscribe(0, "a", { offset: "OFFSET_FIRST" }));
+  const ids = await cluster.run(Promise.all(calls));
+  await cluster.clock.advance(1_000);
+  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(3)));
+  expect(atOnceMost).toBe(defaultEngineLimits.feedReadsMax);
+});
+
 describe("a reorganisation", () => {
   it("is seen at every node: what came back in another place is delivered again, and the counts are right", async () => {
     await start(2);
@@ -318,17 +339,20 @@ describe("a reorganisation", () => {
   it.each([
     ["open", { topic: "b", groupId: undefined }],
     ["close", topic],
-  ] as const)("that takes back what a call to %s committed, before any node has indexed it, is no success", async (what, call) => {
-    await start(2);
-    await cluster.clock.advance(500);
-    const dead = followerIndex();
-    cluster.kill(dead);
-    const answer = cluster.node(1 - dead).broker[what](call);
-    await cluster.clock.advance(100);
-    cluster.chain.cutBack(cluster.chain.head - 1);
-    for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
-    await expect(cluster.run(answer)).rejects.toMatchObject({ code: 200201 });
-  });
+  ] as const)(
+    "that takes back what a call to %s committed, before any node has indexed it, is no success",
+    async (what, call) => {
+      await start(2);
+      await cluster.clock.advance(500);
+      const dead = followerIndex();
+      cluster.kill(dead);
+      const answer = cluster.node(1 - dead).broker[what](call);
+      await cluster.clock.advance(100);
+      cluster.chain.cutBack(cluster.chain.head - 1);
+      for (let count = 0; count < 5; count += 1) cluster.chain.sealEmpty();
+      await expect(cluster.run(answer)).rejects.toMatchObject({ code: 200201 });
+    },
+  );
 
   it("that takes a block back which no node has indexed, answers TIMEOUT and not what another block has there", async () => {
     await start(2);
