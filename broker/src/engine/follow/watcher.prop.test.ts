@@ -11,6 +11,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { SharedMutex } from "../../lib/shared-mutex.ts";
+import { Turnstile } from "../../lib/turnstile.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -71,18 +72,28 @@ class Node {
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
   readonly #parts;
   readonly #watcher: Watcher;
+  readonly #turnstile: Turnstile;
   readonly #batches: EventBatch[] = [];
   readonly #sequences = new Map<number, number>();
+  /** Reads of the index by workers. */
+  reads = 0;
   #number = 0;
   #watching: Promise<unknown> = Promise.resolve();
   #changing: Promise<unknown> = Promise.resolve();
 
-  constructor(scheduler: fc.Scheduler, options: { readonly page: WatchPage; readonly feedEventsMax: number }) {
+  constructor(
+    scheduler: fc.Scheduler,
+    options: { readonly page: WatchPage; readonly feedEventsMax: number; readonly feedReadsMax: number },
+  ) {
+    this.#turnstile = new Turnstile(options.feedReadsMax);
     this.#store = this.#index;
     const { findHead, readBatches } = this.#index;
     this.#store = Object.assign(createMemoryStore(), {
       findHead: scheduler.scheduleFunction(findHead.bind(this.#index)),
-      readBatches: scheduler.scheduleFunction(readBatches.bind(this.#index)),
+      readBatches: scheduler.scheduleFunction(async (...call: Parameters<Store["readBatches"]>) => {
+        if (call[1].bytesMax === limits.readBytesMax) this.reads += 1;
+        return readBatches.apply(this.#index, call);
+      }),
     });
     const clock = new VirtualClock();
     const logger = silentLogger;
@@ -215,7 +226,7 @@ class Node {
     const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
     return new DeliveryWorker(subscription, {
       ...this.#parts,
-      feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration }),
+      feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration, reads: this.#turnstile }),
       onGivenUp: () => expect.unreachable("every attempt is accepted"),
     });
   }
@@ -241,7 +252,11 @@ async function untilIdle(scheduler: fc.Scheduler): Promise<void> {
 
 it("feeds every worker each matching event once and in order, whatever comes between two answers of the store", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 1, max: 6 }), bytesMax: fc.constantFrom(20, 60, 1_000) });
-  const options = fc.record({ page: pages, feedEventsMax: fc.integer({ min: 1, max: 12 }) });
+  const options = fc.record({
+    page: pages,
+    feedEventsMax: fc.integer({ min: 1, max: 12 }),
+    feedReadsMax: fc.integer({ min: 1, max: 3 }),
+  });
   await fc.assert(
     fc.asyncProperty(fc.scheduler(), options, steps, async (scheduler, options, history) => {
       const node = new Node(scheduler, options);
@@ -260,3 +275,30 @@ it("feeds every worker each matching event once and in order, whatever comes bet
     { numRuns: 800 },
   );
 });
+
+it("feeds workers that keep up without a read of their own, however many pages there are, also where a page ends inside a block", async () => {
+  const pages = fc.record({ batchesMax: fc.integer({ min: 5, max: 9 }), bytesMax: fc.constant(1_000) });
+  const blocks = steps.map((all) => all.filter(({ what }) => what.kind === "block" || what.kind === "hint"));
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), pages, blocks, async (scheduler, page, history) => {
+      const node = new Node(scheduler, { page, feedEventsMax: 10_000, feedReadsMax: 1 });
+      const settle = async (): Promise<void> => {
+        node.watch();
+        await scheduler.waitFor(node.idle());
+        await untilIdle(scheduler);
+      };
+      await settle();
+      for (const filter of filters.keys()) await node.take(joinOf(filter));
+      await settle();
+      const { reads } = node;
+      for (const step of history) await node.take(step);
+      await settle();
+      expect(node.told()).toEqual(node.expected());
+      expect(node.reads).toBe(reads);
+    }),
+  );
+});
+
+function joinOf(filter: number): Step {
+  return { answers: 0, isSlow: false, what: { kind: "join", filter, from: "last" } };
+}

@@ -8,7 +8,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
-/** How much is read at once of what another node has indexed; workers that are to be fed more than that read it themselves. */
+/** How much is read at once of what another node has indexed; a block that alone is more than that is read by each worker itself. */
 export interface WatchPage {
   readonly batchesMax: number;
   readonly bytesMax: number;
@@ -37,8 +37,8 @@ export interface WatcherParts {
 
 /**
  * Feeds this node's workers what another node has indexed, and tells who waits here. The seam is the one of the feed: what is dispatched
- * begins after the progress and ends where the progress is in the same turn; where one page does not reach as far, every feed
- * reads from the store instead.
+ * begins after the progress and ends where the progress is in the same turn, at the end of a block; where one page does not reach
+ * the head, the next one goes on from there.
  */
 export class Watcher {
   readonly #parts: WatcherParts;
@@ -82,15 +82,13 @@ export class Watcher {
 
   async #feed(head: IndexHead): Promise<IndexHead | undefined> {
     const { progress, dispatcher, groupId } = this.#parts;
-    const batches = await this.#read(head);
+    const fill = await this.#read(head);
     const now = await this.#findHead();
     // What was read under another generation may be of blocks that are no more.
     if (generationOf(now) !== head.generation) return now;
-    if (batches === undefined) this.#skipTo(head);
-    else {
-      dispatcher.dispatch(groupId, batches);
-      progress.advanceTo(head.blockNumber);
-    }
+    if (fill.batches === undefined) dispatcher.fallBehind(groupId);
+    else dispatcher.dispatch(groupId, fill.batches);
+    progress.advanceTo(fill.upTo);
     return now;
   }
 
@@ -100,14 +98,19 @@ export class Watcher {
     return this.#isAstray || generationOf(head) !== progress.generation || numberOf(head) < progress.blockNumber;
   }
 
-  /** Everything between the progress and the head; undefined when that is more than a page. */
-  async #read(head: IndexHead): Promise<readonly EventBatch[] | undefined> {
+  /** What comes after the progress: up to the head, or to the last block of which all is in the page. */
+  async #read(head: IndexHead): Promise<Fill> {
     const { store, groupId, progress, page = watchPageDefault } = this.#parts;
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
     const range = { after, upTo: endOfBlock(head.blockNumber), topic: undefined, ...page };
     const batches = await store.readBatches(groupId, range);
     const bytes = batches.reduce((sum, { events }) => sum + events.byteLength, 0);
-    return batches.length < page.batchesMax && bytes < page.bytesMax ? batches : undefined;
+    const last = batches.at(-1);
+    const isFull = batches.length >= page.batchesMax || bytes >= page.bytesMax;
+    if (!isFull || last === undefined) return { batches, upTo: head.blockNumber };
+    const upTo = last.blockNumber - 1;
+    if (upTo <= progress.blockNumber) return { batches: undefined, upTo: last.blockNumber };
+    return { batches: batches.filter(({ blockNumber }) => blockNumber <= upTo), upTo };
   }
 
   #skipTo(head: IndexHead | undefined): void {
@@ -133,6 +136,12 @@ export class Watcher {
       return head;
     });
   }
+}
+
+/** All batches after the progress up to the end of a block; undefined where that is one block that is more than a page. */
+interface Fill {
+  readonly batches: readonly EventBatch[] | undefined;
+  readonly upTo: number;
 }
 
 /** An index that holds nothing has not gone back, or to its beginning. */
