@@ -14,6 +14,7 @@ import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
+import { handOverGraceMs } from "./cluster/hand-over.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
@@ -143,19 +144,23 @@ class Engine implements RunningBroker {
     this.#stopping.abort();
     this.#cluster?.drain();
     const stopBy = clock.now() + graceMs;
+    const leftMs = (): number => Math.max(0, stopBy - clock.now());
     using deadline = new Deadline(clock, graceMs);
     const { signal } = deadline;
+    using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));
     // Closed in the reverse order.
     const closers = new Closers();
     closers.add(() => store.stop());
     for (const group of this.#groups.all) closers.add(() => group.ledger.stop(signal));
-    closers.add(() => this.#cluster?.member.stop(signal));
+    closers.add(() => this.#cluster?.stop(signal));
     closers.add(() => this.#progressWriter.flush());
-    closers.add(() => this.#dispatcher.stop(Math.max(0, stopBy - clock.now())));
+    closers.add(() => this.#dispatcher.stop(leftMs()));
+    closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     closers.add(() => this.#cluster?.deliveries.stop(signal));
     // A worker that is ending can no longer be cut back, so from its end on no index may go back.
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
-    closers.add(async () => void (await Promise.all(this.#groups.all.map(({ gatherer }) => gatherer.drain(signal)))));
+    const gatherers = this.#groups.all.map(({ gatherer }) => gatherer);
+    closers.add(async () => void (await Promise.all(gatherers.map((one) => one.drain(publishing.signal)))));
     await closers.closeAll();
   }
 
@@ -228,11 +233,24 @@ class Engine implements RunningBroker {
     return new DeliveryWorker(subscription, {
       ...this.#options,
       logger: this.#loggerOf(groupId),
-      feed: new Feed({ ...this.#options, groupId, filter, after: cursor, progress, findGeneration, reads: this.#reads }),
+      feed: new Feed({
+        ...this.#options,
+        groupId,
+        filter,
+        after: cursor,
+        progress,
+        findGeneration,
+        reads: this.#reads,
+      }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       mayStart: member && (() => member.isLive(owner)),
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }
+}
+
+/** What a node among others keeps of the time of its stop for ending delivery and leaving. */
+function leavingMs(graceMs: number): number {
+  return Math.min(2 * handOverGraceMs, graceMs / 2);
 }

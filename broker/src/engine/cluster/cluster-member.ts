@@ -59,10 +59,10 @@ export class ClusterMember implements Member {
     this.#running = this.#run();
   }
 
-  /** From now on this node is given nothing new. */
-  drain(): void {
+  /** From now on this node is given nothing new; answers when the coordinator knows. Never rejects. */
+  async drain(): Promise<void> {
     this.#isDraining = true;
-    void this.renew();
+    await this.renew();
   }
 
   /** Ends membership, so that others take over at once; `signal` breaks off a coordinator that does not answer. */

@@ -57,10 +57,20 @@ export class Cluster {
     void this.#askForShare();
   }
 
-  /** From now on this node is given nothing new; what others ask for it still hands over. */
+  /** From now on this node is given nothing new, and others are asked to take what it has; it hands that over as they do. */
   drain(): void {
+    void this.#askOthers();
+  }
+
+  /** Ends membership. */
+  async stop(signal: AbortSignal): Promise<void> {
     this.#balancer.stop();
-    this.member.drain();
+    await this.member.stop(signal);
+  }
+
+  async #askOthers(): Promise<void> {
+    await this.member.drain();
+    this.#balancer.lookSoon();
   }
 
   async #askForShare(): Promise<void> {

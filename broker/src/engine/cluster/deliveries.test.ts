@@ -119,6 +119,76 @@ it("a look for a membership that has ended leaves the workers of the next one al
   expect(attemptsOf(last)).toEqual(["node-0:1 1"]);
 });
 
+const never = (): Promise<AttemptOutcome> => new Promise(() => {});
+
+it("what is asked for is handed over at once, but for what waits for a slow receiver", async () => {
+  await start(1);
+  const { coordinator } = cluster.shared;
+  cluster.sink.receive("http://hangs/", never);
+  const slow = await cluster.run(cluster.subscribe(0, "a", { url: "http://hangs/" }));
+  const ids = [slow, ...(await subscribeMany(3))];
+  await cluster.run(cluster.publish(0, "a", "1"));
+  const { balance, handOver } = coordinator;
+  let askedAt = 0;
+  const given: [string, number][] = [];
+  coordinator.balance = async (nodeId) => {
+    const done = await balance.call(coordinator, nodeId);
+    if (done.asked > 0) askedAt = cluster.clock.now();
+    return done;
+  };
+  coordinator.handOver = async (keys) => {
+    for (const { id } of keys) given.push([id, cluster.clock.now() - askedAt]);
+    return handOver.call(coordinator, keys);
+  };
+  cluster.launch(1);
+  await cluster.clock.advance(10_000);
+  expect(given.map(([id]) => id)).toEqual([ids[1], slow]);
+  const [quick, last] = given.map(([, afterMs]) => afterMs);
+  expect(quick).toBeLessThan(200);
+  expect(last).toBeGreaterThan(900);
+});
+
+it("a node that stops hands over at once what waits for no slow receiver, and waits no longer than it must for the rest", async () => {
+  await start(2);
+  const ids = await subscribeMany(6);
+  await cluster.clock.advance(5_000);
+  const owners = await cluster.owners();
+  const [slow = "", ...others] = ids.filter((id) => owners.get(id) === "node-1:1");
+  cluster.sink.receive("http://hangs/", never);
+  await cluster.run(cluster.subscribe(1, "a", { subscriptionId: slow, url: "http://hangs/" }));
+  await cluster.run(cluster.publish(0, "a", "1"));
+  const since = cluster.clock.now();
+  let stoppedAfterMs = 0;
+  const stopped = cluster.node(1).broker.stop(10_000);
+  const ended = stopped.then(() => void (stoppedAfterMs = cluster.clock.now() - since));
+  void cluster.publish(0, "a", "2");
+  await cluster.clock.advance(500);
+  for (const id of others) expect(attemptsOf(id)).toEqual(["node-1:1 1", "node-0:1 2"]);
+  await cluster.run(ended);
+  expect(stoppedAfterMs).toBeLessThan(1_500);
+  cluster.sink.receive("http://hangs/", () => ({ status: "accepted" }));
+  await cluster.clock.advance(500);
+  expect(attemptsOf(slow)).toEqual(["node-1:1 1", "node-0:1 1", "node-0:1 2"]);
+});
+
+it("a publish that hangs leaves a stopping node the time to leave", async () => {
+  await start(2);
+  const { coordinator, store } = cluster.shared;
+  const leave = coordinator.leave.bind(coordinator);
+  coordinator.leave = async (nodeId) => {
+    await new Promise<void>((resolve) => void cluster.clock.after(500, resolve));
+    return leave(nodeId);
+  };
+  store.findBatch = () => new Promise(() => {});
+  void cluster.publish(1, "a", "1").catch(() => undefined);
+  await cluster.clock.advance(100);
+  const stopped = cluster
+    .node(1)
+    .broker.stop(4_000)
+    .then(() => coordinator.listNodes());
+  expect((await cluster.run(stopped)).map(({ address }) => address)).toEqual(["node-0:1"]);
+});
+
 function rowOf(index: number, owner: NodeId | undefined): Subscription {
   return {
     id: parseSubscriptionId(`00000000-0000-4000-9000-${String(index).padStart(12, "0")}`),

@@ -10,6 +10,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
+import { HandOver } from "./hand-over.ts";
 import { compareHoldings, type HoldingsPage, type Standing } from "./holdings.ts";
 import type { Member, Membership } from "./member.ts";
 import { Recurrence } from "./recurrence.ts";
@@ -28,9 +29,6 @@ export interface DeliveriesParts {
   readonly limits: EngineLimits;
 }
 
-/** How long an attempt under way may take when another node waits for its subscription. */
-const handOverGraceMs = 1_000;
-
 /**
  * Has this node deliver the subscriptions that it owns, and no others. Whatever it starts, stops or hands over it does in the turn of the
  * subscription, and while no index goes back; only at the end of a membership, and when an index has gone back, do workers stop at once.
@@ -38,6 +36,7 @@ const handOverGraceMs = 1_000;
 export class Deliveries {
   readonly #parts: DeliveriesParts;
   readonly #recurrence: Recurrence;
+  readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
   /** Looks under way: one, and those of memberships that have ended. */
@@ -48,6 +47,7 @@ export class Deliveries {
 
   constructor(parts: DeliveriesParts) {
     this.#parts = parts;
+    this.#handOver = new HandOver(parts);
     const { holdingsPollMs: everyMs, claimPollMs: restMs } = parts.limits;
     this.#recurrence = new Recurrence({ ...parts, everyMs, restMs, failed: "subscriptions not looked at" });
   }
@@ -64,6 +64,15 @@ export class Deliveries {
     this.#stopping.abort();
     this.#unlisten();
     await untilAborted(Promise.allSettled([this.#running, ...this.#looks]), signal);
+  }
+
+  /**
+   * Ends all workers; attempts under way have `graceMs`. What others have asked for is handed over as its worker ends. To be called after
+   * {@link stop}.
+   */
+  async release(graceMs: number, signal: AbortSignal): Promise<void> {
+    const ids = [...this.#standing()].map(({ id }) => id);
+    await this.#handOver.giveAll({ nodeId: this.#membership?.nodeId, ids }, { graceMs, signal });
   }
 
   /** Groups that {@link resume} was called for. */
@@ -147,19 +156,18 @@ export class Deliveries {
     const holdings = await this.#parts.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
     const { wanted, doubtful } = compareHoldings(due, this.#standing());
-    for (const page of wanted) await this.#handOver(page, membership);
-    for (const page of doubtful) await this.#settle(page, membership);
+    const giving = wanted.map((page) => this.#give(page, membership));
+    await allEnded([...giving, this.#settleAll(doubtful, membership)]);
   }
 
-  async #handOver({ groupId, items }: HoldingsPage<Holding>, membership: Membership): Promise<void> {
-    const { dispatcher, progressWriter, coordinator } = this.#parts;
-    const ids = items.map(({ id }) => id);
-    await this.#inTurn({ groupId, items: ids }, async () => {
-      if (!this.#serves(membership)) return;
-      await Promise.all(ids.map((id) => dispatcher.remove(id, handOverGraceMs)));
-      await progressWriter.flush();
-      await coordinator.handOver(items.map(({ id, epoch }) => ({ id, epoch })));
+  async #give({ groupId, items }: HoldingsPage<Holding>, membership: Membership): Promise<void> {
+    await this.#inTurn({ groupId, items: items.map(({ id }) => id) }, async () => {
+      if (this.#serves(membership)) await this.#handOver.give(items.map(({ id, epoch }) => ({ id, epoch })));
     });
+  }
+
+  async #settleAll(pages: readonly HoldingsPage<SubscriptionId>[], membership: Membership): Promise<void> {
+    for (const page of pages) await this.#settle(page, membership);
   }
 
   /** Looks again at subscriptions whose workers may be wrong, now that nobody else changes them. */
@@ -211,4 +219,10 @@ export class Deliveries {
 
 function isHeld({ owner, state }: Subscription, { nodeId }: Membership): boolean {
   return owner === nodeId && state === "active";
+}
+
+/** Waits for all of them, also when one fails; then throws the first failure. */
+async function allEnded(tasks: readonly Promise<void>[]): Promise<void> {
+  await Promise.allSettled(tasks);
+  await Promise.all(tasks);
 }
