@@ -297,6 +297,17 @@ function testCounts(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await store().countEventsAfter(group, alpha, after)).toBe(expected);
   });
+  it("counts of many places at once are those of each, in their order", async () => {
+    await store().applyBlocks(group, history);
+    const gamma = parseTopicName("gamma");
+    const afters = [positionZero, endOfBlock(1), toPosition(2, 1), endOfBlock(3), toPosition(6, 0), toPosition(2, 1)];
+    const places = afters.flatMap((after) => [gamma, alpha, beta].map((topic) => ({ topic, after })));
+    const each = await Promise.all(places.map(({ topic, after }) => store().countEventsAfter(group, topic, after)));
+    expect(new Set(each).size).toBeGreaterThan(4);
+    expect(await store().countEventsAfterEach(group, places)).toEqual(each);
+    expect(await store().countEventsAfterEach(otherGroup, places)).toEqual(places.map(() => 0));
+    expect(await store().countEventsAfterEach(group, [])).toEqual([]);
+  });
   it("counts what is read", async () => {
     await store().applyBlocks(group, history);
     const batches = await store().readBatches(group, { ...everything, topic: alpha });

@@ -95,6 +95,12 @@ export interface BatchRange {
   readonly bytesMax: number;
 }
 
+/** A position that somebody has reached in a topic. */
+export interface TopicPlace {
+  readonly topic: TopicName;
+  readonly after: Position;
+}
+
 /** The progress of one subscription, as it is written in groups. */
 export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
@@ -175,6 +181,8 @@ export interface Store {
   readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
   /** Events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
+  /** The same for many places, by one look at the index: a count for each, in their order. */
+  countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
   /** Those that there are, in any order. */

@@ -177,4 +177,7 @@ async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: 
   const name = range.topic ?? parseTopicName("a");
   expect(await store.countEventsAfter(group, name, range.after)).toBe(countNaively(batches, name, range.after));
   expect(await store.countEventsAfter(group, name, positionZero)).toBe(countNaively(batches, name, positionZero));
+  const places = [positionZero, range.after, range.upTo].map((after) => ({ topic: name, after }));
+  const counts = places.map(({ after }) => countNaively(batches, name, after));
+  expect(await store.countEventsAfterEach(group, places)).toEqual(counts);
 }

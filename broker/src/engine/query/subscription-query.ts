@@ -1,16 +1,11 @@
 import type { NodeId } from "../../domain/node.ts";
-import { blockOf, type Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
 import type { NodeListing, SubscriptionStatus } from "../broker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
-
-/** Topics read in one page while a pattern is counted. */
-const topicsPerRead = 500;
+import { PendingCounts } from "./pending-counts.ts";
 
 export interface SubscriptionQueryParts {
   readonly store: Store;
@@ -20,8 +15,12 @@ export interface SubscriptionQueryParts {
   readonly coordinator?: Pick<Coordinator, "listNodes"> | undefined;
 }
 
-/** Matching events past a cursor, by group, cursor and filter. */
-type PendingCounts = Map<string, Promise<number>>;
+/** A subscription with what this node knows better than the store. */
+interface Current {
+  readonly subscription: Subscription;
+  /** Whether it has been given everything that there is. */
+  readonly isIdle: boolean;
+}
 
 /** Tells how far each subscription is. */
 export class SubscriptionQuery {
@@ -35,55 +34,25 @@ export class SubscriptionQuery {
     const { store, coordinator } = this.#parts;
     const nodes = (await coordinator?.listNodes()) ?? [{ id: undefined, address: undefined }];
     const byOwner = new Map<NodeId | undefined, SubscriptionStatus[]>(nodes.map(({ id }) => [id, []]));
-    const counts: PendingCounts = new Map();
-    for (const row of await store.listSubscriptions()) {
-      const statuses = byOwner.get(coordinator && row.owner);
-      if (statuses !== undefined) statuses.push(await this.#toStatus(row, counts));
-    }
+    const ownerOf = ({ owner }: Subscription): NodeId | undefined => coordinator && owner;
+    const rows = (await store.listSubscriptions()).filter((row) => byOwner.has(ownerOf(row)));
+    for (const status of await this.#toStatuses(rows)) byOwner.get(ownerOf(status))?.push(status);
     return nodes.map(({ id, address }) => ({ address, subscriptions: byOwner.get(id) ?? [] }));
   }
 
-  async #toStatus(stored: Subscription, counts: PendingCounts): Promise<SubscriptionStatus> {
+  async #toStatuses(rows: readonly Subscription[]): Promise<readonly SubscriptionStatus[]> {
+    const all = rows.map((row) => this.#toCurrent(row));
+    const counts = new PendingCounts(this.#parts.store);
+    await counts.read(all.flatMap(({ subscription, isIdle }) => (isIdle ? [] : [subscription])));
+    return all.map(({ subscription, isIdle }) => {
+      return { ...subscription, notifyingCount: isIdle ? 0 : counts.get(subscription) };
+    });
+  }
+
+  #toCurrent(stored: Subscription): Current {
     const worker = this.#parts.dispatcher.findWorker(stored.id);
     const progress = worker?.progress ?? this.#parts.progressWriter.find(stored.id);
-    const subscription = progress?.epoch === stored.epoch ? { ...stored, ...progress } : stored;
-    const isIdle = worker?.isIdle === true && progress?.epoch === stored.epoch;
-    const notifyingCount = isIdle ? 0 : await this.#countOnce(subscription, counts);
-    return { ...subscription, notifyingCount };
+    if (progress?.epoch !== stored.epoch) return { subscription: stored, isIdle: false };
+    return { subscription: { ...stored, ...progress }, isIdle: worker?.isIdle === true };
   }
-
-  /** Many subscriptions of one topic stand at the same event. */
-  #countOnce(subscription: Subscription, counts: PendingCounts): Promise<number> {
-    const { groupId, filter, cursor } = subscription;
-    const key = `${groupId} ${cursor} ${filter}`;
-    const known = counts.get(key) ?? this.#countPending(subscription);
-    counts.set(key, known);
-    return known;
-  }
-
-  async #countPending(subscription: Subscription): Promise<number> {
-    const { groupId, filter, cursor } = subscription;
-    if (!isPattern(filter)) return this.#parts.store.countEventsAfter(groupId, parseTopicName(filter), cursor);
-    let count = 0;
-    for await (const topic of this.#matchingTopics(subscription)) {
-      count += await this.#parts.store.countEventsAfter(groupId, topic, cursor);
-    }
-    return count;
-  }
-
-  /** Topics that match, but for those whose newest event the cursor has passed. */
-  async *#matchingTopics(subscription: Subscription): AsyncIterable<TopicName> {
-    const { groupId, filter, cursor } = subscription;
-    for (let offset = 0; ; offset += topicsPerRead) {
-      const { topics } = await this.#parts.store.listTopics(groupId, { offset, limit: topicsPerRead });
-      for (const topic of topics) {
-        if (isAfter(topic.blockNumber, cursor) && matchesFilter(filter, topic.name)) yield topic.name;
-      }
-      if (topics.length < topicsPerRead) return;
-    }
-  }
-}
-
-function isAfter(blockNumber: number, cursor: Position): boolean {
-  return blockNumber >= blockOf(cursor);
 }

@@ -21,6 +21,7 @@ import type {
   SkippedEntry,
   Store,
   TopicPage,
+  TopicPlace,
 } from "../../ports/store.ts";
 import { GroupIndex } from "./group-index.ts";
 import { MemoryGroups } from "./memory-groups.ts";
@@ -119,6 +120,11 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
     return this.#groups.get(groupId)?.countEventsAfter(topic, after) ?? 0;
+  }
+
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+    const group = this.#groups.get(groupId);
+    return places.map(({ topic, after }) => group?.countEventsAfter(topic, after) ?? 0);
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

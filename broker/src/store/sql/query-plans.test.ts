@@ -1,6 +1,8 @@
 import { CompiledQuery } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
+import { eventsAfterEach } from "./count-events.ts";
 import { createIndexQueries } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -85,6 +87,13 @@ describe("query plans", () => {
     const query = findSubscriptions(database, ["a", "b"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query))[0]).toMatch(byKey);
+  });
+
+  it("counts of many places begin with the places, and look each of them up", async () => {
+    const query = eventsAfterEach(database, defaultGroupId, []).compile(database.relaxed);
+    const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
+    const steps = [/^SCAN json_each/, /^SEARCH topics .*name=/, /^SEARCH batches .*topic_id=\? AND last_position>/];
+    expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
   });
 
   it("subscriptions are counted in an index, which is smaller than the table", async () => {

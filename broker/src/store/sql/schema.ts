@@ -1,5 +1,6 @@
 import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
+import type { TopicPlace } from "../../ports/store.ts";
 
 /** How far each group's index is. */
 export interface GroupTable {
@@ -188,6 +189,8 @@ export interface SqlDatabase {
   readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
   /** The values as a column that a query can ask for, however many they are. */
   readonly column: (values: readonly string[]) => RawBuilder<string>;
+  /** The places as a table: topic, after, and place, their number from 0 on. */
+  readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
   /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   close(): Promise<void>;

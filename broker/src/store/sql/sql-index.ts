@@ -1,7 +1,7 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
+import { blockOf, endOfBlock } from "../../domain/position.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -17,8 +17,10 @@ import {
   type RollBack,
   type SkippedEntry,
   type TopicPage,
+  type TopicPlace,
 } from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
+import { countEventsAfterEach } from "./count-events.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
@@ -144,10 +146,7 @@ export class SqlIndex {
   }
 
   /** Where a topic has no batch after the position, none; else all but what comes before the next batch, and in it. */
-  async countEventsAfter(
-    groupId: GroupId,
-    place: { readonly topic: TopicName; readonly after: Position },
-  ): Promise<number> {
+  async countEventsAfter(groupId: GroupId, place: TopicPlace): Promise<number> {
     const topic = await this.#findKeyed(this.#database, groupId, place.topic);
     if (topic === undefined) return 0;
     const { after } = place;
@@ -155,6 +154,10 @@ export class SqlIndex {
     if (next === undefined) return 0;
     const inBatch = Math.max(0, after - next.first_position + 1);
     return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
+  }
+
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+    return countEventsAfterEach(this.#shared, groupId, places);
   }
 
   /** One change of a group's index at a time, by nobody but its follower; who reads the index is told of it. */

@@ -22,6 +22,7 @@ import type {
   SkippedEntry,
   Store,
   TopicPage,
+  TopicPlace,
 } from "../../ports/store.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
@@ -146,6 +147,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
     return this.#parts().index.countEventsAfter(groupId, { topic, after });
+  }
+
+  async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
+    return this.#parts().index.countEventsAfterEach(groupId, places);
   }
 
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {

@@ -1,5 +1,6 @@
-import { Kysely, sql } from "kysely";
+import { Kysely, type RawBuilder, sql } from "kysely";
 import type { Logger } from "../../../lib/logger.ts";
+import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { PostgresAddress } from "./address.ts";
 import { SharedPoolDialect } from "./dialect.ts";
@@ -43,7 +44,17 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     holdLease,
     notify,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
+    places: placesTable,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
     close: async () => pool.end(),
   };
+}
+
+function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
+  const topics = places.map(({ topic }) => topic);
+  const positions = places.map(({ after }) => after);
+  return sql`(
+    select topic, after, number - 1 as place
+    from unnest(${topics}::text[], ${positions}::bigint[]) with ordinality as given (topic, after, number)
+  )`;
 }

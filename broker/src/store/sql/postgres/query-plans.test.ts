@@ -1,7 +1,10 @@
 import { CompiledQuery } from "kysely";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../lib/logger.ts";
+import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
+import type { TopicName } from "../../../domain/topic-name.ts";
+import { eventsAfterEach } from "../count-events.ts";
 import { createIndexQueries } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
@@ -96,6 +99,18 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     const query = findSubscriptions(database, ["sub-1", "sub-2"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
+  });
+
+  it("counts of many places look each of them up, and read no batches through", async () => {
+    const topics = ["topic/17", "topic/18"] as TopicName[]; // Names of topics.
+    const places = topics.map((topic) => ({ topic, after: middle }));
+    const query = eventsAfterEach(database, defaultGroupId, places).compile(database.relaxed);
+    expect(query.parameters).toHaveLength(3);
+    for (const known of [false, true]) {
+      const plan = (await planOf(query, known)).join("\n");
+      expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_topic/);
+      expect(plan).not.toMatch(/Seq Scan on batches/);
+    }
   });
 
   it("what a node owns goes by owner", async () => {

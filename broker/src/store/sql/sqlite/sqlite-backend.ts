@@ -1,5 +1,6 @@
 import { closeSync, openSync } from "node:fs";
-import { Kysely, sql } from "kysely";
+import { Kysely, type RawBuilder, sql } from "kysely";
+import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
@@ -44,9 +45,17 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     holdLease: async () => true,
     notify: async () => {},
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
+    places: placesTable,
     saveProgress: async (rows) => progress.save(rows),
     close: async () => session.close(),
   };
+}
+
+function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
+  const pairs = JSON.stringify(places.map(({ topic, after }) => [topic, after]));
+  return sql`(
+    select json_extract(value, '$[0]') as topic, json_extract(value, '$[1]') as after, key as place from json_each(${pairs})
+  )`;
 }
 
 /** The file holds the secrets of subscriptions; SQLite gives its log the same mode. */
