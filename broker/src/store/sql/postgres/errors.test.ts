@@ -56,7 +56,7 @@ describe("errors of PostgreSQL and of its driver", () => {
   it("says why each address of a name was not reached", () => {
     const error = Object.assign(new AggregateError([fromSystem("ECONNREFUSED")], ""), { code: "ECONNREFUSED" });
     expect(toFailure(error, "db").error.message).toBe(
-      "db cannot be reached; it is tried again (ECONNREFUSED: connect ECONNREFUSED 10.0.0.1:5432)",
+      "db cannot be reached: check that it runs and that its address is right (ECONNREFUSED: connect ECONNREFUSED 10.0.0.1:5432)",
     );
   });
 });
