@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     writeFileSync(join(folder, "password"), `${password}\n`, { mode: 0o600 });
     const free = ["--block-base-fee-per-gas", "0", "--gas-price", "0", "--disable-min-priority-fee"];
     [postgres, anvil] = await Promise.all([startPostgres(), startAnvil(free)]);
-    nodes = await Promise.all(addresses.map(startNode));
+    nodes = await Promise.all(addresses.map((address) => startNode(address)));
   });
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.stop()));
@@ -37,20 +37,23 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function startNode(address: string): Promise<RunningServer> {
+  async function startNode(
+    address: string,
+    { endpoint = anvil.url, signal }: { endpoint?: string; signal?: AbortSignal } = {},
+  ): Promise<RunningServer> {
     const env = {
       STELE_PORT: "0",
       STELE_ADVERTISED_ADDRESS: address,
       STELE_DATA_DIR: join(folder, address),
       STELE_DATABASE_URL: postgres.url(),
       STELE_DATABASE_PASSWORD_FILE: join(folder, "password"),
-      STELE_GROUPS: JSON.stringify([{ id: "1", endpoints: [anvil.url], fees: "zero", pollMs: 50 }]),
+      STELE_GROUPS: JSON.stringify([{ id: "1", endpoints: [endpoint], fees: "zero", pollMs: 50 }]),
     };
     const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
     if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
     const destination = { write: (line: string) => void log.push(line) };
     const logger = createLogger({ level: "debug", format: "json", destination });
-    return startServer(outcome.config, { logger, secrets: outcome.secrets });
+    return startServer(outcome.config, { logger, secrets: outcome.secrets, signal });
   }
 
   async function textOf(node: number, path: string): Promise<string> {
@@ -91,6 +94,18 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     const metrics = await Promise.all([0, 1].map((node) => textOf(node, "/metrics")));
     for (const text of metrics) expect(text).toContain("stele_node_member 1\n");
     expect(metrics.filter((text) => text.includes('stele_group_follows{group="1"} 1')).length).toBe(1);
+  });
+
+  it("a third one whose start is ended while it waits for its chain leaves the others at once", async () => {
+    const ending = new AbortController();
+    const started = startNode("node-c:8080", { endpoint: "http://127.0.0.1:1", signal: ending.signal });
+    await vi.waitFor(
+      async () => expect(await call(0, "/admin/listSubscription")).toHaveProperty(["node-c:8080"]),
+      waiting,
+    );
+    ending.abort();
+    await expect(started).rejects.toBe(ending.signal.reason);
+    expect(await call(0, "/admin/listSubscription")).not.toHaveProperty(["node-c:8080"]);
   });
 
   it("show the database's password nowhere", async () => {

@@ -48,18 +48,26 @@ export interface RunningServer {
 const clock = createSystemClock();
 const randomness = createSystemRandomness();
 
+/** How long a broker whose start has failed takes to stop in order what had started. */
+const failedStartGraceMs = 1_000;
+/** What a node among others keeps of the time of its stop for handing over and leaving, at most. */
+const leavingMsMax = 2_000;
+
 /**
- * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails.
- * @throws Error whose message says which part failed and what to do.
+ * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails, or
+ * when `signal` aborts before all of it has started.
+ * @throws Error whose message says which part failed and what to do; the reason of `signal`.
  */
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
-  const { logger } = options;
+  const { logger, signal } = options;
   const closers = new Closers();
   try {
     return await start(config, { ...options, closers });
   } catch (error) {
+    const closed = closers.closeAll();
+    if (signal?.aborted === true && error === signal.reason) await closed;
     // What failed first is what the operator has to know.
-    await closers.closeAll().catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
+    else await closed.catch((failure: unknown) => logger.error("stopping failed", { error: failure }));
     throw error;
   }
 }
@@ -68,13 +76,15 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** What the environment holds for the signers of groups. */
   readonly secrets: Secrets;
+  /** Ends a start that is under way; afterwards it does nothing. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 interface Surroundings extends ServerOptions {
   readonly closers: Closers;
 }
 
-async function start(config: Config, { logger, secrets, closers }: Surroundings): Promise<RunningServer> {
+async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
   const folder = openDataFolder(config.dataDir);
   closers.add(() => folder.release());
   const failure = createDeferred<Error>();
@@ -82,6 +92,7 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
     ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
     : undefined;
+  signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
   const sink = createSink(config);
   closers.add(() => sink.stop());
@@ -97,12 +108,15 @@ async function start(config: Config, { logger, secrets, closers }: Surroundings)
     isRemembered: config.coordination !== "none",
   });
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
-  let stopBy = clock.now();
-  closers.add(() => broker.stop(Math.max(0, stopBy - clock.now())));
-  await Promise.race([broker.start(), failure.promise.then(throwIt)]);
+  let stopBy: number | undefined;
+  const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
+  closers.add(() => broker.stop(stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now())));
+  signal?.throwIfAborted();
+  await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
   const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
   closers.add(() => server.close());
   const url = await listen(server, config);
+  signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     stopBy = clock.now() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
@@ -118,6 +132,13 @@ async function listen(server: HttpServer, { host, port }: Config): Promise<strin
     const message = `Port ${port} of ${host} is taken: end what listens there, or choose another one by --port or STELE_PORT.`;
     throw new Error(message, { cause });
   }
+}
+
+/** Never resolves. @throws the reason of `signal`. */
+function untilEnded(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 function throwIt(error: Error): never {
@@ -258,6 +279,10 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     bodyBytesMax: config.requestBodyBytesMax,
     advertisedAddress: config.advertisedAddress,
     closeDelayMs: config.shutdownDelayMs,
-    closeDeadlineMs: config.shutdownDeadlineMs,
+    closeDeadlineMs: config.shutdownDeadlineMs - leavingMs(config),
   });
+}
+
+function leavingMs(config: Config): number {
+  return isClustered(config) ? Math.min(leavingMsMax, config.shutdownDeadlineMs / 2) : 0;
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { type RunningServer, startServer } from "./compose.ts";
 import { describeDatabase, findDatabaseProblems } from "./compose-database.ts";
@@ -66,15 +67,19 @@ async function serve(config: Config, secrets: Secrets): Promise<void> {
   keepHeapSmall();
   stayAlive();
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
+  const signal = endOnSignals(logger);
   try {
-    const server = await startServer(config, { logger, secrets });
-    stopOnSignals(server, logger);
+    const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
     process.stderr.write(toBanner(server, config));
+    await aborted(signal);
+    await server.stop();
   } catch (error) {
-    fail(error, logger);
+    if (!signal.aborted || error !== signal.reason) fail(error, logger);
   }
+  logger.info("broker stopped");
+  process.exit(exitCodes.done);
 }
 
 /** A start or a stop may wait for a chain with nothing open but the clock's timers, which keep no process alive. */
@@ -82,23 +87,21 @@ function stayAlive(): void {
   setInterval(() => {}, timerDelayMsMax);
 }
 
-/** The first signal stops in order; a second one ends the process at once. */
-function stopOnSignals(server: RunningServer, logger: Logger): void {
-  let isStopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (isStopping) process.exit(exitCodes.failed);
-    isStopping = true;
+/** The first signal stops in order, also what is only starting; a second one ends the process at once. */
+function endOnSignals(logger: Logger): AbortSignal {
+  const ending = new AbortController();
+  const end = (signal: NodeJS.Signals): void => {
+    if (ending.signal.aborted) process.exit(exitCodes.failed);
     logger.info("broker stopping", { signal });
-    server.stop().then(
-      () => {
-        logger.info("broker stopped");
-        process.exit(exitCodes.done);
-      },
-      (error: unknown) => fail(error, logger),
-    );
+    ending.abort();
   };
-  process.on("SIGTERM", stop);
-  process.on("SIGINT", stop);
+  process.on("SIGTERM", end);
+  process.on("SIGINT", end);
+  return ending.signal;
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }
 
 /** Ends with what failed, after everything that can still be finished. */

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { runBroker, startBroker } from "../harness/broker-process.ts";
+import { runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
@@ -62,6 +62,21 @@ describe("a graceful end (issue: Graceful life)", () => {
     await receiver.waitForCount(2);
     expect(receiver.attempts.map(({ event }) => event.eventId)).toEqual(sent.map(({ eventId }) => eventId));
     expect((await second.stop()).code).toBe(0);
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)("%s while it waits for a chain ends the start in order", async (name) => {
+    using folder = createTempFolder();
+    const groups = [
+      { id: "1", endpoints: "embedded" },
+      { id: "2", endpoints: ["http://127.0.0.1:1"] },
+    ];
+    const env = { STELE_GROUPS: JSON.stringify(groups) };
+    const run = await startAndSignal({ dataDir: folder.path, env }, { name, when: /group not started, trying again/ });
+    expect(run).toMatchObject({ code: 0, signal: null });
+    expect(run.stderr).not.toContain("is ready");
+    expect(run.stdout).toContain("broker stopped");
+    await using again = await startBroker({ dataDir: folder.path });
+    expect((await again.stop()).code).toBe(0);
   });
 
   it("ends within its deadline when a callback hangs", async () => {

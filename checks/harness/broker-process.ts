@@ -73,6 +73,17 @@ export function startAndKill(options: BrokerOptions, delayMs: number): Promise<E
   return run.ended.finally(() => clearTimeout(timer));
 }
 
+/** Starts a broker and signals it as soon as it has written `when`, which may be before it is ready. */
+export async function startAndSignal(
+  options: BrokerOptions,
+  { name, when }: { readonly name: NodeJS.Signals; readonly when: RegExp },
+): Promise<EndedRun> {
+  const run = new Run(options);
+  await Promise.race([run.waitForOutput(when), run.ended]);
+  run.child.kill(name);
+  return run.ended;
+}
+
 function toBrokerProcess(run: Run, url: string): BrokerProcess {
   const end = (signal: NodeJS.Signals): Promise<Exit> => {
     run.child.kill(signal);
@@ -123,14 +134,15 @@ class Run {
         reject(new Error(`the broker was not ready within ${startTimeoutMs} ms:\n${this.stderr}`));
         this.child.kill("SIGKILL");
       }, startTimeoutMs);
+      const streams = [this.child.stderr, this.child.stdout];
       const look = (): void => {
-        const match = pattern.exec(this.stderr);
+        const match = pattern.exec(this.stderr) ?? pattern.exec(this.stdout);
         if (match === null) return;
         clearTimeout(timer);
-        this.child.stderr?.off("data", look);
+        for (const stream of streams) stream?.off("data", look);
         resolve(match);
       };
-      this.child.stderr?.on("data", look);
+      for (const stream of streams) stream?.on("data", look);
       this.child.once("close", () => clearTimeout(timer));
     });
   }

@@ -33,7 +33,7 @@ import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
-import { Deadline, pause } from "./time.ts";
+import { Deadline, pause, untilAborted } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
 
 /** What a node needs to share its store with others. */
@@ -65,7 +65,7 @@ export interface RunningBroker extends Broker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
-   * Commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the other nodes, and
+   * Ends a start under way, commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the other nodes, and
    * closes; also what comes after a part that fails. What takes longer than `graceMs` in all is broken off.
    */
   stop(graceMs: number): Promise<void>;
@@ -93,6 +93,7 @@ class Engine implements RunningBroker {
   readonly #subscriptionQuery: SubscriptionQuery;
   readonly #skippedEntries: SkippedEntriesQuery;
   readonly #stopping = new AbortController();
+  #starting: Promise<void> = Promise.resolve();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -128,10 +129,15 @@ class Engine implements RunningBroker {
   }
 
   async start(): Promise<void> {
+    this.#starting = this.#start(this.#stopping.signal);
+    await this.#starting;
+  }
+
+  async #start(signal: AbortSignal): Promise<void> {
     await this.#options.store.start();
+    if (signal.aborted) return;
     this.#cluster?.start();
     await this.#subscriptions.start();
-    const { signal } = this.#stopping;
     const starts = this.#lives.map(async (life) => life.start(signal));
     const isOwn = (_: unknown, index: number): boolean => this.#lives[index]?.isOwn === true;
     const { clock, limits } = this.#options;
@@ -161,6 +167,7 @@ class Engine implements RunningBroker {
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const gatherers = this.#groups.all.map(({ gatherer }) => gatherer);
     closers.add(async () => void (await Promise.all(gatherers.map((one) => one.drain(publishing.signal)))));
+    closers.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
     await closers.closeAll();
   }
 
