@@ -78,7 +78,8 @@ export interface Coordinator {
   /**
    * Removes members that are none any more, gives every callback subscription without a live owner, in any state, to a member that can
    * deliver its group, and asks those that own more than their share for the rest: at most {@link movesMax} of each. Shares are even
-   * within one for each group. Does nothing while another node does it, or for a node that is no live member.
+   * within one for each group. Does nothing while another node does it, or for a node that is no live member. Where members and their
+   * groups are as they were when it last found nothing to do, a few calls may go by before it looks at the subscriptions again.
    */
   balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }>;
 

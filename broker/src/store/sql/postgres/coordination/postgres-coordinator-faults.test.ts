@@ -128,12 +128,48 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     const coordinator = await joined();
     const { id } = subscriptionOf(1);
     const other = await session();
-    await other.query("insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, 'active', 0, 0, 0, 0", [id]);
+    await insertOne();
     await other.query("begin");
     await other.query("select from subscriptions for update");
     expect(await coordinator.claim(id, a)).toEqual({ status: "asked", owner: undefined });
     await other.query("rollback");
     expect(await coordinator.claim(id, a)).toMatchObject({ status: "held", subscription: { id, owner: a } });
+  });
+
+  it("what is shared out is left unread while nodes are as they were, and read as soon as they are not", async () => {
+    const coordinator = await joined();
+    const nothing = { given: 0, asked: 0 };
+    expect(await coordinator.balance(a)).toEqual(nothing);
+    const other = await session();
+    await other.query("begin");
+    await other.query("lock table subscriptions");
+    for (let call = 0; call < 3; call += 1) expect(await coordinator.balance(a)).toEqual(nothing);
+    await coordinator.renew(a, { lastsMs, groups: [group] });
+    await expect(coordinator.balance(a)).rejects.toEqual(unreachable);
+    await other.query("rollback");
+    expect(await coordinator.balance(a)).toEqual(nothing);
+  });
+
+  it("what becomes uneven while nodes are as they were is shared out by one of the next calls", async () => {
+    const coordinator = await joined();
+    await coordinator.balance(a);
+    await insertOne();
+    const given: number[] = [];
+    for (let call = 0; call < 5; call += 1) given.push((await coordinator.balance(a)).given);
+    expect(given).toEqual([0, 0, 0, 0, 1]);
+    expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
+  });
+
+  it("subscriptions of a node that is none any more are given out by the next call, whoever noticed", async () => {
+    const coordinator = await joined();
+    await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
+    await coordinator.renew(b, renewal);
+    await insertOne();
+    await coordinator.claim(subscriptionOf(1).id, b);
+    expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
+    await (await session()).query("update nodes set expires_at = 0 where node_id = $1", [b]);
+    await coordinator.takeLease(group, a); // It removes those that are gone.
+    expect(await coordinator.balance(a)).toEqual({ given: 1, asked: 0 });
   });
 
   it("hints are heard again when their connection has fallen silent", async () => {
@@ -217,6 +253,12 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
     expect(await coordinator.renew(a, renewal)).toBe(true);
     return coordinator;
+  }
+
+  /** Of nobody. */
+  async function insertOne(): Promise<void> {
+    const insert = "insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, 'active', 0, 0, 0, 0";
+    await (await session()).query(insert, [subscriptionOf(1).id]);
   }
 
   async function session(): Promise<Client> {

@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from "../../../../lib/logger.ts";
 import type { Claim, Coordinator, GroupLease, Hint, Holding, SubscriptionKey } from "../../../../ports/coordinator.ts";
 import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
 import { answering } from "../answering.ts";
-import { balance, type Moves } from "./balancing.ts";
+import { Balancing, type Moves } from "./balancing.ts";
 import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
 import { HintListener } from "./hint-listener.ts";
 import { Leases } from "./leases.ts";
@@ -46,6 +46,7 @@ class SqlCoordinator implements PostgresCoordinator {
   readonly #members: Members;
   readonly #leases: Leases;
   readonly #ownership: Ownership;
+  readonly #balancing: Balancing;
   readonly #listeners = new Set<HintListener>();
 
   constructor({ url, logger = silentLogger, connectionsMax = usualLimits.connectionsMax }: PostgresCoordinatorOptions) {
@@ -58,6 +59,7 @@ class SqlCoordinator implements PostgresCoordinator {
     this.#members = new Members(this.#usual.queries);
     this.#leases = new Leases(this.#usual.queries);
     this.#ownership = new Ownership(this.#usual.queries);
+    this.#balancing = new Balancing(this.#usual.queries);
   }
 
   async stop(): Promise<void> {
@@ -112,7 +114,7 @@ class SqlCoordinator implements PostgresCoordinator {
   }
 
   async balance(nodeId: NodeId): Promise<Moves> {
-    return balance(this.#usual.queries, nodeId);
+    return this.#balancing.balance(nodeId);
   }
 
   async listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>> {
