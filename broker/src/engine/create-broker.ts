@@ -65,8 +65,9 @@ export interface RunningBroker extends Broker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
-   * Ends a start under way, commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the other nodes, and
-   * closes; also what comes after a part that fails. What takes longer than `graceMs` in all is broken off.
+   * Ends a start under way, commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the
+   * other nodes, and closes; also what comes after a part that fails. What takes longer than `graceMs` in all is broken off. A node among
+   * others waits for attempts no longer than for a hand-over, and keeps some of the time for leaving.
    */
   stop(graceMs: number): Promise<void>;
 }
