@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents } from "@stele/wire";
+import { encodeEvents } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -162,6 +162,28 @@ describe("who follows", () => {
   });
 });
 
+it("a follower that lost its lease, and not its membership, ends at the first refusal and watches", async () => {
+  await start(2);
+  const ids = await subscribeMany(4);
+  await publishMany(0, 1);
+  await cluster.clock.settle();
+  const first = followerIndex();
+  const lease = writes.at(-1)?.lease;
+  if (lease === undefined) throw new Error("nobody wrote");
+  await cluster.shared.coordinator.releaseLease(lease);
+  await cluster.clock.advance(100);
+  for (let count = 0; count < 3; count += 1) {
+    publishFromOutside("x");
+    await cluster.clock.advance(5_000);
+  }
+  expect(writes.filter(({ isRefused }) => isRefused)).toEqual([{ lease, isRefused: true }]);
+  expect(followerIndex()).toBe(1 - first);
+  const roles = cluster.nodes.map(({ broker }) => broker.health()[0]?.role);
+  expect(roles).toEqual(first === 0 ? ["watches", "follows"] : ["follows", "watches"]);
+  expect(indexedBlocks()).toEqual([cluster.chain.head, cluster.chain.head]);
+  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
+});
+
 it("what the last follower indexed and the next one had not seen yet is fed there all the same, once", async () => {
   await start(2);
   const ids = await subscribeMany(4);
@@ -231,54 +253,6 @@ describe("a node that watches", () => {
     expect(broker.health()[0]).toMatchObject({ ready: true });
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1]));
   });
-});
-
-describe("what is committed, while the index cannot be read to confirm it,", () => {
-  const failures = [new BrokerError("busy"), new BrokerError("storeUnreachable"), new Error("unforeseen")] as const;
-
-  it.each(failures)("is answered TIMEOUT to its publisher: %s", async (failure) => {
-    await start(2);
-    const { store } = cluster.shared;
-    store.findBatch = async () => Promise.reject(failure);
-    expect([await cluster.run(cluster.publish(0, "a", "1")), await cluster.run(cluster.publish(1, "a", "2"))]).toEqual([
-      "TIMEOUT",
-      "TIMEOUT",
-    ]);
-    expect((await store.findTopic(defaultGroupId, parseTopicName("a")))?.sequence).toBe(2);
-  });
-
-  it.each(failures)("is answered with 200201 to whoever closes a topic: %s", async (failure) => {
-    await start(2);
-    const { store } = cluster.shared;
-    const findTopic = store.findTopic.bind(store);
-    store.findTopic = async (groupId, name) => {
-      const found = await findTopic(groupId, name);
-      if (found?.closed === true) throw failure;
-      return found;
-    };
-    await expect(cluster.run(cluster.node(0).broker.close(topic))).rejects.toMatchObject({ code: 200201 });
-  });
-});
-
-it("subscriptions that begin far behind at once read the store a few at a time, so that it has room for the rest", async () => {
-  await start(1);
-  await publishMany(0, 3);
-  const { store } = cluster.shared;
-  const readBatches = store.readBatches.bind(store);
-  let atOnce = 0;
-  let atOnceMost = 0;
-  store.readBatches = async (groupId, range) => {
-    atOnce += 1;
-    atOnceMost = Math.max(atOnceMost, atOnce);
-    await new Promise<void>((resolve) => void cluster.clock.after(20, resolve));
-    atOnce -= 1;
-    return readBatches(groupId, range);
-  };
-  const calls = Array.from({ length: 20 }, () => cluster.subscribe(0, "a", { offset: "OFFSET_FIRST" }));
-  const ids = await cluster.run(Promise.all(calls));
-  await cluster.clock.advance(1_000);
-  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(3)));
-  expect(atOnceMost).toBe(defaultEngineLimits.feedReadsMax);
 });
 
 describe("a reorganisation", () => {

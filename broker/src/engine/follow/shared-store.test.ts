@@ -1,0 +1,60 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+
+const topic = { topic: "a", groupId: undefined };
+let cluster: TestCluster;
+beforeEach(async () => {
+  cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open(topic));
+});
+afterEach(() => cluster.stopAll());
+
+describe("what is committed, while the index cannot be read to confirm it,", () => {
+  const failures = [new BrokerError("busy"), new BrokerError("storeUnreachable"), new Error("unforeseen")] as const;
+
+  it.each(failures)("is answered TIMEOUT to its publisher: %s", async (failure) => {
+    const { store } = cluster.shared;
+    store.findBatch = async () => Promise.reject(failure);
+    expect([await cluster.run(cluster.publish(0, "a", "1")), await cluster.run(cluster.publish(1, "a", "2"))]).toEqual([
+      "TIMEOUT",
+      "TIMEOUT",
+    ]);
+    expect((await store.findTopic(defaultGroupId, parseTopicName("a")))?.sequence).toBe(2);
+  });
+
+  it.each(failures)("is answered with 200201 to whoever closes a topic: %s", async (failure) => {
+    const { store } = cluster.shared;
+    const findTopic = store.findTopic.bind(store);
+    store.findTopic = async (groupId, name) => {
+      const found = await findTopic(groupId, name);
+      if (found?.closed === true) throw failure;
+      return found;
+    };
+    await expect(cluster.run(cluster.node(0).broker.close(topic))).rejects.toMatchObject({ code: 200201 });
+  });
+});
+
+it("subscriptions that begin far behind at once read the store a few at a time, so that it has room for the rest", async () => {
+  for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(0, "a", text));
+  const { store } = cluster.shared;
+  const readBatches = store.readBatches.bind(store);
+  let atOnce = 0;
+  let atOnceMost = 0;
+  store.readBatches = async (groupId, range) => {
+    atOnce += 1;
+    atOnceMost = Math.max(atOnceMost, atOnce);
+    await new Promise<void>((resolve) => void cluster.clock.after(20, resolve));
+    atOnce -= 1;
+    return readBatches(groupId, range);
+  };
+  const calls = Array.from({ length: 20 }, () => cluster.subscribe(0, "a", { offset: "OFFSET_FIRST" }));
+  const ids = await cluster.run(Promise.all(calls));
+  await cluster.clock.advance(1_000);
+  await cluster.stop(1);
+  expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2, 3]));
+  expect(atOnceMost).toBe(defaultEngineLimits.feedReadsMax);
+});
