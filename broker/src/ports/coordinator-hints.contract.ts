@@ -89,6 +89,11 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard({ kind: "index", groupId: group });
     });
 
+    it("tell of a chain that is ahead of the index", async () => {
+      await trial.one.tellAhead({ groupId: group, blockNumber: 7 });
+      await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
+    });
+
     it("come in a turn of their own, and not after their end", async () => {
       const claiming = trial.one.claim(subscriptionOf(2).id, b);
       expect([...heard]).toEqual([]);

@@ -34,7 +34,15 @@ export type Hint =
   | { readonly kind: "index"; readonly groupId: GroupId }
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
   /** Nodes, leases, or the owners of many subscriptions. */
-  | { readonly kind: "nodes" };
+  | { readonly kind: "nodes" }
+  /** Nothing has changed: the index stands still, and this block has long been final on some node's chain. */
+  | ({ readonly kind: "ahead" } & ChainAhead);
+
+/** A block that is final on a node's chain, and not indexed. */
+export interface ChainAhead {
+  readonly groupId: GroupId;
+  readonly blockNumber: number;
+}
 
 /** Subscriptions that one call of `balance` gives out or asks for, at most. */
 export const movesMax = 1_000;
@@ -60,6 +68,8 @@ export interface Coordinator {
   takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined>;
   /** Sets a lease free; one that is no longer the newest stays as it is. */
   releaseLease(lease: GroupLease): Promise<void>;
+  /** Hints whoever has the lease of a group that its chain may have fallen behind. */
+  tellAhead(ahead: ChainAhead): Promise<void>;
   /** Keeps an address on a group's chain for one node. Answers the other live member that signs with it; undefined when it is kept. */
   reserveSigner(
     signer: { readonly groupId: GroupId; readonly sender: Address },

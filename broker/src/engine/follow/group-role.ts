@@ -3,6 +3,7 @@ import type { Member, Membership } from "../cluster/member.ts";
 import { pause } from "../time.ts";
 import type { Admission } from "./admission.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
+import { Standstill } from "./standstill.ts";
 import { retryDelayMs, Term, type TermParts } from "./term.ts";
 
 /** Wait between two tries to take a group's lease when no hint comes, in milliseconds. */
@@ -23,7 +24,8 @@ export class GroupRole implements Role {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #membership: Membership | undefined;
-  #isFollowing = false;
+  readonly #standstill: Standstill;
+  #term: Term | undefined;
   /** When the lease is tried for next, in monotonic time, and before which not even a hint helps. */
   #tryAt = Number.NEGATIVE_INFINITY;
   #restUntil = Number.NEGATIVE_INFINITY;
@@ -32,10 +34,11 @@ export class GroupRole implements Role {
 
   constructor(parts: GroupRoleParts) {
     this.#parts = parts;
+    this.#standstill = new Standstill(parts);
   }
 
   get isFollowing(): boolean {
-    return this.#isFollowing;
+    return this.#term !== undefined;
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -53,7 +56,7 @@ export class GroupRole implements Role {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     const unlisten = this.#parts.member.onHint((hint) => this.#onHint(hint));
-    const belonging = this.#belong(signal);
+    const besides = [this.#belong(signal), this.#standstill.watch(() => this.#isWatching, signal)];
     for (let failures = 0; !signal.aborted; ) {
       const office = await this.#takeOffice();
       if (office !== undefined) await this.#hold(office);
@@ -61,7 +64,7 @@ export class GroupRole implements Role {
       await this.#rest(failures);
     }
     unlisten();
-    await belonging;
+    await Promise.all(besides);
   }
 
   /** Knows the membership that there is, one after the other; only one under which this node may sign. */
@@ -80,9 +83,15 @@ export class GroupRole implements Role {
     }
   }
 
+  get #isWatching(): boolean {
+    return this.#term === undefined && this.#membership?.isLive() === true && this.#parts.progress.generation !== -1;
+  }
+
   #onHint(hint: Hint): void {
     if (hint.kind === "nodes") this.#tryAt = Number.NEGATIVE_INFINITY;
-    if (hint.kind === "nodes" || (hint.kind === "index" && hint.groupId === this.#parts.ledger.groupId)) this.#look();
+    const isOwn = "groupId" in hint && hint.groupId === this.#parts.ledger.groupId;
+    if (hint.kind === "nodes" || (hint.kind === "index" && isOwn)) this.#look();
+    if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
 
   /** What happened before this call is seen by a look that begins after it. */
@@ -112,9 +121,9 @@ export class GroupRole implements Role {
     const { logger, clock, limits } = this.#parts;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
-    this.#isFollowing = true;
-    const outcome = await new Term(this.#parts, lease).serve(until);
-    this.#isFollowing = false;
+    this.#term = new Term(this.#parts, lease);
+    const outcome = await this.#term.serve(until);
+    this.#term = undefined;
     logger.info("following ended", { epoch: lease.epoch, outcome });
     if (outcome === "away") this.#restUntil = clock.monotonic() + limits.outageToleranceMs;
     if (outcome !== "lost" && membership.isLive()) await this.#release(lease);
@@ -135,7 +144,9 @@ export class GroupRole implements Role {
     this.#isRoused = false;
     try {
       await watcher.catchUp(this.#stopping.signal);
-      health.follows();
+      const { failure } = this.#standstill;
+      if (failure === undefined) health.follows();
+      else health.failed(new Error(failure));
       return true;
     } catch (error) {
       if (health.failure === undefined) logger.warn("index not watched, trying again", { error });

@@ -11,6 +11,7 @@ import { pause } from "../time.ts";
 import type { Follower } from "./follower.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "./index-progress.ts";
+import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
 /** Failures in a row, with no block between them, after which another node may try. */
@@ -39,18 +40,26 @@ export type TermOutcome = "lost" | "away" | "ended";
 export class Term {
   readonly #parts: TermParts;
   readonly #lease: GroupLease;
+  readonly #overtaken: Overtaken;
   #failures = 0;
 
   constructor(parts: TermParts, lease: GroupLease) {
     this.#parts = parts;
     this.#lease = lease;
+    this.#overtaken = new Overtaken(parts);
+  }
+
+  /** Another node's chain has had that block for a while. */
+  hearOf(blockNumber: number): void {
+    this.#overtaken.hear(blockNumber);
   }
 
   /** Never rejects. */
   async serve(until: AbortSignal): Promise<TermOutcome> {
     const away = new AbortController();
+    const over = new AbortController();
     const signal = AbortSignal.any([until, away.signal]);
-    const cancel = this.#watchChain(away);
+    const watching = this.#watchChain(away, AbortSignal.any([signal, over.signal]));
     try {
       while (!signal.aborted) {
         const outcome = await this.#tryToFollow(signal);
@@ -58,7 +67,8 @@ export class Term {
       }
       return until.aborted ? "ended" : "away";
     } finally {
-      cancel();
+      over.abort();
+      await watching;
     }
   }
 
@@ -104,19 +114,23 @@ export class Term {
     return undefined;
   }
 
-  /** Aborts `away` when the chain has been away for too long, in this term. The answer ends the watching. */
-  #watchChain(away: AbortController): () => void {
-    const { clock, ledger, limits } = this.#parts;
+  /** Aborts `away` when another node should follow. */
+  async #watchChain(away: AbortController, signal: AbortSignal): Promise<void> {
+    const { clock, logger, progress } = this.#parts;
     const since = clock.now();
-    let cancel: (() => void) | undefined;
-    const look = (): void => {
-      const { outage } = ledger.view();
-      const isAway = outage !== undefined && clock.now() - Math.max(outage.since, since) >= limits.outageToleranceMs;
-      if (isAway) away.abort();
-      else cancel = clock.after(outagePollMs, look);
-    };
-    look();
-    return () => cancel?.();
+    while (!signal.aborted) {
+      const isOvertaken = await this.#overtaken.look(signal);
+      if (isOvertaken) logger.warn("chain is behind those of other nodes", { index: progress.blockNumber });
+      if (isOvertaken || this.#isChainAway(since)) away.abort();
+      else await pause(clock, outagePollMs, signal);
+    }
+  }
+
+  /** Whether the chain has been away for too long, in this term. */
+  #isChainAway(since: number): boolean {
+    const { clock, ledger, limits } = this.#parts;
+    const { outage } = ledger.view();
+    return outage !== undefined && clock.now() - Math.max(outage.since, since) >= limits.outageToleranceMs;
   }
 }
 

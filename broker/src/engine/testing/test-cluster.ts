@@ -20,6 +20,8 @@ export interface TestClusterOptions {
   readonly limits?: Partial<EngineLimits>;
   /** What a message to or from the shared store takes; none when left out. */
   readonly delayMs?: () => number;
+  /** The chain as one node sees it; as it is when left out. */
+  readonly toLedger?: (ledger: Ledger, index: number) => Ledger;
 }
 
 /** An attempt when it begins, with what the store says of its subscription at that moment. */
@@ -193,7 +195,7 @@ export class TestCluster {
       await start();
       await this.shared.store.saveGroupRecord(defaultGroupId, groupRecord);
     };
-    return gate.wrap(ledger, { isShared: false });
+    return gate.wrap(this.#options.toLedger?.(ledger, index) ?? ledger, { isShared: false });
   }
 
   #coordinatorOf(gate: NodeGate, ids: Set<NodeId>): Coordinator {

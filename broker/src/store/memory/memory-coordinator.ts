@@ -5,6 +5,7 @@ import type { Subscription, SubscriptionId } from "../../domain/subscription.ts"
 import type { Address } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
+  type ChainAhead,
   type Claim,
   type Coordinator,
   type GroupLease,
@@ -79,6 +80,10 @@ export class MemoryCoordinator implements Coordinator {
     if (!this.isNewest(lease)) return;
     this.#leases.set(lease.groupId, { nodeId: undefined, epoch: lease.epoch });
     this.tell({ kind: "nodes" });
+  }
+
+  async tellAhead(ahead: ChainAhead): Promise<void> {
+    this.tell({ kind: "ahead", ...ahead });
   }
 
   async reserveSigner(

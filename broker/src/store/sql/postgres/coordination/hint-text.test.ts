@@ -8,6 +8,7 @@ describe("parseHint", () => {
     { kind: "nodes" },
     { kind: "index", groupId: parseGroupId("1") },
     { kind: "subscription", id: subscriptionOf(1).id },
+    { kind: "ahead", groupId: parseGroupId("1"), blockNumber: 7 },
   ])("gives back %j", (hint) => {
     expect(parseHint(JSON.stringify(hint))).toEqual(hint);
   });
@@ -28,6 +29,11 @@ describe("parseHint", () => {
     '{"kind":"index"}',
     '{"kind":"index","groupId":7}',
     '{"kind":"index","groupId":"a b"}',
+    '{"kind":"ahead","groupId":"1"}',
+    '{"kind":"ahead","groupId":"1","blockNumber":"7"}',
+    '{"kind":"ahead","groupId":"1","blockNumber":-1}',
+    '{"kind":"ahead","groupId":"1","blockNumber":1.5}',
+    '{"kind":"ahead","blockNumber":7}',
     '{"kind":"subscription"}',
     '{"kind":"subscription","id":"x"}',
   ])("knows that %j is none", (text) => {

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { parseGroupId } from "../../../../domain/group-id.ts";
+import { type GroupId, parseGroupId } from "../../../../domain/group-id.ts";
 import { parseSubscriptionId } from "../../../../domain/subscription.ts";
 import type { Hint } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
@@ -25,11 +25,17 @@ export function parseHint(text: string): Hint | undefined {
 function toHint(value: unknown): Hint | undefined {
   if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
   if (value.kind === "nodes") return { kind: "nodes" };
-  if (value.kind === "index" && "groupId" in value && typeof value.groupId === "string") {
-    return { kind: "index", groupId: parseGroupId(value.groupId) };
-  }
+  if ("groupId" in value && typeof value.groupId === "string") return toGroupHint(value, parseGroupId(value.groupId));
   if (value.kind === "subscription" && "id" in value && typeof value.id === "string") {
     return { kind: "subscription", id: parseSubscriptionId(value.id) };
   }
   return undefined;
+}
+
+function toGroupHint(value: object & { readonly kind: unknown }, groupId: GroupId): Hint | undefined {
+  if (value.kind === "index") return { kind: "index", groupId };
+  if (value.kind !== "ahead" || !("blockNumber" in value)) return undefined;
+  const { blockNumber } = value;
+  const isNumber = typeof blockNumber === "number" && Number.isSafeInteger(blockNumber) && blockNumber >= 0;
+  return isNumber ? { kind: "ahead", groupId, blockNumber } : undefined;
 }

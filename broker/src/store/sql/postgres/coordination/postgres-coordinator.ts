@@ -3,12 +3,21 @@ import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
 import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { type Logger, silentLogger } from "../../../../lib/logger.ts";
-import type { Claim, Coordinator, GroupLease, Hint, Holding, SubscriptionKey } from "../../../../ports/coordinator.ts";
+import type {
+  ChainAhead,
+  Claim,
+  Coordinator,
+  GroupLease,
+  Hint,
+  Holding,
+  SubscriptionKey,
+} from "../../../../ports/coordinator.ts";
 import { type PostgresAddress, parsePostgresAddress } from "../address.ts";
 import { answering } from "../answering.ts";
 import { Balancing, type Moves } from "./balancing.ts";
 import { type CoordinationDatabase, openCoordination } from "./coordination-database.ts";
 import { HintListener } from "./hint-listener.ts";
+import { tell } from "./hint-text.ts";
 import { Leases } from "./leases.ts";
 import { membershipLimits, usualLimits } from "./limits.ts";
 import { Members } from "./members.ts";
@@ -92,6 +101,10 @@ class SqlCoordinator implements PostgresCoordinator {
 
   async releaseLease(lease: GroupLease): Promise<void> {
     return this.#leases.release(lease);
+  }
+
+  async tellAhead(ahead: ChainAhead): Promise<void> {
+    await tell(this.#usual.queries, [{ kind: "ahead", ...ahead }]);
   }
 
   async reserveSigner(

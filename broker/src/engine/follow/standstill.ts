@@ -1,0 +1,100 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Coordinator } from "../../ports/coordinator.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Deadline, pause, untilAborted } from "../time.ts";
+import type { IndexProgress } from "./index-progress.ts";
+
+/** Wait between two looks at the index, in milliseconds; the chain is asked more seldom. */
+const lookMs = 1_000;
+
+export interface StandstillParts {
+  readonly ledger: Ledger;
+  readonly progress: IndexProgress;
+  readonly coordinator: Pick<Coordinator, "tellAhead">;
+  readonly clock: Clock;
+  readonly limits: EngineLimits;
+  readonly logger: Logger;
+}
+
+/** A block that was final here while the index ended before it; and how long the index has been where it is. */
+interface Sight {
+  readonly blockNumber: number;
+  readonly index: number;
+  readonly since: number;
+}
+
+/**
+ * Finds that the index stands still before a block that has long been final on this node's own chain, as it does when the endpoint of the node
+ * that follows answers and moves no more; and tells that node, which knows whether it has the block.
+ */
+export class Standstill {
+  readonly #parts: StandstillParts;
+  #sight: Sight | undefined;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: StandstillParts) {
+    this.#parts = parts;
+  }
+
+  /** Why nothing is indexed although this node's chain goes on; undefined while the node that follows has had no time to give way. */
+  get failure(): string | undefined {
+    const { clock, limits, progress } = this.#parts;
+    const sight = this.#sight;
+    if (sight === undefined || sight.index !== progress.blockNumber) return undefined;
+    if (clock.monotonic() - sight.since < 2 * limits.outageToleranceMs) return undefined;
+    return (
+      `the index stands still at block ${sight.index}, and block ${sight.blockNumber} has long been final on this node's chain: ` +
+      "see the node that follows"
+    );
+  }
+
+  /** Looks until `signal` aborts, while `isWatching`. Never rejects. */
+  async watch(isWatching: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (isWatching()) await this.#look(signal);
+      else this.#sight = undefined;
+      await pause(this.#parts.clock, lookMs, signal);
+    }
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { progress, clock, limits } = this.#parts;
+    const now = clock.monotonic();
+    const index = progress.blockNumber;
+    if (this.#sight === undefined || index >= this.#sight.blockNumber) await this.#ask(signal);
+    else if (index !== this.#sight.index) this.#sight = { ...this.#sight, index, since: now };
+    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#tell(this.#sight);
+  }
+
+  async #ask(signal: AbortSignal): Promise<void> {
+    const { ledger, progress, clock, limits } = this.#parts;
+    this.#sight = undefined;
+    if (clock.monotonic() - this.#askedAt < limits.outageToleranceMs) return;
+    this.#askedAt = clock.monotonic();
+    const blockNumber = await findFinal({ ledger, clock, limits }, signal);
+    const index = progress.blockNumber;
+    if (blockNumber > index) this.#sight = { blockNumber, index, since: clock.monotonic() };
+  }
+
+  async #tell({ blockNumber, index }: Sight): Promise<void> {
+    const { coordinator, ledger, logger } = this.#parts;
+    logger.debug("index stands still", { index, blockNumber });
+    try {
+      await coordinator.tellAhead({ groupId: ledger.groupId, blockNumber });
+    } catch (error) {
+      logger.debug("standstill not told", { error });
+    }
+  }
+}
+
+/** The newest final block of this node's chain; -1 when the chain does not say in time. */
+export async function findFinal(
+  { ledger, clock, limits }: Pick<StandstillParts, "ledger" | "clock" | "limits">,
+  signal: AbortSignal,
+): Promise<number> {
+  using deadline = new Deadline(clock, limits.outageToleranceMs, signal);
+  const asking = ledger.finalBlockNumber(deadline.signal).catch(() => -1);
+  return (await untilAborted(asking, deadline.signal)) ?? -1;
+}
