@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Anvil, devKey, startAnvil } from "./anvil.ts";
+import { type Anvil, type AnvilState, devKey, startAnvil } from "./anvil.ts";
 import type { Exit } from "./broker-process.ts";
 import { Client } from "./client.ts";
 import { ClusterNode } from "./cluster-node.ts";
@@ -20,6 +20,8 @@ export interface ClusterOptions {
   readonly group?: Partial<Omit<ChainGroup, "endpoints" | "privateKey">>;
   /** Seconds between blocks; without it, each transaction has a block of its own at once. */
   readonly blockTimeS?: number;
+  /** Whether the chain is the same after it was stopped; its clock is then up to a second behind. */
+  readonly isChainKept?: boolean;
   /** Whether nodes reach their chain by WebSocket. */
   readonly protocol?: "http" | "ws";
   /** What each node says where clients reach it; without it, its port of the loopback address. */
@@ -35,14 +37,9 @@ const seedDefault = 20_261_121;
 
 interface Surroundings {
   readonly folder: TempFolder;
-  readonly anvilOptions: { readonly blockTimeS?: number; readonly port: number; readonly state: ChainState };
+  readonly anvilOptions: { readonly blockTimeS?: number; readonly port: number; readonly state?: AnvilState };
   readonly database: Database;
   readonly random: Random;
-}
-
-interface ChainState {
-  readonly file: string;
-  readonly genesisTimeS: number;
 }
 
 /** Nodes with a database and a chain that they share, and between each node and both a proxy that may be cut. */
@@ -76,11 +73,14 @@ export class Cluster implements AsyncDisposable {
 
   /** A chain, a database and nodes that are not started yet. */
   static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
-    const { nodeCount = nodeCountDefault, seed = seedDefault, blockTimeS } = options;
+    const { nodeCount = nodeCountDefault, seed = seedDefault, blockTimeS, isChainKept = false } = options;
     const folder = createTempFolder();
     const state = { file: join(folder.path, "anvil.json"), genesisTimeS: Math.floor(Date.now() / 1000) };
-    const pace = blockTimeS === undefined ? {} : { blockTimeS };
-    const anvilOptions = { ...pace, port: await findFreePort(), state };
+    const anvilOptions = {
+      ...(blockTimeS === undefined ? {} : { blockTimeS }),
+      ...(isChainKept ? { state } : {}),
+      port: await findFreePort(),
+    };
     const database = options.database ?? (await (await DatabaseServer.start()).createDatabase());
     const random = createRandom(seed);
     const cluster = new Cluster(options, { folder, anvilOptions, database, random });

@@ -51,6 +51,7 @@ export class ClusterTrial implements AsyncDisposable {
   static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterTrial> {
     const cluster = await Cluster.start({
       blockTimeS,
+      isChainKept: true,
       ...options,
       env: { ...quick, ...env },
       group: { ...quickGroup, ...group },
