@@ -60,6 +60,34 @@ test("a transaction that the pool has dropped is sent again", async () => {
   await ledger.stop();
 });
 
+test.each([
+  {
+    what: "fees are zero",
+    settings: { fees: "zero" } as const,
+    args: ["--gas-price", "0", "--block-base-fee-per-gas", "0"],
+  },
+  { what: "its fee is at the cap", settings: { feeMax: 3n * gwei }, args: [] },
+])("a transaction that was dropped after it could have offered more is sent again, where $what", async (given) => {
+  world = await WriterWorld.start(given.args);
+  const { append, ledger } = await world.createFirstWriter({ feeBumpAfterMs: 100, ...given.settings });
+  await world.ask("evm_setAutomine", false);
+  const outcome = append("a");
+  await until(async () => (await world.poolSize()) === 1);
+  await world.ask("anvil_dropAllTransactions");
+  const dropped = Date.now();
+  // Blocks come while it is on no node, for longer than it may wait before it offers more.
+  await until(async () => {
+    if ((await world.poolSize()) > 0) await world.ask("anvil_dropAllTransactions");
+    await world.ask("evm_mine");
+    return Date.now() - dropped > 500;
+  });
+  await until(async () => (await world.poolSize()) === 1);
+  await world.ask("evm_mine");
+  expect(await outcome).toMatchObject({ firstSequence: 1 });
+  expect(await world.published()).toEqual(["a"]);
+  await ledger.stop();
+});
+
 test("a transaction whose nonce somebody else's took in the pool is signed anew, once", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();

@@ -59,6 +59,8 @@ export class Overseer {
   #lookUps = 0;
   /** Those to be looked up as soon as fewer are. */
   readonly #waiting = new Set<PendingTransaction>();
+  /** Those whose long waiting was told of. */
+  readonly #told = new WeakSet<PendingTransaction>();
   #isStopped = false;
   /** Why the fate of a transaction could not be read the last time; the same is told once. */
   #failure: string | undefined;
@@ -105,8 +107,8 @@ export class Overseer {
     }
   }
 
-  /** Signs it again for more, in the place of the form that waits; does nothing where the cap is reached. */
-  async offerMore(pending: PendingTransaction): Promise<void> {
+  /** Signs it again for more, in the place of the form that waits, and sends that; answers false where nothing more can be offered. */
+  async offerMore(pending: PendingTransaction): Promise<boolean> {
     const { fees, transmitter, logger } = this.#options;
     try {
       await fees.refresh();
@@ -114,15 +116,16 @@ export class Overseer {
       logger.warn("gas price not read", { error });
     }
     const [newest] = pending.variants;
-    if (newest === undefined || pending.isDone || pending.isSending || this.#isStopped) return;
+    if (newest === undefined || pending.isDone || pending.isSending || this.#isStopped) return false;
     const raised = pending.variants.length >= variantsMax ? undefined : fees.raised(newest.fees);
-    if (raised === undefined) return;
+    if (raised === undefined) return false;
     logger.info("transaction offers more", { nonce: pending.nonce, form: pending.variants.length + 1 });
     try {
       await transmitter.sign(pending, raised);
     } catch (error) {
       logger.error("journal of transactions not written", { error });
     }
+    return true;
   }
 
   #takeLogs(logs: readonly ContractLog[]): ReadonlySet<PendingTransaction> {
@@ -205,12 +208,23 @@ export class Overseer {
     return receipt.logs.flatMap((log) => parseLog(log, this.#options.registry) ?? []);
   }
 
-  #onAbsent(pending: PendingTransaction, count: number): Promise<void> | void {
+  /** The endpoint may have forgotten it, so what cannot offer more is sent as it is: without it nothing that comes behind it comes in. */
+  async #onAbsent(pending: PendingTransaction, count: number): Promise<void> {
     const { inFlight, transmitter } = this.#options;
-    if (pending.isDone || pending.nonce === undefined) return undefined;
+    if (pending.isDone || pending.nonce === undefined) return;
     const isNext = pending.nonce === inFlight.lowestNonce();
     if (isNext && count < pending.nonce) this.#reportGap(count, pending.nonce);
-    return this.#isStuck(pending, isNext) ? this.offerMore(pending) : transmitter.send(pending);
+    if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
+    if (await this.offerMore(pending)) return;
+    this.#tellOfWaiting(pending);
+    await transmitter.send(pending);
+  }
+
+  #tellOfWaiting(pending: PendingTransaction): void {
+    if (this.#told.has(pending)) return;
+    this.#told.add(pending);
+    const waitsMs = this.#options.clock.now() - pending.at;
+    this.#options.logger.warn("transaction waits for long, sent again and again", { nonce: pending.nonce, waitsMs });
   }
 
   #reportGap(from: number, to: number): void {
