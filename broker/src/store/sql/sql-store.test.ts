@@ -5,7 +5,7 @@ import { sql } from "kysely";
 import { beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import { silentLogger } from "../../lib/logger.ts";
+import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import {
   alpha,
   batchOf,
@@ -32,6 +32,18 @@ describe("the SQLite store", () => {
   let file: string;
   beforeEach(() => {
     file = temporaryFile();
+  });
+
+  it("says which schema it came from where it has changed it, and only there", async () => {
+    const lines: LogFields[] = [];
+    const logger = { ...silentLogger, info: (_: string, fields?: LogFields) => void lines.push(fields ?? {}) };
+    for (let start = 0; start < 2; start += 1) {
+      const store = createSqlStore({ file, logger });
+      await store.start();
+      await store.stop();
+    }
+    expect(lines).toMatchObject([{ migratedFrom: 0 }, { schema: schemaVersion }]);
+    expect(lines[1]).not.toHaveProperty("migratedFrom");
   });
 
   it("has everything again after a restart, in one file", async () => {

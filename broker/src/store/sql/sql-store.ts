@@ -79,7 +79,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
       this.#logger.info("store opened", {
         database: this.#backend.description,
         schema: schemaVersion,
-        migratedFrom: from,
+        ...(from === schemaVersion ? {} : { migratedFrom: from }),
       });
     } catch (error) {
       await database.close();
