@@ -10,7 +10,7 @@ import { pause, untilAborted } from "../time.ts";
 import { Hints } from "./hints.ts";
 import { LiveMembership } from "./live-membership.ts";
 import type { Member, Membership } from "./member.ts";
-import { ReportedTrouble } from "./reported-trouble.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 
 export interface ClusterMemberParts {
   readonly coordinator: Coordinator;
