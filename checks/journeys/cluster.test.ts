@@ -12,6 +12,9 @@ import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nodeCount = 3;
+/** An anvil that forgets its first block comes back with the same one by chance, but not so often in a row. */
+const restartCount = 4;
+const msPerSecond = 1000;
 const startMs = 90_000;
 const timeoutMs = 180_000;
 /** PostgreSQL runs as another user where this one is root, and has to get into its folder. */
@@ -39,6 +42,29 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
         eventIds.push(await publishAndWait(cluster.client(1), receiver));
         expect(await cluster.stop()).toBe(0);
         expect(cluster.pids.filter(isAlive)).toEqual([]);
+      }
+    },
+    timeoutMs,
+  );
+
+  it(
+    "has the same chain at every start, with the time of day in its blocks",
+    async () => {
+      using folder = createTempFolder();
+      chmodSync(folder.path, enterable);
+      const flags = ["--nodes", "1", ...(await chooseFlags(join(folder.path, "data")))];
+      const eventIds: string[] = [];
+      for (let start = 0; start <= restartCount; start += 1) {
+        await using cluster = await RunningCluster.start(flags);
+        const topic = `orders/${start}`;
+        const openedAtS = Math.floor(Date.now() / msPerSecond); // Blocks have whole seconds.
+        await cluster.client(0).open(topic);
+        const { createdTimestamp } = await cluster.client(0).state(topic);
+        expect(createdTimestamp / msPerSecond).toBeGreaterThanOrEqual(openedAtS);
+        for (const eventId of eventIds) expect((await cluster.client(0).getEvent(eventId)).eventId).toBe(eventId);
+        const { eventId } = await cluster.client(0).publish(topic, "x");
+        eventIds.push(eventId);
+        expect(await cluster.stop()).toBe(0);
       }
     },
     timeoutMs,

@@ -2,13 +2,14 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { chainFiles } from "./anvil.mjs";
 import { startChain } from "./chain.mjs";
 import { deleteDatabase, startDatabase } from "./database.mjs";
 import { describeCluster } from "./describe-cluster.mjs";
 import { startNodes, waitUntilReady } from "./nodes.mjs";
 import { Parts } from "./parts.mjs";
 
-const keptPattern = /^(chain\.json|logs|node-\d)$/;
+const keptPattern = /^(logs|node-\d)$/;
 
 /** Runs until a signal comes, or a part ends without which nothing goes on. */
 export async function runCluster({ data, ports, isFresh }) {
@@ -41,7 +42,7 @@ async function start({ data, ports, parts }) {
 function deleteKept(data) {
   deleteDatabase(data);
   mkdirSync(data, { recursive: true });
-  for (const name of readdirSync(data).filter((entry) => keptPattern.test(entry))) {
+  for (const name of readdirSync(data).filter((entry) => chainFiles.includes(entry) || keptPattern.test(entry))) {
     rmSync(join(data, name), { recursive: true });
   }
 }
