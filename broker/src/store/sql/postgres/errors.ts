@@ -11,7 +11,10 @@ interface Advice {
   readonly text: string;
 }
 
-const unreachable: Advice = { fault: "unavailable", text: "cannot be reached: check that it runs and that its address is right" };
+const unreachable: Advice = {
+  fault: "unavailable",
+  text: "cannot be reached: check that it runs and that its address is right",
+};
 
 /** By SQLSTATE, or by its class: the first two characters (postgresql.org/docs/current/errcodes-appendix.html). */
 const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
