@@ -70,6 +70,36 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
     timeoutMs,
   );
 
+  it(
+    "goes on without its nodes, which come back by the commands that it prints",
+    async () => {
+      using folder = createTempFolder();
+      chmodSync(folder.path, enterable);
+      const flags = ["--nodes", "1", ...(await chooseFlags(join(folder.path, "data")))];
+      await using cluster = await RunningCluster.start(flags);
+      await cluster.client(0).open("orders/new");
+      const { eventId } = await cluster.client(0).publish("orders/new", "x");
+      process.kill(cluster.pidOf("node-1"), "SIGTERM");
+      await until("it says that the node has ended", () => cluster.output.includes("Start it again"));
+      // Settings of whoever runs the command are not the node's.
+      const env = { ...process.env, STELE_PORT: "1", STELE_LOG_LEVEL: "none" };
+      const node = spawn("sh", ["-c", `exec ${cluster.commandOf("node-1")}`], { env, stdio: "ignore" });
+      try {
+        const isBack = (): Promise<boolean> =>
+          cluster
+            .client(0)
+            .isReady()
+            .catch(() => false);
+        await until("the node is back", isBack, { timeoutMs: startMs });
+        expect((await cluster.client(0).getEvent(eventId)).eventId).toBe(eventId);
+      } finally {
+        node.kill("SIGKILL");
+      }
+      expect(await cluster.stop()).toBe(0);
+    },
+    timeoutMs,
+  );
+
   it("refuses flags that make no sense, and says which", async () => {
     await using cluster = RunningCluster.spawn(["--nodes", "none"]);
     expect(await cluster.exited).toBe(2);
@@ -157,6 +187,11 @@ class RunningCluster implements AsyncDisposable {
 
   pidOf(name: string): number {
     return Number(new RegExp(`^ +${name} .* process (\\d+)$`, "m").exec(this.output)?.[1]);
+  }
+
+  /** By which the node is started again, as it prints it. */
+  commandOf(name: string): string {
+    return new RegExp(`^ +(sh .*${name}\\.sh.*)$`, "m").exec(this.output)?.[1] ?? "";
   }
 
   /** Ctrl-C; answers its exit code. */

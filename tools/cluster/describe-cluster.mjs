@@ -21,6 +21,9 @@ export function describeCluster({ chain, database, nodes, logs }) {
     "Any node answers any call:",
     ...calls.map(([url, path]) => `  curl -sw '\\n' '${url}${path}'`),
     "",
-    "Kill a node (kill -9 with its process) to see the others take its work over. Ctrl-C ends everything; what was made is kept.",
+    "End a node (kill, or kill -9, with its process) to see the others take its work over. Start it again in another terminal:",
+    ...nodes.map(({ part }) => `  ${part.startAgain}`),
+    "",
+    "Ctrl-C ends everything except nodes that you started yourself; what was made is kept.",
   ].join("\n");
 }

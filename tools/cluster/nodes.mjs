@@ -1,4 +1,5 @@
 // The brokers of the cluster.
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { root } from "../prepare.mjs";
@@ -6,34 +7,54 @@ import { Part } from "./part.mjs";
 
 const readyTimeoutMs = 60_000;
 const readyPollMs = 200;
+const main = join(root, "broker", "dist", "main.js");
+const scriptMode = 0o755;
 
 /** Starts all nodes at once. */
 export function startNodes({ data, logs, ports, adopt, database, chain }) {
   const groups = JSON.stringify([{ id: "1", endpoints: [chain.url], fees: "zero" }]);
   return ports.map((port, index) => {
+    const name = `node-${index + 1}`;
     const settings = {
       STELE_PORT: String(port),
-      STELE_DATA_DIR: join(data, `node-${index + 1}`),
+      STELE_DATA_DIR: join(data, name),
       STELE_DATABASE_URL: database.url,
       STELE_DATABASE_PASSWORD_FILE: database.passwordFile,
       STELE_GROUPS: groups,
     };
+    const startAgain = writeScript(join(data, `${name}.sh`), settings);
     const spawning = { env: { ...othersVariables(), ...settings } };
-    const args = [join(root, "broker", "dist", "main.js")];
-    const part = new Part(`node-${index + 1}`, { command: process.execPath, args, logs, adopt, spawning });
+    const part = new Part(name, { command: process.execPath, args: [main], logs, adopt, spawning, startAgain });
     return { part, url: `http://127.0.0.1:${port}` };
   });
 }
 
 /** Waits until each node can serve. Throws with what keeps one from it. */
 export async function waitUntilReady(nodes) {
-  await Promise.all(nodes.map(({ part }) => part.waitFor(/is ready\./)));
+  await Promise.all(nodes.map(({ part }) => part.waitFor(/^Stele \S+ (is ready|has started)/m)));
   await Promise.all(nodes.map(waitForHealth));
 }
 
 /** Settings of a broker that runs beside the cluster are none of the cluster's. */
 function othersVariables() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STELE_")));
+}
+
+/** A script that is the same node once more, in the terminal of whoever runs it; no secret is in it. Answers the command that runs it. */
+function writeScript(file, settings) {
+  const lines = [
+    "#!/bin/sh",
+    "# Runs this node again while the cluster's database and chain run. Written anew by each `npm run cluster`.",
+    "unset $(env | sed -n 's/^\\(STELE_[A-Za-z0-9_]*\\)=.*/\\1/p')",
+    ...Object.entries(settings).map(([name, value]) => `export ${name}=${quote(value)}`),
+    `exec ${quote(process.execPath)} ${quote(main)}`,
+  ];
+  writeFileSync(file, `${lines.join("\n")}\n`, { mode: scriptMode });
+  return /^[\w./-]+$/.test(file) ? `sh ${file}` : `sh ${quote(file)}`;
+}
+
+function quote(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 async function waitForHealth({ part, url }) {

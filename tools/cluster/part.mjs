@@ -11,17 +11,19 @@ const linesShownMax = 15;
 export class Part {
   #name;
   #file;
+  #startAgain;
   #process;
   #output = [];
   #exited;
 
   /**
    * @param {string} name
-   * @param {{ command: string, args: readonly string[], logs: string, adopt: (part: Part) => void, spawning?: object }} options
+   * @param {{ command: string, args: readonly string[], logs: string, adopt: (part: Part) => void, spawning?: object, startAgain?: string }} options
    */
-  constructor(name, { command, args, logs, adopt, spawning = {} }) {
+  constructor(name, { command, args, logs, adopt, spawning = {}, startAgain }) {
     this.#name = name;
     this.#file = join(logs, `${name}.log`);
+    this.#startAgain = startAgain;
     // In a group of its own, so that Ctrl-C reaches this program alone, which then ends the parts in order.
     this.#process = spawn(command, args, { ...spawning, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#exited = new Promise((settle) => {
@@ -38,6 +40,11 @@ export class Part {
 
   get pid() {
     return this.#process.pid;
+  }
+
+  /** The command by which a user starts it again; undefined where there is none. */
+  get startAgain() {
+    return this.#startAgain;
   }
 
   get isRunning() {

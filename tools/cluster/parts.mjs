@@ -9,6 +9,7 @@ const guardFile = fileURLToPath(new URL("./guard.mjs", import.meta.url));
 export class Parts {
   #parts = [];
   #guard = spawn(process.execPath, [guardFile], { stdio: ["pipe", "ignore", "inherit"], detached: true });
+  #hasStarted = false;
   #ending;
 
   get isEnding() {
@@ -20,6 +21,11 @@ export class Parts {
     if (part.pid !== undefined) this.#guard.stdin.write(`${part.pid}\n`);
     this.#parts.push(part);
     void part.exited.then((how) => this.#noteExit(part, how));
+  }
+
+  /** To be called when all nodes are up: from then on they may end. */
+  noteStart() {
+    this.#hasStarted = true;
   }
 
   /** Ends the process with all its parts, in order: first the nodes, last what they need. */
@@ -38,15 +44,12 @@ export class Parts {
     this.#guard.stdin.end("done\n");
   }
 
-  /** Without the chain or the database nothing goes on; of the nodes, the last one that is left does all the work. */
+  /** Without the chain or the database nothing goes on. Nodes come and go: the user ends them, and starts them again by hand. */
   #noteExit(part, how) {
     if (this.isEnding) return;
     console.error(part.describe(how));
-    if (isNode(part) && this.#parts.some((other) => isNode(other) && other.isRunning)) {
-      console.error("The other nodes take its work over.");
-      return;
-    }
-    void this.end(1);
+    if (!isNode(part) || !this.#hasStarted) void this.end(1);
+    else console.error(`Start it again, in another terminal, with\n  ${part.startAgain}`);
   }
 }
 

@@ -9,9 +9,9 @@ import { describeCluster } from "./describe-cluster.mjs";
 import { startNodes, waitUntilReady } from "./nodes.mjs";
 import { Parts } from "./parts.mjs";
 
-const keptPattern = /^(logs|node-\d)$/;
+const keptPattern = /^(logs|node-\d(\.sh)?)$/;
 
-/** Runs until a signal comes, or a part ends without which nothing goes on. */
+/** Runs until a signal comes, or the chain or the database ends. */
 export async function runCluster({ data, ports, isFresh }) {
   const parts = new Parts();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => void parts.end(0));
@@ -35,6 +35,7 @@ async function start({ data, ports, parts }) {
   console.error("Starting the nodes …");
   const nodes = startNodes({ ...common, ports: ports.nodes, database, chain });
   await waitUntilReady(nodes);
+  parts.noteStart();
   if (!parts.isEnding) console.log(describeCluster({ chain, database, nodes, logs }));
 }
 
