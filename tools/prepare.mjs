@@ -5,10 +5,13 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { hasPackages } from "./installed-packages.mjs";
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 
 const nodeMinimum = [20, 19];
+const lockFile = join(root, "package-lock.json");
+const installedLockFile = join(root, "node_modules", ".package-lock.json");
 const installedStamp = join(root, "node_modules", ".stele-installed");
 const builtStamp = join(root, "broker", "dist", ".stele-built");
 const buildable = ["wire", "contracts", "chain", "broker"];
@@ -39,8 +42,12 @@ function checkNode() {
 }
 
 function install() {
-  const wanted = digest([readFileSync(join(root, "package-lock.json")), process.platform, process.arch]);
+  const wanted = digest([readFileSync(lockFile), process.platform, process.arch]);
   if (readStamp(installedStamp) === wanted) return;
+  if (isInstalled()) {
+    writeStamp(installedStamp, wanted);
+    return;
+  }
   console.error("Installing packages (first start, or the lock file has changed) …");
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
   const code = run(npm, ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], {
@@ -48,6 +55,13 @@ function install() {
   });
   if (code !== 0) fail("`npm ci` failed; see above.");
   writeStamp(installedStamp, wanted);
+}
+
+/** Whether somebody has called npm already. */
+function isInstalled() {
+  if (!existsSync(installedLockFile)) return false;
+  const [wanted, installed] = [lockFile, installedLockFile].map((file) => JSON.parse(readFileSync(file, "utf8")));
+  return hasPackages(wanted.packages, installed.packages ?? {}, process);
 }
 
 function build() {
