@@ -44,6 +44,13 @@ test("a file that others can read is warned about", () => {
   expect(warnings).toEqual(["secret file can be read by others: take their rights away"]);
 });
 
+test("an sslmode that there is not is told, without user and password", () => {
+  const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
+  expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
+    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, require, verify-ca, verify-full",
+  ]);
+});
+
 test("a file that is missing or empty is told, with its name", () => {
   const databaseUrl = "postgres://stele@db/stele";
   const problems = (databasePasswordFile: string) => findDatabaseProblems({ databaseUrl, databasePasswordFile });

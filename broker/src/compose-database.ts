@@ -4,6 +4,7 @@ import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
 import { isReadByOthers, readSecretText } from "./lib/system/secret-file.ts";
+import { parsePostgresAddress } from "./store/sql/postgres/address.ts";
 
 type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
 
@@ -15,20 +16,27 @@ export function databaseAddress(config: DatabaseSettings, logger: Logger): strin
   return `${databaseUrl}${databaseUrl.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
 }
 
-/** What is wrong with where the database's password is said to be, by reading it as a start does; no secret is in it. */
+/** What is wrong with the database's address, and with where its password is said to be, by reading them as a start does; no secret is in it. */
 export function findDatabaseProblems(config: DatabaseSettings): readonly string[] {
   if (!isClustered(config)) return [];
-  try {
-    databaseAddress(config, silentLogger);
-    return [];
-  } catch (error) {
-    return [`${environmentName("databasePasswordFile")}: ${error instanceof Error ? error.message : String(error)}`];
-  }
+  return [
+    ...problemOf("databaseUrl", () => parsePostgresAddress(config.databaseUrl)),
+    ...problemOf("databasePasswordFile", () => databaseAddress(config, silentLogger)),
+  ];
 }
 
 /** The database as messages may name it. */
 export function describeDatabase({ databaseUrl }: DatabaseSettings): string {
   return String(databaseName(databaseUrl));
+}
+
+function problemOf(setting: keyof DatabaseSettings, read: () => unknown): readonly string[] {
+  try {
+    read();
+    return [];
+  } catch (error) {
+    return [`${environmentName(setting)}: ${error instanceof Error ? error.message : String(error)}`];
+  }
 }
 
 /** Editors end a file with a line break, which is no part of a password. */

@@ -21,6 +21,19 @@ test.each([
 });
 
 test.each([
+  "postgres://",
+  "postgres:///",
+  "postgres:///stele",
+  "postgres:///stele?host=",
+  "postgres://db.internal",
+  "postgres://db.internal/",
+  "postgres://db.internal:5432?sslmode=require",
+  "postgres://?host=/var/run/postgresql",
+])("%s names no host or no database, and is refused", (text) => {
+  expect(isDatabaseUrl(text)).toBe(false);
+});
+
+test.each([
   ["postgres://db.internal/stele", "postgres://db.internal/stele", false],
   ["postgres://stele:hunter2@db.internal:5433/stele", "postgres://…@db.internal:5433/stele", true],
   ["postgres://db/stele?user=stele&password=hunter2", "postgres://db/stele?…", true],

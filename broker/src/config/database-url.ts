@@ -3,11 +3,13 @@ const schemes = /^postgres(ql)?:$/;
 
 /** What a database's address must look like. */
 export const databaseUrlRule =
-  "empty or of the shape postgres://user:password@host:5432/database, with the signs @ : / ? # in a password percent-encoded";
+  "empty or of the shape postgres://user:password@host:5432/database (by a socket: postgres:///database?host=/its/folder), with the signs @ : / ? # in a password percent-encoded";
 
-/** Whether a text is the address of a PostgreSQL database, as PostgreSQL's own programs take it. */
+/** Whether a text is the address of a PostgreSQL database that names host and database: a default of the driver's would be found by chance. */
 export function isDatabaseUrl(text: string): boolean {
-  return text === "" || parse(text) !== undefined;
+  if (text === "") return true;
+  const url = parse(text);
+  return url !== undefined && namesHost(url) && url.pathname.length > 1;
 }
 
 /** The address as it may be shown: user, password and parameters are left out, and so is everything of a text that is no address. */
@@ -24,6 +26,10 @@ export function databaseName(value: unknown): unknown {
 export function holdsPassword(address: string): boolean {
   const url = parse(address);
   return url !== undefined && (url.password !== "" || url.searchParams.has("password"));
+}
+
+function namesHost({ hostname, searchParams }: URL): boolean {
+  return hostname !== "" || (searchParams.get("host") ?? "") !== "";
 }
 
 function parse(text: string): URL | undefined {

@@ -47,6 +47,11 @@ describe("errors of PostgreSQL and of its driver", () => {
     expect(failure.error.message).toMatch(/^PostgreSQL database db at host/);
   });
 
+  it("says where a password that is missing belongs", () => {
+    const { error } = toFailure(new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string"), "db");
+    expect(error.message).toMatch(/^db refuses this user without a password: .* databaseUrl, .* databasePasswordFile/);
+  });
+
   it("keeps nothing but message and code: details quote rows", () => {
     const { error } = toFailure(fromServer("23502", "null value in column"), "db");
     expect(error.message).toBe("db: PostgreSQL 23502: null value in column");

@@ -49,6 +49,13 @@ const adviceByMessage: readonly (readonly [RegExp, Advice])[] = [
   [/^Query read timeout/, { fault: "unavailable", text: "did not answer in time" }],
   [/Connection terminated|not queryable|timeout expired|connection to server/, unreachable],
   [
+    /password must be a string/, // There is none.
+    {
+      fault: "cannot-open",
+      text: "refuses this user without a password: put it into databaseUrl, or into the file that databasePasswordFile names",
+    },
+  ],
+  [
     /SASL|password/i,
     { fault: "cannot-open", text: "refuses this user: check the user and the password in its address" },
   ],
