@@ -34,10 +34,10 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
   it("gives a statement, a lock and a pause their limits, and a migration longer ones", async () => {
     const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
     const limits = async (on: Kysely<Schema>) => Promise.all(names.map(async (name) => settingOf(on, name)));
-    expect(await limits(database.durable)).toEqual(["10s", "5s", "5s"]);
+    expect(await limits(database.durable)).toEqual(["10s", "5s", "2s"]);
     const within = await database.migrating.transaction().execute(async (transaction) => limits(transaction));
-    expect(within).toEqual(["10min", "10min", "5s"]);
-    expect(await limits(database.migrating)).toEqual(["10s", "5s", "5s"]);
+    expect(within).toEqual(["10min", "10min", "2s"]);
+    expect(await limits(database.migrating)).toEqual(["10s", "5s", "2s"]);
   });
 
   it("gives integers up to 2^53 - 1 as numbers and refuses others, and gives bytes as they were", async () => {
