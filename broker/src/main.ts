@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
-import { describeDatabase, findDatabaseProblems } from "./compose-database.ts";
+import { findDatabaseProblems } from "./compose-database.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
-import { addressOfNode, groupsOf, isClustered, servesChain } from "./config/derived.ts";
+import { groupsOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
-import type { GroupHealth } from "./engine/broker.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { createLogger } from "./telemetry/logger.ts";
@@ -18,9 +18,6 @@ import { version } from "./version.ts";
 const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
 /** Longest delay that a timer takes. */
 const timerDelayMsMax = 2 ** 31 - 1;
-
-/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
-const bannerFacts = ["chainId", "registry", "signer"];
 
 await main();
 
@@ -72,7 +69,7 @@ async function serve(config: Config, secrets: Secrets): Promise<void> {
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
-    process.stderr.write(toBanner(server, config));
+    process.stderr.write(toBanner({ url: server.url, dataDir: server.dataDir, groups: server.health() }, config));
     await aborted(signal);
     await server.stop();
   } catch (error) {
@@ -122,31 +119,4 @@ function fail(error: unknown, logger: Logger): never {
   logger.debug("broker failed", { error });
   process.stderr.write(`stele: ${reason}\n`);
   process.exit(exitCodes.failed);
-}
-
-function describeGroup({ reason, chain = {} }: GroupHealth): string {
-  if (reason !== undefined) return `not up yet: ${reason}`;
-  return bannerFacts.flatMap((name) => (chain[name] === undefined ? [] : [`${name} ${chain[name]}`])).join(", ");
-}
-
-function toBanner(server: RunningServer, config: Config): string {
-  const rows = [
-    ["REST", `${server.url}/rest/<operation>`],
-    ["JSON-RPC", `${server.url}/jsonrpc`],
-    ...(servesChain(config) ? [["Chain", `${server.url}/chain`]] : []),
-    ["Admin", `${server.url}/admin/listSubscription`],
-    ["Reference", `${server.url}/openapi.json`],
-    ["Health", `${server.url}/health/ready`],
-    ["Metrics", `${server.url}/metrics`],
-    ["Data", server.dataDir],
-    ...(isClustered(config)
-      ? [
-          ["Database", describeDatabase(config)],
-          ["Node", `${addressOfNode(config)}, one of those that share the database`],
-        ]
-      : []),
-    ...server.health().map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
-  ] as const;
-  const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
-  return `Stele ${version} is ready.\n${lines.join("\n")}\n`;
 }

@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { toBanner } from "./banner.ts";
+import { loadConfig } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import type { GroupHealth } from "./engine/broker.ts";
+import { version } from "./version.ts";
+
+const up = { ready: true, reason: undefined, indexedBlock: 1, chain: { chainId: 7, other: "x", signer: "0xaa" } };
+const down = { ready: false, reason: "http://two: the connection was refused", indexedBlock: -1 };
+
+function settings(): Config {
+  const outcome = loadConfig({ env: {}, argv: [], readFile: () => "", version });
+  if (outcome.status !== "loaded") throw new Error(outcome.status);
+  return outcome.config;
+}
+
+test.each<[readonly GroupHealth[], string, readonly string[]]>([
+  [[{ groupId: "1", ...up }], "is ready.", ["1: chainId 7, signer 0xaa"]],
+  [
+    [
+      { groupId: "1", ...up },
+      { groupId: "2", ...down },
+    ],
+    "is ready, but not yet for group 2: see below.",
+    ["1: chainId 7, signer 0xaa", "2: not up yet: http://two: the connection was refused"],
+  ],
+  [
+    [
+      { groupId: "1", ...down },
+      { groupId: "2", ...down },
+    ],
+    "has started, and is not ready yet for groups 1, 2: see below.",
+    ["1: not up yet: http://two: the connection was refused", "2: not up yet: http://two: the connection was refused"],
+  ],
+])("it says which groups are not up, and why %#", (groups, state, rows) => {
+  const banner = toBanner({ url: "http://127.0.0.1:8080", dataDir: "/data", groups }, settings());
+  expect(banner).toMatch(/^ {2}REST {6}http:\/\/127\.0\.0\.1:8080\/rest\/<operation>$/m);
+  expect(banner.split("\n")[0]).toBe(`Stele ${version} ${state}`);
+  expect([...banner.matchAll(/^ {2}Group {5}(.*)$/gm)].map(([, row]) => row)).toEqual(rows);
+});

@@ -1,0 +1,53 @@
+import { describeDatabase } from "./compose-database.ts";
+import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
+import type { Config } from "./config/settings.ts";
+import type { GroupHealth } from "./engine/broker.ts";
+import { version } from "./version.ts";
+
+/** What has started: where it is, and how its groups are. */
+export interface Started {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly groups: readonly GroupHealth[];
+}
+
+/** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
+const facts = ["chainId", "registry", "signer"];
+
+/** What is printed once the broker listens: where everything is, and which groups are not up yet and why. */
+export function toBanner({ url, dataDir, groups }: Started, config: Config): string {
+  const rows = [
+    ["REST", `${url}/rest/<operation>`],
+    ["JSON-RPC", `${url}/jsonrpc`],
+    ...(servesChain(config) ? [["Chain", `${url}/chain`]] : []),
+    ["Admin", `${url}/admin/listSubscription`],
+    ["Reference", `${url}/openapi.json`],
+    ["Health", `${url}/health/ready`],
+    ["Metrics", `${url}/metrics`],
+    ["Data", dataDir],
+    ...(isClustered(config)
+      ? [
+          ["Database", describeDatabase(config)],
+          ["Node", `${addressOfNode(config)}, one of those that share the database`],
+        ]
+      : []),
+    ...groups.map((group) => ["Group", `${group.groupId}: ${describeGroup(group)}`] as const),
+  ] as const;
+  const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
+  return `Stele ${version} ${describeState(groups)}\n${lines.join("\n")}\n`;
+}
+
+/** Ready is what /health/ready calls so: at least one group can serve. */
+function describeState(groups: readonly GroupHealth[]): string {
+  const down = groups.filter(({ ready }) => !ready).map(({ groupId }) => groupId);
+  if (down.length === 0) return "is ready.";
+  const names = `${down.length === 1 ? "group" : "groups"} ${down.join(", ")}`;
+  return down.length < groups.length
+    ? `is ready, but not yet for ${names}: see below.`
+    : `has started, and is not ready yet for ${names}: see below.`;
+}
+
+function describeGroup({ reason, chain = {} }: GroupHealth): string {
+  if (reason !== undefined) return `not up yet: ${reason}`;
+  return facts.flatMap((name) => (chain[name] === undefined ? [] : [`${name} ${chain[name]}`])).join(", ");
+}
