@@ -6,8 +6,8 @@ import { root } from "../prepare.mjs";
 export const usage = `Usage: npm run cluster -- [flags]
 
 Three nodes of one broker on this machine, with PostgreSQL and a chain (anvil) of their own. All of it ends with Ctrl-C, and goes on where it was at the
-next start. A node may end meanwhile, and is started again by hand with the command that is printed: the database and the chain go on.
- PostgreSQL must be installed; anvil comes with the packages.
+next start. A node that was ended meanwhile is started again by a command that is printed; the database and the chain go on without nodes. PostgreSQL
+must be installed; anvil comes with the packages.
 
   --nodes N            how many nodes, 1 to 9 (default 3)
   --port N             port of the first node; the others take the next ones (default 8080)

@@ -1,7 +1,7 @@
-// The chain alone, for a container: `node tools/cluster/run-chain.mjs FOLDER HOST PORT` until a signal comes or the chain ends.
+// The chain alone, for a container: `node tools/cluster-chain.mjs FOLDER HOST PORT` until a signal comes or the chain ends.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
-import { anvilCommand, setClock } from "./anvil.mjs";
+import { anvilCommand, setClock } from "./cluster/anvil.mjs";
 
 const [folder, host, port] = process.argv.slice(2);
 const { command, args } = anvilCommand({ folder, host, port });
