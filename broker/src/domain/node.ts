@@ -9,3 +9,9 @@ export interface ClusterNode {
   /** When it joined, in milliseconds since the epoch, by the coordinator's clock. */
   readonly joinedAt: number;
 }
+
+/** A node that is to become a member. */
+export interface JoiningNode extends Pick<ClusterNode, "id" | "address"> {
+  /** Earlier joinings of the same node, which it holds nothing by any more: one that is a member with its address makes way. */
+  readonly replaces?: readonly NodeId[];
+}

@@ -50,6 +50,39 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
     });
 
+    it("that an earlier joining of the same node keeps out replace it, and what it held is free", async () => {
+      await trial.join(a);
+      await trial.join(b);
+      await trial.insert([subscriptionOf(1)]);
+      expect(await trial.one.claim(subscriptionOf(1).id, a)).toMatchObject({ status: "held" });
+      const lease = await trial.one.takeLease(group, a);
+      await trial.one.reserveSigner({ groupId: group, sender }, a);
+      const next = { id: c, address: addressOf(a) };
+      expect(await trial.one.join({ ...next, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
+      expect(await trial.one.join({ ...next, replaces: [nodeIdOf(4), a] }, lastsMs)).toBe("joined");
+      expect((await trial.other.listNodes()).map(({ id }) => id)).toEqual([c, b]);
+      expect(await trial.other.takeLease(group, b)).toMatchObject({ epoch: (lease?.epoch ?? Number.NaN) + 1 });
+      expect(await trial.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
+      expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+    });
+
+    it("that were replaced come back by no late renewal or joining, and their leaving changes nothing", async () => {
+      await trial.join(a);
+      const address = addressOf(a);
+      expect(await trial.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
+      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await trial.one.join({ id: a, address, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
+      await trial.one.leave(a);
+      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([c]);
+      expect(await trial.one.renew(c, { lastsMs, groups: both })).toBe(true);
+    });
+
+    it("replace none that has another address", async () => {
+      await trial.join(a);
+      expect(await trial.one.join({ id: c, address: addressOf(c), replaces: [a] }, lastsMs)).toBe("joined");
+      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a, c]);
+    });
+
     it("one of two that want an address at once has it", async () => {
       for (let round = 0; round < 10; round += 1) {
         const address = `${round}:1`;

@@ -1,5 +1,5 @@
 import type { GroupId } from "../domain/group-id.ts";
-import type { ClusterNode, NodeId } from "../domain/node.ts";
+import type { ClusterNode, JoiningNode, NodeId } from "../domain/node.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
 
@@ -55,8 +55,11 @@ export const movesMax = 1_000;
  * Errors: BrokerError 200207 when the coordinator cannot be reached, and from `reserveSigner` and `claim` for a node that is no live member.
  */
 export interface Coordinator {
-  /** Makes a member of a node; it lasts `lastsMs` from now. `taken`: a live member has this address. */
-  join(node: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken">;
+  /**
+   * Makes a member of a node; it lasts `lastsMs` from now. `taken`: a live member has this address. One that the node replaces leaves by
+   * this: what it held is free, and no late renewal brings it back.
+   */
+  join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken">;
   /** Makes it last `lastsMs` from now, and tells for which groups the node can deliver. False where membership has ended: then nothing is changed. */
   renew(nodeId: NodeId, what: { readonly lastsMs: number; readonly groups: readonly GroupId[] }): Promise<boolean>;
   /** Ends membership, and sets free what the node held. A node that is no member stays none. */

@@ -108,6 +108,45 @@ it.each([
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
+it("joins anew at once though its renewals were carried out and not answered, and none of them brings the old one back", async () => {
+  const world = setUp();
+  const working = world.coordinator.renew.bind(world.coordinator);
+  const late: (() => Promise<boolean>)[] = [];
+  const member = start(world);
+  const membership = await member.membership(never);
+  world.coordinator.renew = (...call) => {
+    if (call[0] === membership?.nodeId) late.push(() => working(...call));
+    return working(...call).then(hanging);
+  };
+  await world.clock.advance(ttl - 10);
+  world.coordinator.renew = working;
+  expect(membership?.isLive()).toBe(false);
+  const next = await member.membership(never);
+  expect(late.length).toBeGreaterThan(0);
+  for (const renew of late) expect(await renew()).toBe(false);
+  expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
+});
+
+it("joins anew at once though a joining was carried out and not answered", async () => {
+  const world = setUp();
+  const working = world.coordinator.join.bind(world.coordinator);
+  const answered = createDeferred<void>();
+  world.coordinator.join = async (...call) => {
+    const outcome = await working(...call);
+    await answered.promise;
+    return outcome;
+  };
+  const member = start(world);
+  await world.clock.advance(1);
+  const first = (await world.coordinator.listNodes())[0]?.id ?? ("" as NodeId);
+  await world.clock.advance(ttl / 2);
+  await world.coordinator.renew(first, { lastsMs: 10 * ttl, groups }); // As a server would that stood still meanwhile.
+  world.coordinator.join = working;
+  await world.clock.advance(ttl);
+  expect(member.failure).toBeUndefined();
+  answered.resolve();
+});
+
 it("a renewal that hangs keeps no later one from being sent", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);

@@ -27,6 +27,9 @@ export interface ClusterMemberParts {
 /** Memberships that a taken address is waited for before it is told of: what a killed process left is gone after one. */
 const patience = 3;
 
+/** Joinings of this node that the next one may replace, at most. What waits at the server of an outage is of the newest. */
+const formerMax = 64;
+
 /** Keeps this node one of those that share the store: joins, renews, and joins anew whenever its membership has ended. */
 export class ClusterMember implements Member {
   readonly #parts: ClusterMemberParts;
@@ -35,6 +38,11 @@ export class ClusterMember implements Member {
   readonly #joining: ReportedTrouble;
   readonly #renewing: ReportedTrouble;
   readonly #listening: ReportedTrouble;
+  /**
+   * Identifiers that this node has joined by, answered or not. It holds nothing by them when it joins anew, but a server that stood still
+   * may carry out late what they sent, and would keep its address from it.
+   */
+  #former: readonly NodeId[] = [];
   /** Left behind as soon as it is resolved, so that nobody waits for a joining that has been. */
   #nextJoining = createDeferred<void>();
   #current: LiveMembership | undefined;
@@ -133,8 +141,10 @@ export class ClusterMember implements Member {
     const { membershipMs } = limits;
     const nodeId = randomness.uuid() as NodeId; // A NodeId is any UUID of a joining.
     const sentAt = clock.monotonic();
+    const replaces = this.#former;
+    this.#former = [...replaces, nodeId].slice(-formerMax);
     try {
-      const answer = coordinator.join({ id: nodeId, address }, membershipMs);
+      const answer = coordinator.join({ id: nodeId, address, replaces }, membershipMs);
       const outcome = await Promise.race([answer, pause(clock, membershipMs, this.#stopping.signal)]);
       const membership = new LiveMembership(nodeId, { clock, membershipMs, sentAt });
       if (outcome === "joined" && this.#admit(membership)) return membership;

@@ -1,6 +1,6 @@
 import { type BalancePlan, callbackTypes, planBalance, type SubscriptionCount } from "../../domain/balance.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { ClusterNode, NodeId } from "../../domain/node.ts";
+import type { ClusterNode, JoiningNode, NodeId } from "../../domain/node.ts";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Address } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -44,7 +44,7 @@ export class MemoryCoordinator implements Coordinator {
     this.#hints = new MemoryHints(clock);
   }
 
-  async join(node: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+  async join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     if (!this.#members.add(node, lastsMs)) return "taken";
     this.tell({ kind: "nodes" });
     return "joined";

@@ -1,5 +1,5 @@
 import type { Deliverer } from "../../domain/balance.ts";
-import type { ClusterNode, NodeId } from "../../domain/node.ts";
+import type { ClusterNode, JoiningNode, NodeId } from "../../domain/node.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { notAMember } from "../not-a-member.ts";
 
@@ -36,9 +36,11 @@ export class MemoryMembers {
     if (!this.isLive(id)) throw notAMember();
   }
 
-  /** Answers false where a live member has the address. */
-  add({ id, address }: Pick<ClusterNode, "id" | "address">, lastsMs: number): boolean {
-    if (this.list().some((member) => member.address === address && member.id !== id)) return false;
+  /** Answers false where a live member has the address that is not replaced. */
+  add({ id, address, replaces = [] }: JoiningNode, lastsMs: number): boolean {
+    const others = this.list().filter((member) => member.address === address && member.id !== id);
+    if (others.some((member) => !replaces.includes(member.id))) return false;
+    for (const other of others) this.remove(other.id);
     const now = this.#clock.now();
     this.#members.set(id, { id, address, joinedAt: now, expiresAt: now + lastsMs, groups: [] });
     return true;

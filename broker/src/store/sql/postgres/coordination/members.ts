@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Deliverer } from "../../../../domain/balance.ts";
 import type { GroupId } from "../../../../domain/group-id.ts";
-import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
+import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
 import type { NodeTable, Schema } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 
@@ -16,15 +16,15 @@ export class Members {
     this.#queries = queries;
   }
 
-  /** The row of a member that is none any more is taken over, and its identifier is gone with that. */
-  async join({ id, address }: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+  /** The row of a member that is none any more, or is replaced, is taken over, and its identifier is gone with that. */
+  async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#queries.transaction().execute(async (transaction) => {
       const joined = await sql`
         insert into nodes (node_id, address, joined_at, expires_at, groups)
         values (${id}, ${address}, ${now}, ${now} + ${lastsMs}::bigint, '[]')
         on conflict (address) do update
           set node_id = excluded.node_id, joined_at = excluded.joined_at, expires_at = excluded.expires_at, groups = excluded.groups
-          where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id
+          where nodes.expires_at <= ${now} or nodes.node_id = excluded.node_id or nodes.node_id = any(${replaces}::text[])
         returning node_id`.execute(transaction);
       if (joined.rows.length === 0) return "taken";
       await tell(transaction, [{ kind: "nodes" }]);

@@ -1,5 +1,5 @@
 import type { GroupId } from "../../../../domain/group-id.ts";
-import type { ClusterNode, NodeId } from "../../../../domain/node.ts";
+import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
 import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { type Logger, silentLogger } from "../../../../lib/logger.ts";
@@ -76,7 +76,7 @@ class SqlCoordinator implements PostgresCoordinator {
     await Promise.all([...listeners, this.#membership.close(), this.#usual.close()]);
   }
 
-  async join(node: Pick<ClusterNode, "id" | "address">, lastsMs: number): Promise<"joined" | "taken"> {
+  async join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#keeping.join(node, lastsMs);
   }
 
