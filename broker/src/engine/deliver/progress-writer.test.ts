@@ -18,10 +18,10 @@ const progress = (index: number): Progress => ({
   notifiedAt: 0,
 });
 
-function setUp(saveProgress: Store["saveProgress"]) {
+function setUp(saveProgress: Store["saveProgress"], logger = silentLogger) {
   const clock = new VirtualClock();
   const store = Object.assign(createMemoryStore(), { saveProgress });
-  return { clock, writer: new ProgressWriter({ store, clock, logger: silentLogger, limits: defaultEngineLimits }) };
+  return { clock, writer: new ProgressWriter({ store, clock, logger, limits: defaultEngineLimits }) };
 }
 
 it("writes 50 ms after the first acknowledgement, and only the newest cursor", async () => {
@@ -37,6 +37,20 @@ it("writes 50 ms after the first acknowledgement, and only the newest cursor", a
   expect(written).toEqual([]);
   await clock.advance(1);
   expect(written).toEqual([[progress(2)]]);
+});
+
+it("tells once that it cannot write, and once that it can again", async () => {
+  const lines: string[] = [];
+  const write = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const logger = { ...silentLogger, info: write("info"), warn: write("warn"), error: write("error") };
+  let isAway = true;
+  const saveProgress: Store["saveProgress"] = async () => (isAway ? Promise.reject(new Error("away")) : []);
+  const { clock, writer } = setUp(saveProgress, logger);
+  writer.note(progress(1));
+  await clock.advance(60_000);
+  isAway = false;
+  await clock.advance(60_000);
+  expect(lines).toEqual(["warn progress not written", "info progress written again"]);
 });
 
 it("writes at once after 100 acknowledgements, and one write at a time", async () => {

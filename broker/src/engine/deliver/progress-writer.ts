@@ -1,5 +1,6 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
@@ -20,6 +21,7 @@ export interface ProgressWriterParts {
  */
 export class ProgressWriter {
   readonly #parts: ProgressWriterParts;
+  readonly #trouble: ReportedTrouble;
   #noted = new Map<SubscriptionId, Progress>();
   /** Rows of the write under way. */
   #underWay = new Map<SubscriptionId, Progress>();
@@ -32,6 +34,7 @@ export class ProgressWriter {
 
   constructor(parts: ProgressWriterParts) {
     this.#parts = parts;
+    this.#trouble = new ReportedTrouble(parts.logger, "progress not written", "progress written again");
   }
 
   note(progress: Progress): void {
@@ -89,7 +92,7 @@ export class ProgressWriter {
   /** One write at a time: what is noted meanwhile goes with the next, which follows at once. */
   #writeSoon(): void {
     if (this.#writing !== undefined || this.#flushes > 0 || this.#noted.size === 0) return;
-    this.#begin().catch((error: unknown) => this.#parts.logger.error("progress not written", { error }));
+    this.#begin().catch((error: unknown) => this.#trouble.failed(error));
   }
 
   #begin(): Promise<void> {
@@ -111,6 +114,7 @@ export class ProgressWriter {
     this.#notedCount = 0;
     try {
       const refused = await this.#parts.store.saveProgress([...rows.values()]);
+      this.#trouble.done();
       if (refused.length > 0) this.#parts.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
       this.#takeBack(rows);

@@ -1,4 +1,5 @@
 import { backoffDelayMs } from "../../lib/backoff.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -17,11 +18,13 @@ export class LoneRole implements Role {
   readonly isFollowing = true;
   readonly #parts: LoneRoleParts;
   readonly #follower: Follower;
+  readonly #trouble: ReportedTrouble;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(parts: LoneRoleParts) {
     this.#parts = parts;
+    this.#trouble = new ReportedTrouble(parts.logger, "following failed", "following again");
     this.#follower = new Follower(parts);
   }
 
@@ -48,7 +51,7 @@ export class LoneRole implements Role {
   }
 
   async #run(): Promise<void> {
-    const { ledger, progress, health, logger } = this.#parts;
+    const { ledger, progress, health } = this.#parts;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
@@ -56,12 +59,13 @@ export class LoneRole implements Role {
         if (failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#follower.head?.number ?? -1);
         await this.#follower.follow(signal, () => {
           failures = 0;
+          this.#trouble.done();
           health.follows();
         });
       } catch (error) {
         failures += 1;
         health.failed(error);
-        logger.error("following failed", { error, failures });
+        this.#trouble.failed(error);
         await this.#pauseAfter(failures);
       }
     }

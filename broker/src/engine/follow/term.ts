@@ -1,6 +1,7 @@
 import { isBrokerError } from "@stele/wire";
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { Ledger } from "../../ports/ledger.ts";
@@ -41,12 +42,14 @@ export class Term {
   readonly #parts: TermParts;
   readonly #lease: GroupLease;
   readonly #overtaken: Overtaken;
+  readonly #trouble: ReportedTrouble;
   #failures = 0;
 
   constructor(parts: TermParts, lease: GroupLease) {
     this.#parts = parts;
     this.#lease = lease;
     this.#overtaken = new Overtaken(parts);
+    this.#trouble = new ReportedTrouble(parts.logger, "following failed", "following again");
   }
 
   /** Another node's chain has had that block for a while. */
@@ -101,14 +104,15 @@ export class Term {
 
   #onStep(): void {
     this.#failures = 0;
+    this.#trouble.done();
     this.#parts.health.follows();
   }
 
   async #waitAfter(error: unknown, signal: AbortSignal): Promise<"away" | undefined> {
-    const { health, logger, clock } = this.#parts;
+    const { health, clock } = this.#parts;
     this.#failures += 1;
     health.failed(error);
-    logger.error("following failed", { error, failures: this.#failures });
+    this.#trouble.failed(error);
     if (this.#failures >= failuresMax && !isBrokerError(error, "storeUnreachable")) return "away";
     await pause(clock, retryDelayMs(this.#failures, this.#parts), signal);
     return undefined;
