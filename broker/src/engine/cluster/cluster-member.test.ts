@@ -177,12 +177,14 @@ it("a coordinator that comes back just before a membership ends costs none", asy
 
 it("ends when the coordinator says that it is no member", async () => {
   const world = setUp();
-  const member = start(world);
+  const lines: string[] = [];
+  const member = start(world, "a:1", recordingLogger(lines));
   const membership = await member.membership(never);
   await world.coordinator.leave(membership?.nodeId ?? ("" as NodeId));
   await world.clock.advance(ttl / 3);
   expect(membership?.isLive()).toBe(false);
   expect((await member.membership(never))?.nodeId).not.toBe(membership?.nodeId);
+  expect(lines).toContain("warn membership ended, joining again: the coordinator says that it is no member");
 });
 
 it("waits for the address of a killed process without a word", async () => {
@@ -339,7 +341,10 @@ it("a membership is waited for until the caller's signal aborts", async () => {
 });
 
 function recordingLogger(lines: string[]): Logger {
-  const write = (level: string) => (message: string, _fields?: LogFields) => void lines.push(`${level} ${message}`);
+  const write = (level: string) => (message: string, fields?: LogFields) => {
+    const { reason } = fields ?? {};
+    lines.push(`${level} ${message}${typeof reason === "string" ? `: ${reason}` : ""}`);
+  };
   const logger: Logger = {
     debug: write("debug"),
     info: write("info"),

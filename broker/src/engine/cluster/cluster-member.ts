@@ -78,7 +78,7 @@ export class ClusterMember implements Member {
     this.#stopping.abort();
     const { coordinator, logger } = this.#parts;
     const membership = this.#current;
-    membership?.end();
+    membership?.end("this node stops");
     const leaving = [this.#unlisten?.() ?? Promise.resolve(), this.#running.then(() => this.#abandoned)];
     if (membership !== undefined) leaving.push(coordinator.leave(membership.nodeId));
     const ended = (await untilAborted(Promise.allSettled(leaving), signal)) ?? [];
@@ -193,7 +193,10 @@ export class ClusterMember implements Member {
     if (this.#current !== membership) return;
     this.#current = undefined;
     if (this.#stopping.signal.aborted) return;
-    this.#parts.logger.warn("membership ended, joining again", { nodeId: membership.nodeId });
+    this.#parts.logger.warn("membership ended, joining again", {
+      nodeId: membership.nodeId,
+      reason: membership.ended.reason,
+    });
   }
 
   /** Sends renewals one after the other, answered or not, until membership has ended. */
@@ -213,7 +216,7 @@ export class ClusterMember implements Member {
       const isMember = await coordinator.renew(membership.nodeId, { lastsMs: limits.membershipMs, groups });
       this.#renewing.done();
       if (isMember) membership.renewed(sentAt);
-      else membership.end();
+      else membership.end("the coordinator says that it is no member");
     } catch (error) {
       if (membership.isLive()) await this.#renewAgain(membership, error);
     }

@@ -46,7 +46,7 @@ it("what ends it is told in the same turn", () => {
   const { membership } = setUp();
   let isTold = false;
   membership.ended.addEventListener("abort", () => void (isTold = true));
-  membership.end();
+  membership.end("told");
   expect(isTold).toBe(true);
   expect(membership.isLive()).toBe(false);
 });

@@ -35,7 +35,7 @@ export class LiveMembership implements Membership {
   }
 
   isLive(): boolean {
-    if (this.#clock.monotonic() >= this.#until) this.end();
+    if (this.#clock.monotonic() >= this.#until) this.end(`not renewed for ${this.#trustedMs} ms`);
     return !this.#ending.signal.aborted;
   }
 
@@ -44,9 +44,10 @@ export class LiveMembership implements Membership {
     if (this.isLive()) this.#until = Math.max(this.#until, sentAt + this.#trustedMs);
   }
 
-  end(): void {
+  /** `reason` is for the log. */
+  end(reason: string): void {
     this.#cancelTimer();
-    this.#ending.abort();
+    this.#ending.abort(reason);
   }
 
   #watch(): void {
