@@ -352,8 +352,9 @@ export class EvmLedger implements Ledger {
   }
 
   #journalWriter(): JournalWriter | undefined {
-    const { journal, groupId } = this.#options;
-    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender: this.#signer.address });
+    const { journal, groupId, logger } = this.#options;
+    const sender = this.#signer.address;
+    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, logger });
   }
 
   async #identifyChain(): Promise<ChainIdentity> {

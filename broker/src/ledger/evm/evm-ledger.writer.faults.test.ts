@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { silentLogger } from "../../lib/logger.ts";
 import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
@@ -41,6 +42,31 @@ test("what was sent without an answer and comes in late is TIMEOUT, and on the c
   await world.ask("evm_mine");
   expect(await append("b")).toMatchObject({ status: "committed", firstSequence: 2 });
   expect(await world.published()).toEqual(["a", "b"]);
+  await ledger.stop();
+});
+
+test("that the nonce cannot be read is told of once, and once that it can", async () => {
+  world = await WriterWorld.start();
+  await (await world.createFirstWriter()).ledger.stop();
+  const lines: string[] = [];
+  const write = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const { append, ledger } = await world.createWriter({
+    logger: { ...silentLogger, info: write("info"), warn: write("warn") },
+  });
+  let asked = 0;
+  world.provider.current = async (request, pass) => {
+    if (request.method === "eth_getTransactionCount" && request.params?.[1] === "pending") {
+      asked += 1;
+      if (asked < 4) throw connectionRefused();
+    }
+    return pass();
+  };
+  expect(await append("a")).toMatchObject({ status: "committed" });
+  expect(asked).toBeGreaterThanOrEqual(4);
+  expect(lines.filter((line) => line.includes("nonce"))).toEqual([
+    "warn nonce not read, trying again",
+    "info nonce read again",
+  ]);
   await ledger.stop();
 });
 

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { silentLogger } from "../../lib/logger.ts";
+import { createSystemClock } from "../../lib/system/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, passAll } from "./testing/intercepted-provider.ts";
 import { TestJournal, until, type Writer, WriterWorld } from "./testing/writer-world.ts";
@@ -133,6 +136,39 @@ test("what a deep reorganisation has thrown out is sent again, once", async () =
   await until(async () => (await world.published()).length === 2);
   expect(await append("c")).toMatchObject({ firstSequence: 3 });
   expect(await world.published()).toEqual(["a", "b", "c"]);
+  await ledger.stop();
+});
+
+test("what the journal could not take is sent within about a second of the journal's return, however long that was away", async () => {
+  world = await WriterWorld.start();
+  let isAway = false;
+  const journal = new TestJournal();
+  const record = journal.recordTransactions.bind(journal);
+  let tries = 0;
+  const lines: string[] = [];
+  const write = (message: string): void => void lines.push(message);
+  const logger = { ...silentLogger, info: write, warn: write, error: write };
+  journal.recordTransactions = async (entries) => {
+    tries += 1;
+    return isAway ? Promise.reject(new Error("away")) : record(entries);
+  };
+  let passedMs = 0;
+  const clock: Clock = { ...createSystemClock(), now: () => Date.now() + passedMs };
+  const { append, ledger } = await world.createFirstWriter({ journal, clock, logger });
+  isAway = true;
+  tries = 0;
+  const outcome = append("a");
+  await until(async () => tries > 0);
+  passedMs = 6_000;
+  await until(async () => tries > 2);
+  isAway = false;
+  const since = performance.now();
+  expect(await outcome).toMatchObject({ status: "committed" });
+  expect(performance.now() - since).toBeLessThan(2_000);
+  expect(lines.filter((line) => line.startsWith("journal"))).toEqual([
+    "journal of transactions not written",
+    "journal of transactions written again",
+  ]);
   await ledger.stop();
 });
 

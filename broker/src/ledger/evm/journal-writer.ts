@@ -1,6 +1,8 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address } from "../../domain/topic.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import { fromHex } from "./hex.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
@@ -9,6 +11,7 @@ export interface JournalWriterOptions {
   readonly journal: Journal;
   readonly groupId: GroupId;
   readonly sender: Address;
+  readonly logger: Logger;
 }
 
 /** What is to be written next, in one go. The last word on each nonce counts. */
@@ -21,11 +24,14 @@ interface Batch {
 /** Writes the journal: what comes while a write is under way is written together with the next, since each costs a wait for the disk. */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;
+  readonly #trouble: ReportedTrouble;
   #next: Batch | undefined;
   #running: Promise<void> | undefined;
 
   constructor(options: JournalWriterOptions) {
     this.#options = options;
+    const message = "journal of transactions not written";
+    this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
   }
 
   async list(): Promise<readonly JournalEntry[]> {
@@ -80,8 +86,10 @@ export class JournalWriter {
       try {
         if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);
         if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
+        this.#trouble.done();
         batch.written.resolve();
       } catch (error) {
+        this.#trouble.failed(error);
         batch.written.reject(error);
       }
     }

@@ -16,6 +16,8 @@ import type { Transmitter } from "./transmitter.ts";
 const lookUpAfterMs = 1000;
 /** Each further look waits as long again as the transaction is old, up to this. */
 const lookUpPauseMsMax = 8000;
+/** The same for one that the journal has not taken, and so is not sent: the database may be back any time. */
+const journalPauseMsMax = 1000;
 const tickMs = 250;
 /** Transactions that are asked for at once. */
 const lookUpsMax = 32;
@@ -147,12 +149,13 @@ export class Overseer {
   }
 
   #tick(): void {
-    const { clock, inFlight, onOverdue } = this.#options;
+    const { clock, inFlight, onOverdue, transmitter } = this.#options;
     this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
     const now = clock.now();
     for (const pending of inFlight.all()) {
       if (now < pending.lookUpAt || this.#lookUps >= lookUpsMax) continue;
-      pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, lookUpPauseMsMax));
+      const pauseMsMax = transmitter.isUnrecorded(pending) ? journalPauseMsMax : lookUpPauseMsMax;
+      pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, pauseMsMax));
       onOverdue();
       void this.#lookUp(pending).then((fate) =>
         fate?.kind === "absent" ? this.#onAbsent(pending, fate.count) : undefined,

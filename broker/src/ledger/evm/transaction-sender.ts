@@ -1,6 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import { AbortListeners } from "./abort-listeners.ts";
@@ -75,6 +76,7 @@ export class TransactionSender {
   readonly #recovery: JournalRecovery;
   readonly #transmitter: Transmitter;
   readonly #overseer: Overseer;
+  readonly #nonceTrouble: ReportedTrouble;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#giveUp(pending));
   #calls = 0;
   #isAsking = false;
@@ -83,6 +85,7 @@ export class TransactionSender {
 
   constructor(options: TransactionSenderOptions) {
     this.#options = options;
+    this.#nonceTrouble = new ReportedTrouble(options.logger, "nonce not read, trying again", "nonce read again");
     const inFlight = this.#inFlight;
     this.#recovery = new JournalRecovery({ ...options, adopt: (pending) => this.#adopt(pending) });
     this.#transmitter = new Transmitter({
@@ -183,11 +186,7 @@ export class TransactionSender {
 
   /** A journal that cannot be written ends the process (decision 4); until then callers are told that nothing is known. */
   async #survive(written: Promise<void> | undefined): Promise<void> {
-    try {
-      await written;
-    } catch (error) {
-      this.#options.logger.error("journal of transactions not written", { error });
-    }
+    await written?.catch(() => {}); // Who writes the journal has told of it.
   }
 
   /** Tried again as long as somebody may be told soon that nobody has it, and then by the overseer. */
@@ -372,13 +371,14 @@ export class TransactionSender {
   async #askNonce(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
-    const { rpc, signer, logger, clock } = this.#options;
+    const { rpc, signer, clock } = this.#options;
     try {
       this.#nonces.onCount(await rpc.transactionCount(signer.address, "pending"));
+      this.#nonceTrouble.done();
       this.#isAsking = false;
       this.#pump();
     } catch (error) {
-      logger.warn("nonce not read, trying again", { error });
+      this.#nonceTrouble.failed(error);
       clock.after(retryMs, () => {
         this.#isAsking = false;
         this.#pump();

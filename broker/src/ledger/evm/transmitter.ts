@@ -53,6 +53,11 @@ export class Transmitter {
     return undefined;
   }
 
+  /** Whether the newest form waits for the journal, and is not sent before. */
+  isUnrecorded(pending: PendingTransaction): boolean {
+    return this.#unrecorded.has(pending);
+  }
+
   /** Sends the newest form, once more where it was sent before, and never before it stands in the journal. */
   async send(pending: PendingTransaction): Promise<void> {
     const [newest] = pending.variants;
@@ -88,13 +93,8 @@ export class Transmitter {
   }
 
   async #recordAgain(pending: PendingTransaction): Promise<void> {
-    const { journal, logger } = this.#options;
-    if (journal === undefined) return;
-    try {
-      await this.#record(pending, journal);
-    } catch (error) {
-      logger.error("journal of transactions not written", { error });
-    }
+    const { journal } = this.#options;
+    if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // Who writes the journal has told of it.
   }
 
   async #try(raw: `0x${string}`): Promise<RpcFailure | undefined> {
