@@ -173,7 +173,8 @@ export class ClusterTrial implements AsyncDisposable {
     const repeated = repeats.reduce((sum, count) => sum + count, 0);
     process.stdout.write(
       `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} sent again, ` +
-        `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats\n`,
+        `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats` +
+        `${canFindSocketOwner ? "" : "; not held against the nodes that made them: this system does not tell"}\n`,
     );
     return repeated;
   }
