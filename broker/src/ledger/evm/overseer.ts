@@ -19,6 +19,8 @@ const lookUpPauseMsMax = 8000;
 /** The same for one that the journal has not taken, and so is not sent: the database may be back any time. */
 const journalPauseMsMax = 1000;
 const tickMs = 250;
+/** A transaction that waits for longer is held against what its node counts as executable. */
+const heldBackAfterMs = 3000;
 /** Transactions that are asked for at once. */
 const lookUpsMax = 32;
 /** Signed forms of one transaction. */
@@ -217,10 +219,31 @@ export class Overseer {
     if (pending.isDone || pending.nonce === undefined) return;
     const isNext = pending.nonce === inFlight.lowestNonce();
     if (isNext && count < pending.nonce) this.#reportGap(count, pending.nonce);
-    if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
+    const isHeldBack = isNext && count === pending.nonce && (await this.#isHeldBack(pending));
+    if (!isHeldBack && !this.#isStuck(pending, isNext)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;
     this.#tellOfWaiting(pending);
     await transmitter.send(pending);
+  }
+
+  /**
+   * Whether a node holds it, the next in line, and does not count it among what it can execute. A pool that reads the account's nonce, lets go
+   * of the transaction before, and only then files the next one keeps that back for ever: anvil's does, rarely and under load (foundry's issue
+   * 10122). Only another transaction with its nonce gets past it. Once a transaction, since some chains count nothing that waits.
+   */
+  async #isHeldBack({ at, nonce, variants, reach }: PendingTransaction): Promise<boolean> {
+    const { clock, rpc, signer, logger } = this.#options;
+    const [newest] = variants;
+    if (newest === undefined || nonce === undefined || variants.length > 1 || reach !== "taken") return false;
+    if (clock.now() - at < heldBackAfterMs) return false;
+    try {
+      const isHeld = (await rpc.knows(newest.hash)) && (await rpc.transactionCount(signer.address, "pending")) <= nonce;
+      if (isHeld) logger.info("transaction held back by the endpoint's pool, offering more", { nonce });
+      return isHeld;
+    } catch (error) {
+      logger.debug("pool of the endpoint not read", { error });
+      return false;
+    }
   }
 
   #tellOfWaiting(pending: PendingTransaction): void {
