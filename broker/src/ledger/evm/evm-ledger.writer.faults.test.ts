@@ -4,7 +4,7 @@ import { silentLogger } from "../../lib/logger.ts";
 import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, connectionRefused, passAll } from "./testing/intercepted-provider.ts";
-import { hashOf, until, type Writer, WriterWorld } from "./testing/writer-world.ts";
+import { hashOf, until, WriterWorld } from "./testing/writer-world.ts";
 
 const gwei = 1_000_000_000n;
 const never = new AbortController().signal;
@@ -127,57 +127,6 @@ test("a transaction whose nonce somebody else's took in the pool is signed anew,
   expect(committed.map((outcome) => outcome?.status)).toEqual(["committed", "committed"]);
   expect((await world.published()).toSorted()).toEqual(["a", "b"]);
   expect(await append("c")).toMatchObject({ firstSequence: 3 });
-  await ledger.stop();
-});
-
-/** What a pool does that reads the account's nonce, then prunes the transaction before, and only then files the one that came. */
-async function startWithMislaid(
-  lines: string[],
-): Promise<{ readonly outcome: Promise<unknown>; readonly raws: string[]; readonly writer: Writer }> {
-  world = await WriterWorld.start();
-  await (await world.createFirstWriter()).ledger.stop();
-  const writer = await world.createWriter({ logger: { ...silentLogger, info: (message) => void lines.push(message) } });
-  const raws: string[] = [];
-  const before = await world.transactionCount();
-  let isAhead = false;
-  world.provider.current = async (request, pass) => {
-    if (request.method === "eth_sendRawTransaction") raws.push(String(request.params?.[0]));
-    return request.method === "eth_getTransactionCount" && !isAhead ? `0x${(before + 1).toString(16)}` : pass();
-  };
-  const outcome = writer.append("a");
-  await until(async () => (await world.poolSize()) === 1);
-  await world.ask("anvil_setNonce", new Signer(world.privateKey).address, `0x${(before + 1).toString(16)}`);
-  isAhead = true;
-  return { outcome, raws, writer };
-}
-
-test("a transaction that a pool holds back although it is the next in line is offered again for more", async () => {
-  const lines: string[] = [];
-  const { outcome, raws, writer } = await startWithMislaid(lines);
-  expect(await outcome).toMatchObject({ firstSequence: 1 });
-  expect(new Set(raws).size).toBe(2);
-  expect(lines).toContain("transaction held back by the endpoint's pool, offering more");
-  expect(await writer.append("b")).toMatchObject({ firstSequence: 2 });
-  expect(await world.published()).toEqual(["a", "b"]);
-  await writer.ledger.stop();
-});
-
-test("a transaction that waits for a block is not offered again before that comes", async () => {
-  world = await WriterWorld.start();
-  const { append, ledger } = await world.createFirstWriter();
-  await world.ask("evm_setAutomine", false);
-  const raws = recordSends();
-  let looks = 0;
-  const record = world.provider.current;
-  world.provider.current = async (request, pass) => {
-    if (request.method === "eth_getTransactionCount" && request.params?.[1] === "pending") looks += 1;
-    return record(request, pass);
-  };
-  const outcome = append("a");
-  await until(async () => looks === 1);
-  await world.ask("evm_mine");
-  expect(await outcome).toMatchObject({ firstSequence: 1 });
-  expect(new Set(raws).size).toBe(1);
   await ledger.stop();
 });
 

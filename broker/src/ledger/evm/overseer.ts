@@ -219,8 +219,8 @@ export class Overseer {
     if (pending.isDone || pending.nonce === undefined) return;
     const isNext = pending.nonce === inFlight.lowestNonce();
     if (isNext && count < pending.nonce) this.#reportGap(count, pending.nonce);
-    const isHeldBack = isNext && count === pending.nonce && (await this.#isHeldBack(pending));
-    if (!isHeldBack && !this.#isStuck(pending, isNext)) return transmitter.send(pending);
+    if (isNext && count === pending.nonce && (await this.#isHeldBack(pending))) return this.#offerAnother(pending);
+    if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;
     this.#tellOfWaiting(pending);
     await transmitter.send(pending);
@@ -238,12 +238,21 @@ export class Overseer {
     if (clock.now() - at < heldBackAfterMs) return false;
     try {
       const isHeld = (await rpc.knows(newest.hash)) && (await rpc.transactionCount(signer.address, "pending")) <= nonce;
-      if (isHeld) logger.info("transaction held back by the endpoint's pool, offering more", { nonce });
+      if (isHeld) logger.info("transaction held back by the endpoint's pool, signing another form", { nonce });
       return isHeld;
     } catch (error) {
       logger.debug("pool of the endpoint not read", { error });
       return false;
     }
+  }
+
+  /** Signs it for more, or where nothing more can be offered for a unit of gas more: it has to be another transaction. */
+  async #offerAnother(pending: PendingTransaction): Promise<void> {
+    if (await this.offerMore(pending)) return;
+    const [newest] = pending.variants;
+    if (newest === undefined || pending.isDone || pending.isSending) return;
+    pending.request = { ...pending.request, gas: pending.request.gas + 1 };
+    await this.#options.transmitter.sign(pending, newest.fees)?.catch(() => {}); // Who writes the journal has told of it.
   }
 
   #tellOfWaiting(pending: PendingTransaction): void {
