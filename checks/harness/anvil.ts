@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+import { gunzipSync } from "node:zlib";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
 
@@ -29,8 +31,12 @@ export interface Anvil extends AsyncDisposable {
   readonly port: number;
   /** Asks the node. @throws Error with what it answered when that is an error. */
   request(method: string, params?: readonly unknown[]): Promise<unknown>;
+  /** Writes its state as it is now; a node writes its blocks to the disk by itself, anvil only when it ends in order. */
+  save(): Promise<void>;
   /** Ends it in order, so that its state is kept. What waits in its pool is lost, as it is with any node. */
   stop(): Promise<void>;
+  /** Kill -9: with its pool go the blocks since it was saved. */
+  kill(): Promise<void>;
 }
 
 const stopTimeoutMs = 20_000;
@@ -63,11 +69,23 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
     await exited;
     clearTimeout(timer);
   };
+  const kill = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await exited;
+  };
+  const save = async (): Promise<void> => {
+    if (state === undefined) throw new Error("a chain without a file is not saved");
+    const dump = String(await askNode(url, { method: "anvil_dumpState", params: [] }));
+    writeFileSync(`${state.file}.new`, gunzipSync(Buffer.from(dump.slice(2), "hex")));
+    renameSync(`${state.file}.new`, state.file);
+  };
   return {
     url,
     port: Number(new URL(url).port),
     request: (method, params = []) => askNode(url, { method, params }),
+    save,
     stop,
+    kill,
     [Symbol.asyncDispose]: stop,
   };
 }

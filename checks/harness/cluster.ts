@@ -10,6 +10,7 @@ import { createRandom, type Random } from "./random.ts";
 import { SpreadClient } from "./spread-client.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { createTempFolder, type TempFolder } from "./temp-folder.ts";
+import { until } from "./until.ts";
 
 export interface ClusterOptions {
   /** How many nodes; three unless said otherwise. */
@@ -165,6 +166,17 @@ export class Cluster implements AsyncDisposable {
   /** Ends the chain's node in order, its state kept and its pool lost. */
   async stopChain(): Promise<void> {
     await this.#anvil?.stop();
+    this.#anvil = undefined;
+  }
+
+  /** Kills the chain's node after it has made so many blocks that it had not written to its disk: they are gone with its pool. */
+  async killChain(blocksLostMin: number): Promise<void> {
+    const { anvil } = this;
+    const height = async (): Promise<number> => Number(await anvil.request("eth_blockNumber"));
+    await anvil.save();
+    const saved = await height();
+    await until("blocks are made that are not saved", async () => (await height()) >= saved + blocksLostMin);
+    await anvil.kill();
     this.#anvil = undefined;
   }
 

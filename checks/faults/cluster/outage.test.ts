@@ -7,6 +7,9 @@ import { ClusterTrial } from "../support/cluster-trial.ts";
 const timeoutMs = 240_000;
 /** Until a node tells that something is away: what a call waits for it, and the look after that. */
 const toldMs = 60_000;
+/** Blocks on top of a final one: more than the chain's node loses, also where it is killed late. */
+const confirmations = 8;
+const blocksLost = 2;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings fail"), () => {
   it(
@@ -40,6 +43,22 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
       await trial.cluster.resumeChain();
       for (const node of trial.nodes) await untilReady(node);
       // Cursors could be written all the time: nothing is repeated.
+      expect(await trial.verify()).toBe(0);
+    },
+    timeoutMs,
+  );
+
+  it(
+    "kill -9 of the chain's node, three times, each with blocks that its disk did not have yet",
+    async () => {
+      await using trial = await ClusterTrial.start({ group: { finality: confirmations } });
+      for (let time = 0; time < 3; time += 1) {
+        await trial.cluster.killChain(blocksLost);
+        if (time > 0) for (const node of trial.nodes) await untilDown(node);
+        await trial.cluster.resumeChain();
+        for (const node of trial.nodes) await untilReady(node);
+        await trial.untilToldOfMore();
+      }
       expect(await trial.verify()).toBe(0);
     },
     timeoutMs,
