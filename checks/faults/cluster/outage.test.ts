@@ -51,7 +51,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
   it(
     "kill -9 of the chain's node, three times, each with blocks that its disk did not have yet",
     async () => {
-      await using trial = await ClusterTrial.start({ group: { finality: confirmations } });
+      await using trial = await ClusterTrial.start({ blockTimeS: 0.25, group: { finality: confirmations } });
       for (let time = 0; time < 3; time += 1) {
         await trial.cluster.killChain(blocksLost);
         if (time > 0) for (const node of trial.nodes) await untilDown(node);

@@ -66,6 +66,7 @@ export class Overseer {
   /** Those whose long waiting was told of. */
   readonly #told = new WeakSet<PendingTransaction>();
   #isStopped = false;
+  #hurriedAt = Number.NEGATIVE_INFINITY;
   /** Why the fate of a transaction could not be read the last time; the same is told once. */
   #failure: string | undefined;
 
@@ -109,6 +110,14 @@ export class Overseer {
       pending.seenIn = undefined;
       pending.lookUpAt = now;
     }
+  }
+
+  /** A node that has forgotten one has forgotten others: all are asked for now. Several endpoints may seem to forget each other's. */
+  onForgotten(): void {
+    const now = this.#options.clock.now();
+    if (now - this.#hurriedAt < lookUpAfterMs) return;
+    this.#hurriedAt = now;
+    for (const pending of this.#options.inFlight.all()) if (now - pending.at >= lookUpAfterMs) pending.lookUpAt = now;
   }
 
   /** Signs it again for more, in the place of the form that waits, and sends that; answers false where nothing more can be offered. */
@@ -176,7 +185,7 @@ export class Overseer {
   /** Learns the fate from the chain; undefined when that cannot be had, or nothing is to be learned any more. */
   async #lookUp(pending: PendingTransaction): Promise<Fate | undefined> {
     if (pending.isDone || pending.nonce === undefined || this.#isStopped) return undefined;
-    const { rpc, signer, readUpTo, isRead, logger } = this.#options;
+    const { rpc, signer, readUpTo, isRead } = this.#options;
     this.#lookUps += 1;
     try {
       const { nonce } = pending;
@@ -186,15 +195,23 @@ export class Overseer {
       this.#apply(pending, fate);
       return fate;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce: pending.nonce, reason });
-      this.#failure = reason;
-      logger.debug("fate of a transaction not read", { nonce: pending.nonce, error });
+      this.#onUnread(pending, error);
       return undefined;
     } finally {
       this.#lookUps -= 1;
       this.#lookUpWaiting();
     }
+  }
+
+  /** The endpoint may be back any time: the next in line tells soon what it has kept. The same reason is told once. */
+  #onUnread(pending: PendingTransaction, error: unknown): void {
+    const { clock, inFlight, logger } = this.#options;
+    const { nonce } = pending;
+    if (nonce === inFlight.lowestNonce()) pending.lookUpAt = Math.min(pending.lookUpAt, clock.now() + lookUpAfterMs);
+    const reason = error instanceof Error ? error.message : String(error);
+    if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce, reason });
+    this.#failure = reason;
+    logger.debug("fate of a transaction not read", { nonce, error });
   }
 
   #apply(pending: PendingTransaction, fate: Fate): void {

@@ -59,6 +59,8 @@ export class PendingTransaction {
   /** Newest first. */
   variants: readonly Variant[] = [];
   reach: Reach = "nowhere";
+  /** The form that an endpoint said last that it has. */
+  takenHash: Hash | undefined;
   /** A send is under way. */
   isSending = false;
   /** When its receipt is to be asked for, if nothing was heard of it until then. */
@@ -115,6 +117,7 @@ export class PendingTransaction {
     this.nonce = undefined;
     this.variants = [];
     this.reach = "nowhere";
+    this.takenHash = undefined;
     this.seenIn = undefined;
     this.logs = [];
   }

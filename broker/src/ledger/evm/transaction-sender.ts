@@ -92,6 +92,7 @@ export class TransactionSender {
       ...options,
       inFlight,
       onTaken: () => options.onSent(),
+      onForgotten: () => this.#overseer.onForgotten(),
       onUnanswered: (pending) => this.#onUnanswered(pending),
       onRefused: (pending, failure) => this.#onRefused(pending, failure),
     });

@@ -20,6 +20,8 @@ export interface TransmitterOptions {
   readonly head: () => number;
   /** The endpoint has it. */
   readonly onTaken: () => void;
+  /** The endpoint took anew what it had taken before: it has forgotten it, or is another node. */
+  readonly onForgotten: () => void;
   /** The endpoint gave no answer, or was not reached. */
   readonly onUnanswered: (pending: PendingTransaction) => void;
   /** The endpoint did not take it this time. */
@@ -68,9 +70,12 @@ export class Transmitter {
     pending.isSending = false;
     if (pending.isDone) return;
     if (failure === undefined || failure.kind === "already-known") {
+      const isForgotten = failure === undefined && pending.takenHash === newest.hash;
+      pending.takenHash = newest.hash;
       pending.reach = "taken";
       pending.refusal = undefined;
       this.#options.onTaken();
+      if (isForgotten) this.#options.onForgotten();
     } else if (isUnanswered(failure)) {
       if (failure.kind === "connection" && pending.reach === "nowhere") pending.reach = "unknown";
       this.#options.onUnanswered(pending);

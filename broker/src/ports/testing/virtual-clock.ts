@@ -1,0 +1,60 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { Clock } from "../clock.ts";
+
+interface Timer {
+  readonly due: number;
+  readonly order: number;
+  readonly action: () => void;
+}
+
+/** Turns of the event loop in which everything that is not waiting for time comes to rest. */
+const settlingTurns = 12;
+
+/** Time that moves only when it is told to. */
+export class VirtualClock implements Clock {
+  #now = 1_700_000_000_000;
+  #order = 0;
+  readonly #timers = new Set<Timer>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.now();
+  }
+
+  after(delayMs: number, action: () => void): () => void {
+    this.#order += 1;
+    const timer = { due: this.#now + delayMs, order: this.#order, action };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  soon(action: () => void): void {
+    queueMicrotask(action);
+  }
+
+  /** Lets everything that does not wait for time run. */
+  async settle(): Promise<void> {
+    for (let count = 0; count < settlingTurns; count += 1) await turn();
+  }
+
+  /** Moves time on, timer by timer, letting everything run after each. */
+  async advance(durationMs: number): Promise<void> {
+    const until = this.#now + durationMs;
+    await this.settle();
+    for (let next = this.#next(until); next !== undefined; next = this.#next(until)) {
+      this.#timers.delete(next);
+      this.#now = next.due;
+      next.action();
+      await this.settle();
+    }
+    this.#now = until;
+  }
+
+  #next(until: number): Timer | undefined {
+    const due = [...this.#timers].filter((timer) => timer.due <= until);
+    return due.toSorted((a, b) => a.due - b.due || a.order - b.order)[0];
+  }
+}
