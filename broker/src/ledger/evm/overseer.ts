@@ -231,11 +231,11 @@ export class Overseer {
   }
 
   /** The endpoint may have forgotten it, so what cannot offer more is sent as it is: without it nothing that comes behind it comes in. */
-  async #onAbsent(pending: PendingTransaction, count: number): Promise<void> {
+  async #onAbsent(pending: PendingTransaction, count: number | undefined): Promise<void> {
     const { inFlight, transmitter } = this.#options;
     if (pending.isDone || pending.nonce === undefined) return;
     const isNext = pending.nonce === inFlight.lowestNonce();
-    if (isNext && count < pending.nonce) this.#reportGap(count, pending.nonce);
+    if (isNext && count !== undefined && count < pending.nonce) this.#reportGap(count, pending.nonce);
     if (isNext && count === pending.nonce && (await this.#isHeldBack(pending))) return this.#offerAnother(pending);
     if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Hash } from "../../domain/topic.ts";
 import { PendingTransaction } from "./pending-transaction.ts";
 import { type EvmProvider, Rpc } from "./rpc.ts";
+import { connectionLost } from "./testing/intercepted-provider.ts";
 import { type Fate, findFate } from "./transaction-fate.ts";
 
 const sender = "0x00000000000000000000000000000000000000aa";
@@ -18,13 +19,16 @@ interface Endpoint {
   readonly usedFrom: number;
   /** By block number, the transaction with the nonce. */
   readonly blocks?: Readonly<Record<number, Hash>>;
+  /** What counting fails with. */
+  readonly failure?: Error;
 }
 
 /** An endpoint that knows of no receipt: it lags behind, or has not finished the block that it counts. */
-function endpoint({ usedFrom, blocks = {}, receipt = null }: Endpoint): EvmProvider {
+function endpoint({ usedFrom, blocks = {}, receipt = null, failure }: Endpoint): EvmProvider {
   return {
     request: async ({ method, params = [] }) => {
       if (method === "eth_getTransactionReceipt") return receipt;
+      if (method === "eth_getTransactionCount" && failure !== undefined) throw failure;
       if (method === "eth_getTransactionCount") return Number(params[1]) >= usedFrom ? "0x8" : "0x7";
       const hash = blocks[Number(params[0])];
       const stranger = { hash: theirs, from: `0x${"bb".repeat(20)}`, nonce: "0x7" };
@@ -49,6 +53,15 @@ function fateAt(options: Endpoint): Promise<Fate> {
 describe("a transaction without a receipt", () => {
   test("whose nonce is not used is absent", async () => {
     expect(await fateAt({ usedFrom: readUpTo + 1 })).toEqual({ kind: "absent", count: nonce });
+  });
+
+  test("is absent also where the node has no state of the newest final block: it can be sent again", async () => {
+    const failure = Object.assign(new Error("missing trie node"), { code: -32_000 });
+    expect(await fateAt({ usedFrom: 0, failure })).toEqual({ kind: "absent", count: undefined });
+  });
+
+  test("is not known to be absent by a node that does not answer", async () => {
+    await expect(fateAt({ usedFrom: 0, failure: connectionLost() })).rejects.toMatchObject({ kind: "connection" });
   });
 
   test.each([0, 1, 2, 50, 96, 99, 100])("whose nonce another one used, in block %d, was replaced", async (block) => {

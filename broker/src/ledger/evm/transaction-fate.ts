@@ -2,6 +2,7 @@ import type { Address, Hash } from "../../domain/topic.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
+import { isUnanswered, RpcFailure } from "./rpc-failure.ts";
 
 /** What the chain knows of a transaction. */
 export type Fate =
@@ -11,8 +12,8 @@ export type Fate =
   | { readonly kind: "seen"; readonly blockNumber: number }
   /** Another transaction with its nonce is in a final block: it never comes in. */
   | { readonly kind: "replaced" }
-  /** No block holds it. `count` is how many transactions of the key are final. */
-  | { readonly kind: "absent"; readonly count: number };
+  /** No block holds it. `count` is how many transactions of the key are final; undefined where the node has no state of that block. */
+  | { readonly kind: "absent"; readonly count: number | undefined };
 
 export interface FateOptions {
   readonly rpc: Rpc;
@@ -29,14 +30,24 @@ export interface FateOptions {
  * to have replaced. @throws RpcFailure.
  */
 export async function findFate(pending: PendingTransaction, options: FateOptions): Promise<Fate> {
-  const { rpc, sender, readUpTo } = options;
+  const { sender } = options;
   const found = await findIncluded(pending, options);
   if (found !== undefined) return found;
-  const count = await rpc.transactionCount(sender, Math.max(0, readUpTo()));
+  const count = await findCount(sender, options);
   const { nonce } = pending;
-  if (nonce === undefined || count <= nonce) return { kind: "absent", count };
+  if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
   const user = await findNonceUser(nonce, options);
   return user === undefined || pending.hashes.includes(user) ? { kind: "absent", count } : { kind: "replaced" };
+}
+
+/** Nodes keep the states of few past blocks, and one that was started from a copy none: it refuses, for what may be deep below its head. */
+async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promise<number | undefined> {
+  try {
+    return await rpc.transactionCount(sender, Math.max(0, readUpTo()));
+  } catch (error) {
+    if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
+    throw error;
+  }
 }
 
 /** The transaction that used a nonce, as it stands in a final block. */
