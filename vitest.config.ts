@@ -1,5 +1,10 @@
 import { defineConfig } from "vitest/config";
 
+const takeOvers = "checks/faults/cluster/**/*.test.ts";
+
+/** Tests that run at once wait for a chain's next block rather than for the processor. */
+const waiting = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
+
 // Workspaces meet through their built doors (dist), so `npm test` builds first; see CONTRIBUTING.md.
 export default defineConfig({
   test: {
@@ -16,11 +21,17 @@ export default defineConfig({
         test: {
           name: "checks",
           include: ["checks/**/*.test.ts"],
+          exclude: [takeOvers],
+          ...waiting,
+        },
+      },
+      {
+        test: {
+          name: "take-overs",
+          include: [takeOvers],
+          // Nodes take over by the clock: one trial after another, when all else is done.
           fileParallelism: false,
-          // Tests that run at once wait for a chain's next block rather than for the processor.
-          maxConcurrency: 64,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          ...waiting,
         },
       },
     ],

@@ -8,6 +8,8 @@ export interface ConnectionOptions {
   readonly description: string;
   /** After that long without an answer the connection counts as dead. */
   readonly answerMsMax: number;
+  /** Called when the server has answered. */
+  readonly onHeard: () => void;
   /** Told of a connection that broke. */
   readonly onLost: (error: StoreError) => void;
 }
@@ -40,6 +42,7 @@ export class PostgresConnection implements PostgresPoolClient {
     try {
       const config = { text: sql, values: [...parameters], query_timeout: this.#options.answerMsMax };
       const result = await this.#client.query(config);
+      this.#options.onHeard();
       // PostgreSQL answers so, and not by an error, where an earlier statement of the transaction failed.
       if (sql === "commit" && result.command === "ROLLBACK") throw notCommitted(this.#options.description);
       return toResult(result);
@@ -58,7 +61,8 @@ export class PostgresConnection implements PostgresPoolClient {
 
   #fail(thrown: unknown): StoreError {
     const { error, isConnectionLost } = toFailure(thrown, this.#options.description);
-    if (isConnectionLost) {
+    if (!isConnectionLost) this.#options.onHeard();
+    else {
       this.#lost = error;
       this.#options.onLost(error);
     }

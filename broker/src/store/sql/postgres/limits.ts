@@ -19,6 +19,9 @@ export const answerDelayMsMax = 5_000;
 /** Longest that opening a connection takes, and longest that a call waits for one that is free, in milliseconds. */
 export const connectMsMax = 5_000;
 
+/** Longest that a server is waited for which is only asked whether it answers, in milliseconds. */
+export const reachMsMax = 2_000;
+
 /** After the server was lost, calls wait so long for its return, in milliseconds; later ones fail at once until it is back. */
 export const outageWaitMsMax = 5_000;
 
@@ -33,3 +36,9 @@ export const callsWaitingMax = 10_000;
 
 /** Tries of a change that the server undid for the sake of another one. */
 export const conflictTriesMax = 5;
+
+/** How long the lost connections of one outage are counted before they are told of, in milliseconds: a server that ends takes them all with it. */
+export const lossesCountMs = 500;
+
+/** Least time between two outages that the log tells of, in milliseconds; what comes sooner is counted together. */
+export const outagesToldEveryMs = 10_000;

@@ -34,6 +34,11 @@ export class Outage {
     this.#probeLater();
   }
 
+  /** Why the server was not reached the last time. */
+  get failure(): StoreError {
+    return this.#failure;
+  }
+
   /** Answers when the server is reached again. @throws StoreError when it is not in time. */
   async wait(): Promise<void> {
     if (!this.#isPatient) throw this.#failure;
@@ -58,7 +63,8 @@ export class Outage {
     const failure = await this.#probe();
     if (this.#isEnded) return;
     if (failure === undefined) return this.end();
-    this.#failure = failure;
+    // That no connection was free says nothing about the server.
+    if (failure.fault !== "exhausted") this.#failure = failure;
     this.#probeLater();
   }
 }

@@ -5,12 +5,16 @@ import { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
 import { PostgresConnection } from "./connection.ts";
 import { toFailure } from "./errors.ts";
-import { callsWaitingMax, connectMsMax, outageWaitMsMax } from "./limits.ts";
+import { callsWaitingMax, connectMsMax, outageWaitMsMax, reachMsMax } from "./limits.ts";
 import { Outage } from "./outage.ts";
+import { PoolReport } from "./pool-report.ts";
+import { reach } from "./reach.ts";
 import { prepareSession, type SessionLimits } from "./session.ts";
 import { valueTypes } from "./value-types.ts";
 
 export interface PoolOptions {
+  /** What lines of the log call it. */
+  readonly name: string;
   readonly address: PostgresAddress;
   readonly logger: Logger;
   readonly connectionsMax: number;
@@ -39,12 +43,19 @@ export class ConnectionPool {
   readonly #options: PoolOptions;
   readonly #waits: PoolWaits;
   readonly #pool: Pool;
+  readonly #report: PoolReport;
+  /** When the server answered last, in monotonic time. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+  /** Whether it is being asked if it answers at all. */
+  #doubt: Promise<void> | undefined;
   #outage: Outage | undefined;
   #ending: Promise<void> | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#waits = options.waits ?? usualWaits;
+    this.#report = new PoolReport(options.logger.child({ pool: options.name }));
+    const answerMsMax = this.#waits.connectMsMax;
     this.#pool = new Pool({
       connectionString: options.address.connectionString,
       fallback_application_name: "stele",
@@ -54,9 +65,9 @@ export class ConnectionPool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
       types: valueTypes,
-      verify: callbackify(async (client: PoolClient) => prepareSession(client, options)),
+      verify: callbackify(async (client: PoolClient) => prepareSession(client, { ...options, answerMsMax })),
     });
-    this.#pool.on("error", (error) => this.#noteLoss(toFailure(error, this.#description).error));
+    this.#pool.on("error", (error) => this.#report.lost(toFailure(error, this.#description).error));
     // A client emits as well while it is on loan; whoever has it learns of it by its query.
     this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
@@ -70,11 +81,11 @@ export class ConnectionPool {
         return await this.#checkOut(answerMsMax);
       } catch (thrown) {
         const { error } = toFailure(thrown, this.#description);
-        if (this.#ending !== undefined || Date.now() > giveUpAt) throw error;
+        if (error.fault === "exhausted") await this.#doubt;
+        if (this.#ending !== undefined || Date.now() > giveUpAt) throw this.#outage?.failure ?? error;
+        if (error.fault === "unavailable") this.#beginOutage(error);
         // Where the server does not answer, those that wait behind the ones that try are out of time as well.
-        const isOut = error.fault === "unavailable" || (error.fault === "exhausted" && this.#outage !== undefined);
-        if (!isOut) throw error;
-        this.#beginOutage(error);
+        else if (error.fault !== "exhausted" || this.#outage === undefined) throw error;
       }
     }
   }
@@ -83,6 +94,7 @@ export class ConnectionPool {
   async end(): Promise<void> {
     this.#ending ??= this.#pool.end();
     this.#outage?.end();
+    this.#report.end();
     await this.#ending;
   }
 
@@ -90,41 +102,92 @@ export class ConnectionPool {
     return this.#options.address.description;
   }
 
+  /** Whether who comes now has to wait until another one is done. */
+  get #isFull(): boolean {
+    return this.#pool.idleCount === 0 && this.#pool.totalCount >= this.#options.connectionsMax;
+  }
+
   async #checkOut(answerMsMax: number): Promise<PostgresConnection> {
     if (this.#pool.waitingCount >= callsWaitingMax) {
       throw new StoreError("exhausted", `${this.#description} has more than ${callsWaitingMax} calls waiting for it`);
     }
-    const client = await this.#pool.connect();
+    const client = await this.#waitForOne();
     return new PostgresConnection(client, {
       description: this.#description,
       answerMsMax,
-      onLost: (error) => this.#noteLoss(error),
+      onHeard: () => this.#onHeard(),
+      onLost: (error) => this.#report.lost(error),
     });
   }
 
-  #noteLoss(error: StoreError): void {
-    this.#options.logger.warn("database connection lost", { reason: error.message });
+  /** A server that has fallen silent must not be taken for one that has too much to do. */
+  async #waitForOne(): Promise<PoolClient> {
+    const since = performance.now();
+    const timer = setTimeout(() => {
+      if (this.#heardAt < since) this.#doubt ??= this.#findOut();
+    }, this.#waits.connectMsMax / 4);
+    try {
+      return await this.#pool.connect();
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #findOut(): Promise<void> {
+    const since = performance.now();
+    const failure = this.#outage === undefined ? await this.#reach() : undefined;
+    this.#doubt = undefined;
+    if (failure?.fault === "unavailable" && this.#heardAt < since && this.#ending === undefined)
+      this.#beginOutage(failure);
+  }
+
+  #onHeard(): void {
+    this.#heardAt = performance.now();
+    if (this.#outage === undefined) this.#report.reached();
   }
 
   #beginOutage(error: StoreError): void {
-    if (this.#outage !== undefined) return;
-    this.#options.logger.warn("database unreachable", { reason: error.message });
-    this.#outage = new Outage(error, {
+    this.#report.unreachable(error);
+    this.#outage ??= new Outage(error, {
       probe: async () => this.#probe(),
       waitMsMax: this.#waits.outageMsMax,
     });
   }
 
   async #probe(): Promise<StoreError | undefined> {
-    let client: PoolClient;
+    const failure = this.#isFull ? await this.#reach() : await this.#tryOne();
+    if (failure !== undefined) return failure;
+    this.#outage = undefined;
+    this.#onHeard();
+    return undefined;
+  }
+
+  /** Why the server cannot be reached past the pool; undefined when it can. */
+  async #reach(): Promise<StoreError | undefined> {
     try {
-      client = await this.#pool.connect();
+      await reach(this.#options, this.#reachMsMax);
+      return undefined;
     } catch (thrown) {
       return toFailure(thrown, this.#description).error;
     }
-    client.release();
-    this.#outage = undefined;
-    this.#options.logger.info("database reached again");
-    return undefined;
+  }
+
+  /** The same of a connection of the pool, which may be an idle one whose end it does not know of. */
+  async #tryOne(): Promise<StoreError | undefined> {
+    let client: PoolClient | undefined;
+    try {
+      client = await this.#pool.connect();
+      const question = { text: "select 1", query_timeout: this.#reachMsMax };
+      await client.query(question);
+      client.release();
+      return undefined;
+    } catch (thrown) {
+      client?.release(true);
+      return toFailure(thrown, this.#description).error;
+    }
+  }
+
+  get #reachMsMax(): number {
+    return Math.min(this.#waits.connectMsMax, reachMsMax);
   }
 }

@@ -29,7 +29,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  const pool = new ConnectionPool({ ...options, session: limits });
+  const pool = new ConnectionPool({ name: "store", ...options, session: limits });
   const open = (settings: string, msMax: number) =>
     new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;

@@ -13,7 +13,7 @@ import {
   subscriptionOf,
   topicOf,
 } from "../../../ports/store-examples.contract.ts";
-import { silentLogger } from "../../../lib/logger.ts";
+import { type LogFields, type Logger, silentLogger } from "../../../lib/logger.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { lockMsMax } from "./limits.ts";
@@ -143,6 +143,47 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await other.end();
   });
 
+  it("calls that find no connection free, since the server has fallen silent, are told that it cannot be reached", async () => {
+    const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
+    const name = new URL(url).pathname;
+    url = `postgres://stele@127.0.0.1:${relay.port}${name}`;
+    const store = await started({}, { connectionsMax: 2 });
+    await Promise.all([store.findHead(group), store.findHead(group)]);
+    relay.silence();
+    const held = Promise.allSettled([store.findHead(group), store.findHead(group)]);
+    const waiting = await Promise.allSettled(Array.from({ length: 3 }, async () => store.findHead(group)));
+    for (const call of waiting) expect(call).toEqual({ status: "rejected", reason: storeUnreachable });
+    const refusedAt = performance.now();
+    await expect(store.findHead(group)).rejects.toEqual(storeUnreachable);
+    expect(performance.now() - refusedAt).toBeLessThan(500);
+    relay.restore();
+    await callUntilAnswered(store);
+    await held;
+    await Promise.all(stores.splice(0).map((store) => store.stop()));
+    relay.close();
+  }, 30_000);
+
+  it.each(["fast", "kill"] as const)("the log has one line for an outage (%s), and one for its end", async (way) => {
+    const lines: unknown[] = [];
+    const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
+    lines.length = 0;
+    const callUntilTold = async (count: number) => {
+      do {
+        await Promise.allSettled(Array.from({ length: 8 }, async () => store.findHead(group)));
+        await new Promise((resolve) => setImmediate(resolve));
+      } while (lines.length < count);
+    };
+    await callUntilTold(0);
+    await server.halt(way);
+    await callUntilTold(1);
+    await server.resume();
+    await callUntilTold(2);
+    expect(lines).toEqual([
+      ["warn", "database unreachable", { pool: "store", connectionsLost: 4, reason: expect.any(String) }],
+      ["info", "database reached again", { pool: "store", connectionsLost: 4, afterMs: expect.any(Number) }],
+    ]);
+  });
+
   it("a connection that is cut off silently is given up, and the next call has another one", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     const name = new URL(url).pathname;
@@ -197,7 +238,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
 
   async function started(
     session: Partial<SessionLimits> = {},
-    options: { connectionsMax?: number } = {},
+    options: { connectionsMax?: number; logger?: Logger } = {},
   ): Promise<SqlStore> {
     const store = createPostgresStore({ url, session, ...options });
     await store.start();
@@ -215,6 +256,21 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await server.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'stele'");
   }
 });
+
+/** Notes what an operator reads by default. */
+function listing(lines: unknown[], fields: LogFields = {}): Logger {
+  const note =
+    (level: string) =>
+    (message: string, own: LogFields = {}): void =>
+      void lines.push([level, message, { ...fields, ...own }]);
+  return {
+    debug: () => {},
+    info: note("info"),
+    warn: note("warn"),
+    error: note("error"),
+    child: (more) => listing(lines, { ...fields, ...more }),
+  };
+}
 
 const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9, count: 1 })] });
 

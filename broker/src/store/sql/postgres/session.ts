@@ -18,6 +18,11 @@ interface Server {
   readonly standby: boolean;
 }
 
+export interface SessionOptions {
+  readonly address: PostgresAddress;
+  readonly session: SessionLimits;
+}
+
 /** Sets a new session up. Where the database has `synchronous_commit` off for all, it is on here; the stronger settings stay. */
 const setUp = `select
   current_setting('server_version_num')::int as version,
@@ -32,10 +37,11 @@ const setUp = `select
 /** @throws StoreError when the server is not fit to hold the store. */
 export async function prepareSession(
   client: ClientBase,
-  { address, session }: { readonly address: PostgresAddress; readonly session: SessionLimits },
+  { address, session, answerMsMax }: SessionOptions & { readonly answerMsMax: number },
 ): Promise<void> {
-  const limits = [session.statementMsMax, session.lockMsMax, session.idleInTransactionMsMax].map(String);
-  const { rows } = await client.query<Server>(setUp, limits);
+  const values = [session.statementMsMax, session.lockMsMax, session.idleInTransactionMsMax].map(String);
+  const query = { text: setUp, values, query_timeout: answerMsMax };
+  const { rows } = await client.query<Server>(query);
   const fault = rows[0] === undefined ? undefined : findFault(rows[0]);
   if (fault !== undefined) throw new StoreError(fault.fault, `${address.description} ${fault.text}`);
 }

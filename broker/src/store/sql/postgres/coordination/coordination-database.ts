@@ -16,8 +16,8 @@ export function openCoordination(
   { address, logger }: { readonly address: PostgresAddress; readonly logger: Logger },
   limits: CallLimits,
 ): CoordinationDatabase {
-  const { connectionsMax, session, waits, answerDelayMsMax } = limits;
-  const pool = new ConnectionPool({ address, logger, connectionsMax, session, waits });
+  const { answerDelayMsMax, session, ...rest } = limits;
+  const pool = new ConnectionPool({ address, logger, session, ...rest });
   const terms = { settings: "", statementMsMax: session.statementMsMax, answerDelayMsMax };
   return {
     queries: new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, terms) }),

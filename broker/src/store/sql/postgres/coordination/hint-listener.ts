@@ -29,6 +29,7 @@ const usualLimits: HintLimits = { checkEveryMs: hintsCheckEveryMs, answerMsMax: 
 /** Hears hints on a connection of its own, and makes a new one whenever it is lost or falls silent. */
 export class HintListener {
   readonly #options: HintListenerOptions;
+  readonly #logger: Logger;
   readonly #limits: HintLimits;
   readonly #ending = new AbortController();
   readonly #firstTry = createDeferred<void>();
@@ -38,6 +39,7 @@ export class HintListener {
   /** Begins at once. */
   constructor(options: HintListenerOptions) {
     this.#options = options;
+    this.#logger = options.logger.child({ pool: "hints" });
     this.#limits = options.limits ?? usualLimits;
     this.#run = this.#hearAlways();
   }
@@ -113,7 +115,7 @@ export class HintListener {
 
   #onHeard(): void {
     this.#firstTry.resolve();
-    if (this.#isReported) this.#options.logger.info("hints of other nodes heard again");
+    if (this.#isReported) this.#logger.info("hints of other nodes heard again");
     this.#isReported = false;
     if (!this.#ending.signal.aborted) this.#options.onHint({ kind: "nodes" });
   }
@@ -121,8 +123,8 @@ export class HintListener {
   #report(failure: unknown): void {
     if (this.#isReported || this.#ending.signal.aborted) return;
     this.#isReported = true;
-    const { address, logger } = this.#options;
-    logger.warn("hints of other nodes not heard", { reason: toFailure(failure, address.description).error.message });
+    const { error } = toFailure(failure, this.#options.address.description);
+    this.#logger.warn("hints of other nodes not heard", { reason: error.message });
   }
 }
 

@@ -3,6 +3,8 @@ import type { SessionLimits } from "../session.ts";
 
 /** What calls are held to, and how many connections they share. */
 export interface CallLimits {
+  /** What lines of the log call the connections. */
+  readonly name: string;
   readonly connectionsMax: number;
   readonly session: SessionLimits;
   readonly waits: PoolWaits;
@@ -50,6 +52,7 @@ export const hintsCheckEveryMs = 3_000;
 export const hintsAnswerMsMax = 2_000;
 
 export const membershipLimits: CallLimits = {
+  name: "membership",
   connectionsMax: 1,
   session: {
     statementMsMax: membershipStatementMsMax,
@@ -61,6 +64,7 @@ export const membershipLimits: CallLimits = {
 };
 
 export const usualLimits: CallLimits = {
+  name: "coordination",
   connectionsMax: coordinationConnectionsMax,
   session: {
     statementMsMax: coordinationStatementMsMax,

@@ -1,0 +1,70 @@
+import type { Logger } from "../../../lib/logger.ts";
+import type { StoreError } from "../store-error.ts";
+import { lossesCountMs, outagesToldEveryMs } from "./limits.ts";
+
+interface Trouble {
+  readonly since: number;
+  readonly reason: string;
+  readonly isUnreachable: boolean;
+  readonly lost: number;
+}
+
+/** Tells of the outages of a pool's server: a line when one has begun and one when it is over, whatever number of connections and calls it met. */
+export class PoolReport {
+  readonly #logger: Logger;
+  #trouble: Trouble | undefined;
+  #isTold = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Every line of the logger says which pool it is about. */
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** A connection broke. */
+  lost(error: StoreError): void {
+    const trouble = this.#begin(error);
+    this.#trouble = { ...trouble, lost: trouble.lost + 1 };
+    this.#logger.debug("database connection lost", { reason: error.message });
+  }
+
+  /** No connection could be made. */
+  unreachable(error: StoreError): void {
+    this.#trouble = { ...this.#begin(error), reason: error.message, isUnreachable: true };
+  }
+
+  /** The server answered. What ends before it is told of is told of nevertheless. */
+  reached(): void {
+    if (this.#trouble === undefined || !this.#isTold) return;
+    const { since, lost } = this.#trouble;
+    this.#trouble = undefined;
+    this.#isTold = false;
+    this.#logger.info("database reached again", {
+      connectionsLost: lost,
+      afterMs: Math.round(performance.now() - since),
+    });
+  }
+
+  /** What was not told yet is not told any more. */
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #begin({ message }: StoreError): Trouble {
+    if (this.#trouble !== undefined) return this.#trouble;
+    const since = performance.now();
+    const delayMs = Math.max(lossesCountMs, this.#toldAt + outagesToldEveryMs - since);
+    this.#timer = setTimeout(() => this.#tell(), delayMs).unref();
+    return { since, reason: message, isUnreachable: false, lost: 0 };
+  }
+
+  #tell(): void {
+    if (this.#trouble === undefined) return;
+    const { reason, isUnreachable, lost } = this.#trouble;
+    this.#isTold = true;
+    this.#toldAt = performance.now();
+    const message = isUnreachable ? "database unreachable" : "database connections lost";
+    this.#logger.warn(message, { connectionsLost: lost, reason });
+  }
+}
