@@ -42,7 +42,7 @@ class Cluster {
 
   plan(movesMax: number): BalancePlan {
     const counts = this.rows.map((row): SubscriptionCount => ({ ...row, count: 1 }));
-    return planBalance({ nodes: this.nodes, counts }, movesMax);
+    return planBalance({ nodes: this.nodes, counts }, { giftsMax: movesMax, requestsMax: movesMax });
   }
 
   apply({ gifts, requests }: BalancePlan): void {

@@ -14,6 +14,7 @@ const countOf = (count: number, change: Partial<SubscriptionCount> = {}): Subscr
   count,
   ...change,
 });
+const limits = { giftsMax: 1000, requestsMax: 1000 };
 
 describe("planBalance", () => {
   it("a node that dies leaves its subscriptions to the others, evenly", () => {
@@ -24,7 +25,7 @@ describe("planBalance", () => {
       countOf(9, { owner: c }),
       countOf(9, { owner: dead }),
     ];
-    expect(planBalance({ nodes, counts }, 1000)).toEqual({
+    expect(planBalance({ nodes, counts }, limits)).toEqual({
       gifts: [
         { groupId: group, state: "active", to: b, count: 4 },
         { groupId: group, state: "active", to: c, count: 3 },
@@ -36,7 +37,7 @@ describe("planBalance", () => {
 
   it("a node that joins is given its share by those that have more", () => {
     const counts = [countOf(15, { owner: a }), countOf(15, { owner: b })];
-    expect(planBalance({ nodes, counts }, 1000).requests).toEqual([
+    expect(planBalance({ nodes, counts }, limits).requests).toEqual([
       { groupId: group, from: a, to: c, count: 5 },
       { groupId: group, from: b, to: c, count: 5 },
     ]);
@@ -44,7 +45,7 @@ describe("planBalance", () => {
 
   it("what is on its way already is not asked for again", () => {
     const counts = [countOf(10, { owner: a }), countOf(5, { owner: a, wantedBy: c }), countOf(15, { owner: b })];
-    expect(planBalance({ nodes, counts }, 1000).requests).toEqual([{ groupId: group, from: b, to: c, count: 5 }]);
+    expect(planBalance({ nodes, counts }, limits).requests).toEqual([{ groupId: group, from: b, to: c, count: 5 }]);
   });
 
   it("the odd ones of many groups do not all come to one node", () => {
@@ -52,14 +53,14 @@ describe("planBalance", () => {
     const everywhere = nodes.map((node) => ({ ...node, groups }));
     const { gifts } = planBalance(
       { nodes: everywhere, counts: groups.map((groupId) => countOf(1, { groupId })) },
-      1000,
+      limits,
     );
     expect([a, b, c].map((node) => gifts.filter(({ to }) => to === node).length)).toEqual([3, 3, 3]);
   });
 
   it("a node that is to deliver nothing any more is asked for all it has", () => {
     const leaving = [{ id: a, groups: [] }, ...nodes.slice(1)];
-    expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, 1000).requests).toEqual([
+    expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, limits).requests).toEqual([
       { groupId: group, from: a, to: b, count: 2 },
       { groupId: group, from: a, to: c, count: 1 },
     ]);
@@ -67,13 +68,13 @@ describe("planBalance", () => {
 
   it("a group that nobody delivers waits", () => {
     const counts = [countOf(3, { groupId: parseGroupId("2") }), countOf(3, { groupId: parseGroupId("2"), owner: a })];
-    expect(planBalance({ nodes, counts }, 1000)).toEqual({ gifts: [], requests: [] });
-    expect(planBalance({ nodes: [], counts }, 1000)).toEqual({ gifts: [], requests: [] });
+    expect(planBalance({ nodes, counts }, limits)).toEqual({ gifts: [], requests: [] });
+    expect(planBalance({ nodes: [], counts }, limits)).toEqual({ gifts: [], requests: [] });
   });
 
   it("a suspended subscription is never asked for, and counts for no one's share", () => {
     const counts = [countOf(90, { owner: a, state: "suspended" }), countOf(3)];
-    const plan = planBalance({ nodes, counts }, 1000);
+    const plan = planBalance({ nodes, counts }, limits);
     expect(plan.requests).toEqual([]);
     expect(plan.gifts.map(({ count }) => count)).toEqual([1, 1, 1]);
   });

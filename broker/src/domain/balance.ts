@@ -41,8 +41,14 @@ export interface BalancePlan {
   readonly requests: readonly Request[];
 }
 
+/** How many subscriptions one plan gives and asks for, at most. */
+export interface PlanLimits {
+  readonly giftsMax: number;
+  readonly requestsMax: number;
+}
+
 /**
- * Who is to have which of the callback subscriptions: at most `movesMax` are given and as many asked for. Applied again and again, also while
+ * Who is to have which of the callback subscriptions, within limits. Applied again and again, also while
  * what was asked for is still on its way, it ends with an empty plan, and then
  * - each group's active subscriptions are even within one over the members that deliver it; a group that none delivers stays as it is;
  * - each subscription without an owner has one, whatever its state; suspended ones are spread as evenly as that goes without moving any;
@@ -51,7 +57,7 @@ export interface BalancePlan {
  */
 export function planBalance(
   view: { readonly nodes: readonly Deliverer[]; readonly counts: readonly SubscriptionCount[] },
-  movesMax: number,
+  { giftsMax, requestsMax }: PlanLimits,
 ): BalancePlan {
   const nodes = view.nodes.toSorted((left, right) => compare(left.id, right.id));
   const lots = toLots(view.counts, new Set(nodes.map(({ id }) => id)));
@@ -63,8 +69,8 @@ export function planBalance(
     const deliverers = nodes.filter(({ groups }) => groups.includes(lot.groupId)).map(({ id }) => id);
     if (deliverers.length === 0) continue;
     const room = new Room(lot, sharesOf(lot, { deliverers, loads }));
-    const given = giftsOf(lot, room, movesMax - sumOf(gifts));
-    const asked = lot.state === "active" ? requestsOf(lot, room, movesMax - sumOf(requests)) : [];
+    const given = giftsOf(lot, room, giftsMax - sumOf(gifts));
+    const asked = lot.state === "active" ? requestsOf(lot, room, requestsMax - sumOf(requests)) : [];
     for (const { to, count } of [...given, ...asked]) loads.add(to, count);
     for (const { from, count } of asked) loads.add(from, -count);
     gifts.push(...given);

@@ -68,6 +68,15 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard({ kind: "nodes" });
     });
 
+    it("tell of what is let go: all nodes, where somebody has to share it out", async () => {
+      await trial.one.claim(subscriptionOf(1).id, b);
+      await listHeard();
+      await trial.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await expectHeard(hintOf(1));
+      await trial.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await expectHeard({ kind: "nodes" });
+    });
+
     it("tell of what is shared out, of members that are found gone, and of a lease that is free", async () => {
       await trial.one.balance(a);
       await expectHeard({ kind: "nodes" });

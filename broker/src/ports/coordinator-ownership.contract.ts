@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { a, b, c, type CoordinatorTrial, noMember } from "./coordinator-trial.contract.ts";
+import { a, b, c, type CoordinatorTrial, lastsMs, noMember } from "./coordinator-trial.contract.ts";
 import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
 const keyOf = (number: number, epoch: number) => ({ id: subscriptionOf(number).id, epoch });
@@ -113,6 +113,39 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.expire(b, [a, c]);
       await trial.one.handOver([keyOf(2, 7)]);
       for (const number of [1, 2]) expect(await trial.ownerOf(number)).toEqual({ owner: a, epoch: 7 });
+    });
+  });
+
+  describe("letting go", () => {
+    beforeEach(async () => {
+      await trial.join(a);
+      await trial.join(b);
+      await trial.insert([1, 2, 3].map((number) => subscriptionOf(number, { owner: a, epoch: 7 })));
+    });
+
+    it("gives what another node asks for to that, and sets the rest free, each under a new epoch", async () => {
+      await trial.other.claim(subscriptionOf(1).id, b);
+      await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
+      expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
+      expect(await trial.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
+      expect(await trial.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
+      const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
+      expect(await trial.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
+      await trial.one.letGo([]);
+    });
+
+    it("sets free also what a node asked for that is none any more", async () => {
+      await trial.other.claim(subscriptionOf(1).id, b);
+      await trial.one.leave(b);
+      await trial.one.letGo([keyOf(1, 7)]);
+      expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
+    });
+
+    it("leaves what is given out at once, though its node is still a member", async () => {
+      await trial.one.renew(a, { lastsMs, groups: [] });
+      await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
+      expect(await trial.other.balance(b)).toEqual({ given: 3, asked: 0 });
+      expect(await trial.countHeld(a, b)).toEqual([0, 3]);
     });
   });
 

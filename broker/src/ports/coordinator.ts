@@ -44,8 +44,11 @@ export interface ChainAhead {
   readonly blockNumber: number;
 }
 
-/** Subscriptions that one call of `balance` gives out or asks for, at most. */
+/** Subscriptions that one call of `balance` asks for, at most, and that one statement gives another owner. */
 export const movesMax = 1_000;
+
+/** Subscriptions without an owner that one call of `balance` gives out, at most: nobody delivers them meanwhile. */
+export const giftsMax = 10_000;
 
 /**
  * What nodes that share a store agree on: who is a member, who follows a group, who delivers a subscription. Every call is one
@@ -88,9 +91,11 @@ export interface Coordinator {
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
   /** Makes those that ask for them the owners, under a new epoch; those of another epoch, or for which no live member asks, stay as they are. */
   handOver(keys: readonly SubscriptionKey[]): Promise<void>;
+  /** The same for a node that stops: those for which no live member asks are set free, under a new epoch, so that they are given out at once. */
+  letGo(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
    * Removes members that are none any more, gives every callback subscription without a live owner, in any state, to a member that can
-   * deliver its group, and asks those that own more than their share for the rest: at most {@link movesMax} of each. Shares are even
+   * deliver its group, and asks those that own more than their share for the rest: gives at most {@link giftsMax}, asks for at most {@link movesMax}. Shares are even
    * within one for each group. Does nothing while another node does it, or for a node that is no live member. Where members and their
    * groups are as they were when it last found nothing to do, a few calls may go by before it looks at the subscriptions again.
    */

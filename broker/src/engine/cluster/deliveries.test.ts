@@ -164,11 +164,57 @@ it("a node that stops hands over at once what waits for no slow receiver, and wa
   void cluster.publish(0, "a", "2");
   await cluster.clock.advance(500);
   for (const id of others) expect(attemptsOf(id)).toEqual(["node-1:1 1", "node-0:1 2"]);
+  cluster.sink.receive("http://hangs/", () => ({ status: "accepted" }));
   await cluster.run(ended);
   expect(stoppedAfterMs).toBeLessThan(1_500);
-  cluster.sink.receive("http://hangs/", () => ({ status: "accepted" }));
   await cluster.clock.advance(500);
   expect(attemptsOf(slow)).toEqual(["node-1:1 1", "node-0:1 1", "node-0:1 2"]);
+});
+
+it("a node that stops while its receivers hang hands over thousands of subscriptions in a second, and none while it delivers it", async () => {
+  await start(2);
+  cluster.sink.receive("http://hangs/", never);
+  const [owner] = cluster.node(1).ids;
+  const rows = Array.from({ length: 10_000 }, (_, index) => ({ ...rowOf(index, owner), url: "http://hangs/" }));
+  for (const row of rows) await cluster.shared.store.insertSubscription(row, 0);
+  await cluster.clock.advance(2_000);
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.clock.advance(2_000);
+  const since = cluster.clock.now();
+  const stopped = cluster.node(1).broker.stop(10_000);
+  await cluster.run(stopped);
+  await cluster.clock.advance(500);
+  const rest = cluster.attempts.filter(({ at }) => at >= since);
+  const before = cluster.attempts.filter(({ at, node }) => at < since && node.address === "node-1:1").length;
+  expect(before).toBeGreaterThan(3_000);
+  expect(rest.filter(({ node }) => node.address === "node-0:1").length).toBe(before);
+  expect(rest.length).toBe(before);
+  expect(Math.min(...rest.map(({ at }) => at - since))).toBeGreaterThanOrEqual(1_000);
+  expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_250);
+});
+
+it("a node that is told to stop while it hands over waits for its receivers only once", async () => {
+  await start(1);
+  cluster.sink.receive("http://hangs/", never);
+  for (let count = 0; count < 4; count += 1) await cluster.run(cluster.subscribe(0, "a", { url: "http://hangs/" }));
+  await cluster.run(cluster.publish(0, "a", "1"));
+  const { store } = cluster.shared;
+  let isAsked = false;
+  const { balance } = cluster.shared.coordinator;
+  cluster.shared.coordinator.balance = async (nodeId) => {
+    const done = await balance.call(cluster.shared.coordinator, nodeId);
+    isAsked ||= done.asked > 0;
+    return done;
+  };
+  cluster.launch(1);
+  await until(() => isAsked);
+  await cluster.clock.advance(300);
+  const since = cluster.clock.now();
+  await cluster.run(cluster.node(0).broker.stop(10_000));
+  expect(cluster.clock.now() - since).toBeLessThan(1_200);
+  await cluster.clock.advance(500);
+  const owners = new Set((await store.listSubscriptions()).map(({ owner }) => owner));
+  expect(owners).toEqual(cluster.node(1).ids);
 });
 
 it("a publish that hangs leaves a stopping node the time to leave", async () => {

@@ -39,8 +39,9 @@ export class Deliveries {
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
-  /** Looks under way: one, and those of memberships that have ended. */
-  readonly #looks = new Set<Promise<void>>();
+  /** What looks have begun, also those of memberships that have ended: to start and end workers, and to hand over. */
+  readonly #settling = new Set<Promise<void>>();
+  readonly #giving = new Set<Promise<void>>();
   #membership: Membership | undefined;
   #running: Promise<void> = Promise.resolve();
   #unlisten = (): void => {};
@@ -59,20 +60,20 @@ export class Deliveries {
     this.#running = this.#run();
   }
 
-  /** Hands out nothing more, and starts nothing; workers go on. Answers when the look under way has ended, or `signal` aborts. */
+  /**
+   * Hands out nothing more, and starts nothing; workers go on. Answers when nobody is about to start any, or `signal` aborts; workers that
+   * were asked for may still be ending.
+   */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
     this.#unlisten();
-    await untilAborted(Promise.allSettled([this.#running, ...this.#looks]), signal);
+    await untilAborted(Promise.allSettled([this.#running, ...this.#settling]), signal);
   }
 
-  /**
-   * Ends all workers; attempts under way have `graceMs`. What others have asked for is handed over as its worker ends. To be called after
-   * {@link stop}.
-   */
+  /** Ends all workers, and gives each subscription away as its worker ends; attempts under way have `graceMs`. To be called after {@link stop}. */
   async release(graceMs: number, signal: AbortSignal): Promise<void> {
-    const ids = [...this.#standing()].map(({ id }) => id);
-    await this.#handOver.giveAll({ nodeId: this.#membership?.nodeId, ids }, { graceMs, signal });
+    const giving = untilAborted(Promise.allSettled(this.#giving), signal);
+    await Promise.all([giving, this.#handOver.giveAll([...this.#standing()], { graceMs, signal })]);
   }
 
   /** Groups that {@link resume} was called for. */
@@ -135,16 +136,6 @@ export class Deliveries {
     await stopped;
   }
 
-  async #look(membership: Membership): Promise<void> {
-    const look = this.#lookOnce(membership);
-    this.#looks.add(look);
-    try {
-      await look;
-    } finally {
-      this.#looks.delete(look);
-    }
-  }
-
   /** What was acknowledged and not written may be another node's to deliver by now. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#parts;
@@ -152,12 +143,12 @@ export class Deliveries {
     await Promise.all([...this.#standing()].map(({ id }) => this.#drop(id)));
   }
 
-  async #lookOnce(membership: Membership): Promise<void> {
+  async #look(membership: Membership): Promise<void> {
     const holdings = await this.#parts.coordinator.listHoldings(membership.nodeId);
     const due = holdings.filter(({ groupId, wantedBy }) => wantedBy !== undefined || this.#ready.has(groupId));
     const { wanted, doubtful } = compareHoldings(due, this.#standing());
-    const giving = wanted.map((page) => this.#give(page, membership));
-    await allEnded([...giving, this.#settleAll(doubtful, membership)]);
+    const giving = wanted.map((page) => underWay(this.#giving, this.#give(page, membership)));
+    await allEnded([...giving, underWay(this.#settling, this.#settleAll(doubtful, membership))]);
   }
 
   async #give({ groupId, items }: HoldingsPage<Holding>, membership: Membership): Promise<void> {
@@ -219,6 +210,14 @@ export class Deliveries {
 
 function isHeld({ owner, state }: Subscription, { nodeId }: Membership): boolean {
   return owner === nodeId && state === "active";
+}
+
+/** Keeps a task among others for as long as it takes. */
+function underWay(tasks: Set<Promise<void>>, task: Promise<void>): Promise<void> {
+  const forget = (): void => void tasks.delete(task);
+  tasks.add(task);
+  task.then(forget, forget);
+  return task;
 }
 
 /** Waits for all of them, also when one fails; then throws the first failure. */

@@ -1,5 +1,3 @@
-import type { NodeId } from "../../domain/node.ts";
-import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, SubscriptionKey } from "../../ports/coordinator.ts";
@@ -12,8 +10,8 @@ export const handOverGraceMs = 1_000;
 
 /** How long workers that end at once are waited for before they are told from those with a slow receiver. */
 const soonMs = 50;
-/** Wait between two looks at what others ask for while workers of a stopping node end. */
-const lookEveryMs = 100;
+/** Wait between two times that a stopping node lets go of those whose workers have ended meanwhile. */
+const letGoEveryMs = 100;
 
 export interface HandOverParts {
   readonly coordinator: Coordinator;
@@ -41,50 +39,53 @@ export class HandOver {
     const all = Promise.all(ending);
     try {
       await this.#wait(all, soonMs);
-      await this.#write(ended.splice(0));
+      await this.#handOver(ended.splice(0));
     } finally {
       await all;
     }
-    await this.#write(ended);
+    await this.#handOver(ended);
   }
 
   /**
-   * Ends all of these workers within `graceMs`, or until `signal` aborts. What others have asked for goes to them as its worker ends; the
-   * rest they get when this node leaves.
+   * Ends all of these workers within `graceMs`, and lets go of each as it ends: others take it over while slower ones still end. What could
+   * not be let go, or not before `signal` aborts, they get when this node leaves.
    */
   async giveAll(
-    { nodeId, ids }: { readonly nodeId: NodeId | undefined; readonly ids: readonly SubscriptionId[] },
+    keys: readonly SubscriptionKey[],
     { graceMs, signal }: { readonly graceMs: number; readonly signal: AbortSignal },
   ): Promise<void> {
-    const ending = new Set(ids);
+    const ended: SubscriptionKey[] = [];
+    const ending = new Set(keys);
     const all = Promise.all(
-      ids.map(async (id) => {
-        await this.#parts.dispatcher.remove(id, graceMs);
-        ending.delete(id);
+      keys.map(async (key) => {
+        await this.#parts.dispatcher.remove(key.id, graceMs);
+        ending.delete(key);
+        ended.push(key);
       }),
     );
     await this.#wait(all, soonMs);
     while (ending.size > 0) {
-      if (nodeId !== undefined) await untilAborted(this.#giveEnded(nodeId, ending), signal);
-      await this.#wait(all, lookEveryMs);
+      await untilAborted(this.#letGo(ended.splice(0)), signal);
+      await this.#wait(all, letGoEveryMs);
     }
+    await untilAborted(this.#letGo(ended), signal);
   }
 
-  async #giveEnded(nodeId: NodeId, ending: ReadonlySet<SubscriptionId>): Promise<void> {
-    const { coordinator, logger } = this.#parts;
-    try {
-      const holdings = await coordinator.listHoldings(nodeId);
-      const free = holdings.filter(({ id, wantedBy }) => wantedBy !== undefined && !ending.has(id));
-      await this.#write(free.map(({ id, epoch }) => ({ id, epoch })));
-    } catch (error) {
-      logger.warn("subscriptions not handed over before leaving", { error });
-    }
-  }
-
-  async #write(keys: readonly SubscriptionKey[]): Promise<void> {
+  async #handOver(keys: readonly SubscriptionKey[]): Promise<void> {
     if (keys.length === 0) return;
     await this.#parts.progressWriter.flush();
     await this.#parts.coordinator.handOver(keys);
+  }
+
+  /** Never rejects. */
+  async #letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+    if (keys.length === 0) return;
+    try {
+      await this.#parts.progressWriter.flush();
+      await this.#parts.coordinator.letGo(keys);
+    } catch (error) {
+      this.#parts.logger.warn("subscriptions not handed over before leaving", { error });
+    }
   }
 
   async #wait(all: Promise<unknown>, delayMs: number): Promise<void> {

@@ -158,8 +158,9 @@ export class GroupRole implements Role {
   /** Waits until it is time to look again. After failures no hint helps. */
   async #rest(failures: number): Promise<void> {
     const { clock, limits } = this.#parts;
-    if (failures > 0) await pause(clock, retryDelayMs(failures, this.#parts), this.#stopping.signal);
-    else if (!this.#isRoused) {
+    const { signal } = this.#stopping;
+    if (failures > 0) await pause(clock, retryDelayMs(failures, this.#parts), signal);
+    else if (!this.#isRoused && !signal.aborted) {
       const resting = new AbortController();
       this.#rouse = () => resting.abort();
       await pause(clock, limits.watchPollMs, resting.signal);

@@ -11,6 +11,7 @@ import {
   type GroupLease,
   type Hint,
   type Holding,
+  giftsMax,
   movesMax,
   type SubscriptionKey,
 } from "../../ports/coordinator.ts";
@@ -119,20 +120,25 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
-    const moved: SubscriptionId[] = [];
-    for (const { id, epoch } of keys) {
-      const known = this.#subscriptions.get(id);
-      const wanter = this.#wanterOf(id);
-      if (known?.epoch !== epoch || wanter === undefined) continue;
-      moved.push(this.#give(known, wanter).id);
-    }
+    const moved = this.#present(keys).flatMap((known) => {
+      const wanter = this.#wanterOf(known.id);
+      return wanter === undefined ? [] : [this.#give(known, wanter)];
+    });
+    for (const hint of hintsOfMoved(moved)) this.tell(hint);
+  }
+
+  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+    const moved = this.#present(keys).map((known) => this.#give(known, this.#wanterOf(known.id)));
     for (const hint of hintsOfMoved(moved)) this.tell(hint);
   }
 
   async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
     if (!this.#members.isLive(nodeId)) return { given: 0, asked: 0 };
     const hasRemoved = this.#members.removeExpired();
-    const plan = planBalance({ nodes: this.#members.list(), counts: this.#counts() }, movesMax);
+    const plan = planBalance(
+      { nodes: this.#members.list(), counts: this.#counts() },
+      { giftsMax, requestsMax: movesMax },
+    );
     const done = { given: this.#giveOut(plan), asked: this.#ask(plan) };
     if (hasRemoved || done.given + done.asked > 0) this.tell({ kind: "nodes" });
     return done;
@@ -171,7 +177,15 @@ export class MemoryCoordinator implements Coordinator {
     return this.#members.isLive(wanter) ? wanter : undefined;
   }
 
-  #give(subscription: Subscription, owner: NodeId): Subscription {
+  /** Those that there are under these epochs. */
+  #present(keys: readonly SubscriptionKey[]): readonly Subscription[] {
+    return keys.flatMap(({ id, epoch }) => {
+      const known = this.#subscriptions.get(id);
+      return known?.epoch === epoch ? [known] : [];
+    });
+  }
+
+  #give(subscription: Subscription, owner: NodeId | undefined): Subscription {
     const given = { ...subscription, owner, epoch: subscription.epoch + 1 };
     this.#subscriptions.set(given.id, given);
     this.#wanted.delete(given.id);

@@ -7,7 +7,7 @@ import {
   type SubscriptionCount,
 } from "../../../../domain/balance.ts";
 import type { NodeId } from "../../../../domain/node.ts";
-import { movesMax } from "../../../../ports/coordinator.ts";
+import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 import { listDeliverers, removeExpired } from "./members.ts";
@@ -87,7 +87,7 @@ async function isFree(transaction: Transaction<Schema>): Promise<boolean> {
 }
 
 async function move(transaction: Transaction<Schema>, nodes: Deliverers): Promise<Moves> {
-  const plan = planBalance({ nodes, counts: await count(transaction) }, movesMax);
+  const plan = planBalance({ nodes, counts: await count(transaction) }, { giftsMax, requestsMax: movesMax });
   const gifts = await chooseOrphans(transaction, plan.gifts);
   const requests = await chooseSettled(transaction, plan.requests);
   return {
@@ -198,7 +198,19 @@ async function change(
   moves: readonly Move[],
   setting: RawBuilder<unknown>,
 ): Promise<number> {
-  if (moves.length === 0) return 0;
+  const ordered = moves.toSorted((left, right) => (left.id < right.id ? -1 : 1)); // As everybody locks them.
+  let changed = 0;
+  for (let start = 0; start < ordered.length; start += movesMax) {
+    changed += await changePage(transaction, ordered.slice(start, start + movesMax), setting);
+  }
+  return changed;
+}
+
+async function changePage(
+  transaction: Transaction<Schema>,
+  moves: readonly Move[],
+  setting: RawBuilder<unknown>,
+): Promise<number> {
   const ids = moves.map(({ id }) => id);
   const epochs = moves.map(({ epoch }) => epoch);
   const nodes = moves.map(({ to }) => to);

@@ -1,8 +1,8 @@
-import { type Kysely, sql, type Transaction } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { NodeId } from "../../../../domain/node.ts";
 import type { SubscriptionId } from "../../../../domain/subscription.ts";
 import { type Claim, type Holding, movesMax, type SubscriptionKey } from "../../../../ports/coordinator.ts";
-import { hintsOfMoved } from "../../../hints.ts";
+import { hintsOfMoved, type Moved } from "../../../hints.ts";
 import { notAMember } from "../../../not-a-member.ts";
 import { fromSubscriptionRow } from "../../rows.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
@@ -44,12 +44,20 @@ export class Ownership {
   }
 
   async handOver(keys: readonly SubscriptionKey[]): Promise<void> {
+    await this.#moveAll(keys, sql`exists ${liveWanter}`);
+  }
+
+  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+    await this.#moveAll(keys, sql`true`);
+  }
+
+  async #moveAll(keys: readonly SubscriptionKey[], condition: RawBuilder<unknown>): Promise<void> {
     const ordered = keys.toSorted((left, right) => (left.id < right.id ? -1 : 1));
     if (ordered.length === 0) return;
     await this.#queries.transaction().execute(async (transaction) => {
-      const moved: SubscriptionId[] = [];
+      const moved: Moved[] = [];
       for (let start = 0; start < ordered.length; start += movesMax) {
-        moved.push(...(await move(transaction, ordered.slice(start, start + movesMax))));
+        moved.push(...(await move(transaction, ordered.slice(start, start + movesMax), condition)));
       }
       await tell(transaction, hintsOfMoved(moved));
     });
@@ -84,14 +92,21 @@ async function askFor(transaction: Transaction<Schema>, id: SubscriptionId, node
   await tell(transaction, [{ kind: "subscription", id }]);
 }
 
-/** Rows are locked by id, as everywhere, and only then looked at: who asked and left again while this waited gets nothing. */
+/** The live node that asks for a row. */
+const liveWanter = sql`(select from nodes where node_id = kept.wanted_by and ${isLive(sql.ref("nodes.expires_at"))})`;
+
+/**
+ * Gives rows to those that ask for them; a row that nobody asks for has no owner then. They are locked by id, as everywhere, and only then
+ * looked at: who asked and left again while this waited gets nothing.
+ */
 async function move(
   transaction: Transaction<Schema>,
   keys: readonly SubscriptionKey[],
-): Promise<readonly SubscriptionId[]> {
+  condition: RawBuilder<unknown>,
+): Promise<readonly Moved[]> {
   const ids = keys.map(({ id }) => id);
   const epochs = keys.map(({ epoch }) => epoch);
-  const moved = await sql<{ readonly id: SubscriptionId }>`
+  const moved = await sql<{ readonly id: SubscriptionId; readonly owner: NodeId | null }>`
     with given as materialized (
       select * from unnest(${ids}::text[], ${epochs}::bigint[]) as given (id, epoch)
     ),
@@ -100,12 +115,12 @@ async function move(
       order by kept.id for no key update of kept
     )
     update subscriptions as kept
-    set owner = kept.wanted_by, epoch = kept.epoch + 1, wanted_by = null
+    set owner = case when exists ${liveWanter} then kept.wanted_by end, epoch = kept.epoch + 1, wanted_by = null
     from given join held on held.id = given.id
     where kept.id = given.id and kept.epoch = given.epoch
-      and exists (select from nodes where node_id = kept.wanted_by and ${isLive(sql.ref("nodes.expires_at"))})
-    returning kept.id`.execute(transaction);
-  return moved.rows.map(({ id }) => id);
+      and ${condition}
+    returning kept.id, kept.owner`.execute(transaction);
+  return moved.rows.map(({ id, owner }) => ({ id, owner: owner ?? undefined }));
 }
 
 function toHolding(row: Pick<SubscriptionTable, "id" | "epoch" | "group_id" | "wanted_by">): Holding {

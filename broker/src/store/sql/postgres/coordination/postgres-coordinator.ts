@@ -126,6 +126,10 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#ownership.handOver(keys);
   }
 
+  async letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+    return this.#ownership.letGo(keys);
+  }
+
   async balance(nodeId: NodeId): Promise<Moves> {
     return this.#balancing.balance(nodeId);
   }
