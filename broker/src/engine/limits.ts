@@ -36,7 +36,11 @@ export interface EngineLimits {
   readonly retryDelayMsMax: number;
   /** How long a subscription may fail before it is suspended. */
   readonly giveUpAfterMs: number;
-  /** Wait before a follower that failed, or a cursor that could not be written, is tried again; it doubles with each failure. */
+  /** Wait before cursors that could not be written are written again; it doubles with each failure. */
+  readonly progressRetryDelayMsMin: number;
+  /** Longest such wait, so that a kill right after an outage repeats no more than what was acknowledged in that time. */
+  readonly progressRetryDelayMsMax: number;
+  /** Wait before a follower that failed is tried again; it doubles with each failure. */
   readonly followDelayMsMin: number;
   /** Longest such wait. */
   readonly followDelayMsMax: number;
@@ -82,6 +86,8 @@ export const defaultEngineLimits: EngineLimits = {
   feedReadsMax: 4,
   progressEventsMax: 100,
   progressDelayMs: 50,
+  progressRetryDelayMsMin: 100,
+  progressRetryDelayMsMax: second,
   retryDelayMsMin: second,
   retryDelayMsMax: 5 * minute,
   giveUpAfterMs: 3 * day,

@@ -99,8 +99,29 @@ it("keeps what could not be written for the next write, never going back", async
   expect(writer.find(id)).toEqual(progress(5));
   isBroken = false;
   writer.note(progress(6));
-  await clock.advance(defaultEngineLimits.followDelayMsMax);
+  await clock.advance(defaultEngineLimits.progressRetryDelayMsMin);
   expect(written).toEqual([[progress(6)]]);
+});
+
+it("what could not be written is tried again soon though nothing more comes: after 100 ms, and twice as long each time up to a second", async () => {
+  const triedAt: number[] = [];
+  let isAway = true;
+  const { clock, writer } = setUp(async () => {
+    triedAt.push(clock.now() - since);
+    return isAway ? Promise.reject(new Error("away")) : [];
+  });
+  const since = clock.now();
+  writer.note(progress(1));
+  await clock.advance(4_000);
+  expect(triedAt).toEqual([50, 150, 350, 750, 1_550, 2_550, 3_550]);
+  isAway = false;
+  await clock.advance(60_000);
+  expect(triedAt.slice(7)).toEqual([4_550]);
+  expect(writer.find(id)).toBeUndefined();
+  isAway = true;
+  writer.note(progress(2));
+  await clock.advance(200);
+  expect(triedAt.slice(8)).toEqual([64_050, 64_150]);
 });
 
 it("a cursor that was noted while an older one could not be written is not set back", async () => {
@@ -119,7 +140,7 @@ it("a cursor that was noted while an older one could not be written is not set b
   await clock.advance(50);
   writer.note(progress(2));
   gate.reject(new Error("disk full"));
-  await clock.advance(defaultEngineLimits.followDelayMsMax);
+  await clock.advance(defaultEngineLimits.progressRetryDelayMsMin);
   expect(written).toEqual([[progress(2)]]);
 });
 
@@ -153,7 +174,7 @@ it("what is forgotten while its write fails is not written later", async () => {
   await clock.advance(50);
   writer.forgetAll();
   gate.reject(new Error("no connection"));
-  await clock.advance(2 * defaultEngineLimits.followDelayMsMax);
+  await clock.advance(2 * defaultEngineLimits.progressRetryDelayMsMax);
   await writer.flush();
   expect(written).toEqual([[progress(1)]]);
 });

@@ -1,4 +1,5 @@
 import type { SubscriptionId } from "../../domain/subscription.ts";
+import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -17,7 +18,7 @@ export interface ProgressWriterParts {
 
 /**
  * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. What was
- * noted and not written when the process dies is delivered again. A write that fails is tried again with the next.
+ * noted and not written when the process dies is delivered again. A write that fails is tried again soon, or with the next.
  */
 export class ProgressWriter {
   readonly #parts: ProgressWriterParts;
@@ -26,6 +27,8 @@ export class ProgressWriter {
   /** Rows of the write under way. */
   #underWay = new Map<SubscriptionId, Progress>();
   #notedCount = 0;
+  /** Writes in a row that failed. */
+  #failures = 0;
   #cancelTimer: (() => void) | undefined;
   /** Never rejects. */
   #writing: Promise<void> | undefined;
@@ -114,6 +117,7 @@ export class ProgressWriter {
     this.#notedCount = 0;
     try {
       const refused = await this.#parts.store.saveProgress([...rows.values()]);
+      this.#failures = 0;
       this.#trouble.done();
       if (refused.length > 0) this.#parts.onRefused?.(refused.flatMap((id) => rows.get(id) ?? []));
     } catch (error) {
@@ -125,6 +129,8 @@ export class ProgressWriter {
   /** Keeps the rows for the next write, but for those that have moved on since. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
     for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
-    this.#writeAfter(this.#parts.limits.followDelayMsMax);
+    const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#parts.limits;
+    this.#failures += 1;
+    this.#writeAfter(backoffDelayMs(this.#failures, { delayMsMin, delayMsMax, fraction: 0 }));
   }
 }
