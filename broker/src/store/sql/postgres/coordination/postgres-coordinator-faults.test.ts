@@ -246,16 +246,6 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(held.toSorted((left, right) => (left < right ? -1 : 1))).toEqual(ids);
   });
 
-  /** By its own limits, which are shorter than those of a call that was made before it; answers the end of that. */
-  async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promise<{ readonly ended: Promise<void> }> {
-    let isEnded = false;
-    const end = (): void => void (isEnded = true);
-    const ended = coordinator.listNodes().then(end, end);
-    await expect(coordinator.renew(a, renewal)).rejects.toEqual(unreachable);
-    expect(isEnded).toBe(false);
-    return { ended };
-  }
-
   async function created(): Promise<PostgresCoordinator> {
     const coordinator = createPostgresCoordinator({ url });
     ends.push(async () => coordinator.stop());
@@ -282,6 +272,16 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     return client;
   }
 });
+
+/** By its own limits, which are shorter than those of a call that was made before it; answers the end of that. */
+async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promise<{ readonly ended: Promise<void> }> {
+  let isEnded = false;
+  const end = (): void => void (isEnded = true);
+  const ended = coordinator.listNodes().then(end, end);
+  await expect(coordinator.renew(a, renewal)).rejects.toEqual(unreachable);
+  expect(isEnded).toBe(false);
+  return { ended };
+}
 
 /** What is told from now on. */
 async function listen(coordinator: PostgresCoordinator): Promise<Hint[]> {
