@@ -3,6 +3,7 @@ import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 import type { Random } from "../../harness/random.ts";
 import { publishDoors, refusedPauseMs } from "./publish-load.ts";
+import { PublisherRun } from "./publisher-run.ts";
 import { PublishRecord } from "./publish-record.ts";
 
 export interface ClusterLoadOptions {
@@ -31,9 +32,8 @@ export class ClusterLoad extends PublishRecord {
   /** How many events were tried a second time. */
   retries = 0;
   readonly #options: ClusterLoadOptions;
-  #running:
-    | { readonly entrances: readonly Entrance[]; readonly ended: Promise<unknown>; isStopping: boolean }
-    | undefined;
+  #entrances: readonly Entrance[] = [];
+  #running: PublisherRun | undefined;
 
   constructor(options: ClusterLoadOptions) {
     super();
@@ -46,38 +46,41 @@ export class ClusterLoad extends PublishRecord {
       const http = new HttpClient(url, { timeoutMs: patienceMs });
       return { http, doors: publishDoors.map((name) => openDoor(http, name)) };
     });
-    const run = { entrances, isStopping: false, ended: Promise.resolve() as Promise<unknown> };
     const publishers = topics.flatMap((topic) =>
-      Array.from({ length: publishersPerTopic }, () => this.#publish(topic, run)),
+      Array.from(
+        { length: publishersPerTopic },
+        () =>
+          async (isStopping: () => boolean): Promise<void> =>
+            this.#publish(topic, isStopping),
+      ),
     );
-    run.ended = Promise.all(publishers);
-    this.#running = run;
+    this.#entrances = entrances;
+    this.#running = new PublisherRun(
+      entrances.map(({ http }) => http),
+      publishers,
+    );
   }
 
   /** Lets the publishes under way end. */
   async stop(): Promise<void> {
-    const run = this.#running;
-    if (run === undefined) return;
-    run.isStopping = true;
-    await run.ended;
-    for (const { http } of run.entrances) await http[Symbol.asyncDispose]();
+    await this.#running?.stop();
     this.#running = undefined;
   }
 
   /** Publishes many events to one topic at once, beside the others; while the publishers run. */
   async burst(topic: string, count: number): Promise<void> {
-    const entrances = this.#running?.entrances ?? [];
-    const tries = Array.from({ length: count }, () => this.#try(topic, this.#options.random.pick(entrances)));
+    const { random } = this.#options;
+    const tries = Array.from({ length: count }, () => this.#try(topic, random.pick(this.#entrances)));
     await Promise.all(tries);
   }
 
-  async #publish(topic: string, run: { readonly entrances: readonly Entrance[]; readonly isStopping: boolean }) {
+  async #publish(topic: string, isStopping: () => boolean): Promise<void> {
     const { random } = this.#options;
-    while (!run.isStopping) {
-      const first = random.pick(run.entrances);
+    while (!isStopping()) {
+      const first = random.pick(this.#entrances);
       if ((await this.#try(topic, first)) === undefined) continue;
       this.retries += 1;
-      const others = run.entrances.filter((entrance) => entrance !== first);
+      const others = this.#entrances.filter((entrance) => entrance !== first);
       const problem = await this.#try(topic, random.pick(others));
       if (problem === undefined) continue;
       this.failures.push(problem);

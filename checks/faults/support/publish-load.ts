@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Door, openDoor } from "../../harness/doors.ts";
 import { HttpClient } from "../../harness/http-client.ts";
+import { PublisherRun } from "./publisher-run.ts";
 import { PublishRecord } from "./publish-record.ts";
 
 export interface PublishLoadOptions {
@@ -22,7 +23,7 @@ export const publishDoors = ["REST POST form", "JSON-RPC", "REST GET", "REST POS
 export class PublishLoad extends PublishRecord {
   readonly #topics: readonly string[];
   readonly #options: PublishLoadOptions;
-  #running: { readonly http: HttpClient; readonly ended: Promise<unknown>; isStopping: boolean } | undefined;
+  #running: PublisherRun | undefined;
 
   constructor(topics: readonly string[], options: PublishLoadOptions) {
     super();
@@ -32,24 +33,18 @@ export class PublishLoad extends PublishRecord {
 
   start(url: string): void {
     const http = new HttpClient(url);
-    const run = { http, isStopping: false, ended: Promise.resolve() as Promise<unknown> };
     const publishers = this.#topics.flatMap((topic) =>
       Array.from({ length: this.#options.publishersPerTopic }, (_, index) => {
         const door = openDoor(http, publishDoors[index % publishDoors.length] ?? "JSON-RPC");
-        return this.#publish(door, topic, () => run.isStopping);
+        return async (isStopping: () => boolean): Promise<void> => this.#publish(door, topic, isStopping);
       }),
     );
-    run.ended = Promise.all(publishers);
-    this.#running = run;
+    this.#running = new PublisherRun([http], publishers);
   }
 
   /** Lets the publishes under way end, or break when the broker is gone. */
   async stop(): Promise<void> {
-    const run = this.#running;
-    if (run === undefined) return;
-    run.isStopping = true;
-    await run.ended;
-    await run.http[Symbol.asyncDispose]();
+    await this.#running?.stop();
     this.#running = undefined;
   }
 
