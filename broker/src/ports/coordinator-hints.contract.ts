@@ -1,11 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseGroupId } from "../domain/group-id.ts";
+import type { NodeId } from "../domain/node.ts";
 import { a, addressOf, b, both, c, type CoordinatorTrial, lastsMs, nodeIdOf } from "./coordinator-trial.contract.ts";
-import type { Hint } from "./coordinator.ts";
-import { blockOf, group, subscriptionOf } from "./store-examples.contract.ts";
+import type { Departure, Hint } from "./coordinator.ts";
+import { blockOf, group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
 const first = blockOf(1);
 const hintOf = (number: number): Hint => ({ kind: "subscription", id: subscriptionOf(number).id });
+
+function goneOf(nodeId: NodeId, what: Partial<Departure>): Hint {
+  return { kind: "gone", how: "left", nodeId, address: addressOf(nodeId), subscriptions: 0, groups: 0, ...what };
+}
 
 /** What is told of changes. */
 export function testHints(trial: CoordinatorTrial): void {
@@ -41,9 +46,40 @@ export function testHints(trial: CoordinatorTrial): void {
       await trial.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
       await trial.one.renew(c, { lastsMs, groups: both });
       await trial.one.leave(c);
-      await expectHeard({ kind: "nodes" });
+      await expectHeard(goneOf(c, { how: "left" }), { kind: "nodes" });
       await trial.one.leave(c);
       await expectHeard();
+    });
+
+    it("tell once of a node that is found gone, and of one that leaves, with what they held", async () => {
+      await trial.join(c);
+      await trial.one.takeLease(group, a);
+      await trial.one.takeLease(otherGroup, c);
+      await trial.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
+      await trial.insert([subscriptionOf(6, { owner: a, interfaceType: "MQTT" })]);
+      await trial.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
+      await trial.expire(a, [b, c]);
+      await listHeard();
+      await trial.one.balance(b);
+      await trial.one.takeLease(group, b);
+      await trial.other.balance(c);
+      const gone = (await listHeard()).filter(({ kind }) => kind === "gone");
+      expect(gone).toEqual([goneOf(a, { how: "expired", subscriptions: 3, groups: 1 })]);
+      const { length: subscriptions } = (await trial.store.listSubscriptions()).filter(({ owner }) => owner === c);
+      expect(subscriptions).toBeGreaterThanOrEqual(2);
+      await trial.one.leave(c);
+      await expectHeard(goneOf(c, { how: "left", subscriptions, groups: 1 }), { kind: "nodes" });
+    });
+
+    it("tell of a dead node whose address another one has by now, and not of an earlier joining of the same", async () => {
+      await trial.expire(a, [b]);
+      await trial.one.join({ id: c, address: addressOf(a) }, lastsMs);
+      await expectHeard(goneOf(a, { how: "expired", subscriptions: 1 }), { kind: "nodes" });
+      await trial.one.renew(b, { lastsMs, groups: both });
+      await trial.expire(c, [b]);
+      await trial.one.join({ id: nodeIdOf(4), address: addressOf(a), replaces: [c] }, lastsMs);
+      await trial.one.join({ id: nodeIdOf(5), address: addressOf(a), replaces: [nodeIdOf(4)] }, lastsMs);
+      await expectHeard({ kind: "nodes" }, { kind: "nodes" });
     });
 
     it("tell of claims and of what is handed over, once", async () => {
@@ -86,9 +122,10 @@ export function testHints(trial: CoordinatorTrial): void {
       await trial.one.releaseLease({ ...lease, epoch: 0 });
       await trial.one.releaseLease(lease);
       await expectHeard({ kind: "nodes" });
+      const { length: subscriptions } = await trial.one.listHoldings(a);
       await trial.expire(a, [b]);
       await trial.one.balance(b);
-      await expectHeard({ kind: "nodes" });
+      await expectHeard(goneOf(a, { how: "expired", subscriptions }), { kind: "nodes" });
     });
 
     it("tell of blocks that are indexed and taken back", async () => {

@@ -35,8 +35,22 @@ export type Hint =
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
   /** Nodes, leases, or the owners of many subscriptions. */
   | { readonly kind: "nodes" }
+  /** A member is none any more. What it held is told of as a hint of kind "nodes", when it is given to others. */
+  | ({ readonly kind: "gone" } & Departure)
   /** Nothing has changed: the index stands still, and this block has long been final on some node's chain. */
   | ({ readonly kind: "ahead" } & ChainAhead);
+
+/** The end of a membership, with what the node held then. */
+export interface Departure {
+  /** `expired`: it did not renew in time, and was removed or replaced by a node that joined. */
+  readonly how: "left" | "expired";
+  readonly nodeId: NodeId;
+  readonly address: string;
+  /** How many it owned, in any state. */
+  readonly subscriptions: number;
+  /** Of how many it had the lease. */
+  readonly groups: number;
+}
 
 /** A block that is final on a node's chain, and not indexed. */
 export interface ChainAhead {
@@ -65,7 +79,7 @@ export interface Coordinator {
   join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken">;
   /** Makes it last `lastsMs` from now, and tells for which groups the node can deliver. False where membership has ended: then nothing is changed. */
   renew(nodeId: NodeId, what: { readonly lastsMs: number; readonly groups: readonly GroupId[] }): Promise<boolean>;
-  /** Ends membership, and sets free what the node held. A node that is no member stays none. */
+  /** Ends membership, and sets free what the node held, which others are told of. A node that is no member stays none. */
   leave(nodeId: NodeId): Promise<void>;
   /** The live members, by address. */
   listNodes(): Promise<readonly ClusterNode[]>;
@@ -94,7 +108,7 @@ export interface Coordinator {
   /** The same for a node that stops: those for which no live member asks are set free, under a new epoch, so that they are given out at once. */
   letGo(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
-   * Removes members that are none any more, gives every callback subscription without a live owner, in any state, to a member that can
+   * Removes members that are none any more, which others are told of, gives every callback subscription without a live owner, in any state, to a member that can
    * deliver its group, and asks those that own more than their share for the rest: gives at most {@link giftsMax}, asks for at most {@link movesMax}. Shares are even
    * within one for each group. Does nothing while another node does it, or for a node that is no live member. Where members and their
    * groups are as they were when it last found nothing to do, a few calls may go by before it looks at the subscriptions again.

@@ -199,6 +199,31 @@ it("waits for the address of a killed process without a word", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
+it("tells, once, of another node that is found dead with what it held, and otherwise of one that leaves", async () => {
+  const world = setUp();
+  const { coordinator, clock } = world;
+  const lines: unknown[] = [];
+  const note =
+    (level: string) =>
+    (message: string, fields: LogFields = {}) =>
+      void (message.startsWith("another") && lines.push([level, message, fields]));
+  const logger: Logger = { ...silentLogger, info: note("info"), warn: note("warn") };
+  const { nodeId } = (await start(world, "a:1", logger).membership(never)) ?? {};
+  await clock.settle();
+  const [dead, leaving] = ["dead" as NodeId, "leaving" as NodeId]; // Any string will do.
+  await coordinator.join({ id: dead, address: "b:1" }, ttl);
+  await coordinator.join({ id: leaving, address: "c:1" }, 10 * ttl);
+  await coordinator.takeLease("1" as GroupId, dead); // The same.
+  await clock.advance(2 * ttl);
+  for (let call = 0; call < 2; call += 1) await coordinator.balance(nodeId ?? leaving);
+  await coordinator.leave(leaving);
+  await clock.settle();
+  expect(lines).toEqual([
+    ["warn", "another node expired", { nodeId: dead, address: "b:1", subscriptions: 0, groups: 1 }],
+    ["info", "another node left", { nodeId: leaving, address: "c:1", subscriptions: 0, groups: 0 }],
+  ]);
+});
+
 it("tells, once, that another node that is up has its address", async () => {
   const world = setUp();
   await start(world).membership(never);

@@ -3,7 +3,7 @@ import type { NodeId } from "../../domain/node.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Coordinator, Hint } from "../../ports/coordinator.ts";
+import type { Coordinator, Departure, Hint } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause, untilAborted } from "../time.ts";
@@ -89,7 +89,7 @@ export class ClusterMember implements Member {
   /** Why this node is no member; undefined while it is. */
   get failure(): string | undefined {
     if (this.#current?.isLive() === true) return undefined;
-    return `this node has not joined the others: ${this.#joining.reason ?? "it is joining"}`;
+    return `this node has not joined the others: ${this.#joining.reason ?? this.#renewing.reason ?? "it is joining"}`;
   }
 
   /** Whether the node of that identifier is this one, and still a member. */
@@ -232,12 +232,26 @@ export class ClusterMember implements Member {
     if (membership.isLive()) await this.#renew(membership);
   }
 
+  #hear(hint: Hint): void {
+    if (hint.kind === "gone") this.#tellOf(hint);
+    this.#hints.tell(hint);
+  }
+
+  /** What became of earlier memberships of this node's address is nothing that others have to take over. */
+  #tellOf({ how, nodeId, address, subscriptions, groups }: Departure): void {
+    const { address: own, logger } = this.#parts;
+    if (address === own) return;
+    const fields = { nodeId, address, subscriptions, groups };
+    if (how === "left") logger.info("another node left", fields);
+    else logger.warn("another node expired", fields);
+  }
+
   async #listen(): Promise<void> {
     const { coordinator, clock, limits } = this.#parts;
     const { signal } = this.#stopping;
     while (!signal.aborted && this.#unlisten === undefined) {
       try {
-        const unlisten = await coordinator.listen((hint) => this.#hints.tell(hint));
+        const unlisten = await coordinator.listen((hint) => this.#hear(hint));
         this.#listening.done();
         this.#unlisten = unlisten;
         if (signal.aborted) await unlisten();

@@ -8,6 +8,7 @@ import {
   type ChainAhead,
   type Claim,
   type Coordinator,
+  type Departure,
   type GroupLease,
   type Hint,
   type Holding,
@@ -46,6 +47,9 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   async join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
+    const { id, address, replaces = [] } = node;
+    for (const former of [id, ...replaces]) if (!this.#members.isLive(former)) this.#members.remove(former);
+    for (const other of this.#members.removeExpired(address)) this.#tellGone(other, "expired");
     if (!this.#members.add(node, lastsMs)) return "taken";
     this.tell({ kind: "nodes" });
     return "joined";
@@ -59,7 +63,10 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   async leave(nodeId: NodeId): Promise<void> {
-    if (this.#members.remove(nodeId)) this.tell({ kind: "nodes" });
+    const node = this.#members.remove(nodeId);
+    if (node === undefined) return;
+    this.#tellGone(node, "left");
+    this.tell({ kind: "nodes" });
   }
 
   async listNodes(): Promise<readonly ClusterNode[]> {
@@ -134,13 +141,14 @@ export class MemoryCoordinator implements Coordinator {
 
   async balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }> {
     if (!this.#members.isLive(nodeId)) return { given: 0, asked: 0 };
-    const hasRemoved = this.#members.removeExpired();
+    const removed = this.#members.removeExpired();
+    for (const node of removed) this.#tellGone(node, "expired");
     const plan = planBalance(
       { nodes: this.#members.list(), counts: this.#counts() },
       { giftsMax, requestsMax: movesMax },
     );
     const done = { given: this.#giveOut(plan), asked: this.#ask(plan) };
-    if (hasRemoved || done.given + done.asked > 0) this.tell({ kind: "nodes" });
+    if (removed.length > 0 || done.given + done.asked > 0) this.tell({ kind: "nodes" });
     return done;
   }
 
@@ -170,6 +178,12 @@ export class MemoryCoordinator implements Coordinator {
   /** Forgets who wants a subscription, where that is there no more. */
   forgetDeleted(id: SubscriptionId): void {
     if (!this.#subscriptions.has(id)) this.#wanted.delete(id);
+  }
+
+  #tellGone({ id: nodeId, address }: ClusterNode, how: Departure["how"]): void {
+    const subscriptions = [...this.#subscriptions.values()].filter(({ owner }) => owner === nodeId).length;
+    const groups = [...this.#leases.values()].filter((lease) => lease.nodeId === nodeId).length;
+    this.tell({ kind: "gone", how, nodeId, address, subscriptions, groups });
   }
 
   #wanterOf(id: SubscriptionId): NodeId | undefined {

@@ -54,14 +54,18 @@ export class MemoryMembers {
     return true;
   }
 
-  remove(id: NodeId): boolean {
-    return this.#members.delete(id);
+  /** Answers who it was. */
+  remove(id: NodeId): ClusterNode | undefined {
+    const member = this.#members.get(id);
+    this.#members.delete(id);
+    return member;
   }
 
-  /** Removes those that are live no more, and answers whether there were any. */
-  removeExpired(): boolean {
-    const expired = [...this.#members.keys()].filter((id) => !this.isLive(id));
-    for (const id of expired) this.remove(id);
-    return expired.length > 0;
+  /** Removes those that are live no more, all of them or those of one address, and answers who they were. */
+  removeExpired(address?: string): readonly ClusterNode[] {
+    const expired = [...this.#members.values()].filter((member) => !this.isLive(member.id));
+    const removed = expired.filter((member) => address === undefined || member.address === address);
+    for (const { id } of removed) this.remove(id);
+    return removed;
   }
 }

@@ -1,7 +1,10 @@
 import { Client } from "pg";
 import { prepareSession, type SessionOptions } from "./session.ts";
 
-/** Whether the server answers, found out by a connection of its own. @throws what the driver throws, StoreError when the server is not fit. */
+/** Of a server that answers, and gives out no more connections. */
+const tooMany = "53300";
+
+/** Finds out by a connection of its own that the server answers. @throws what the driver throws, StoreError when the server is not fit. */
 export async function reach(options: SessionOptions, msMax: number): Promise<void> {
   const client = new Client({
     connectionString: options.address.connectionString,
@@ -12,6 +15,8 @@ export async function reach(options: SessionOptions, msMax: number): Promise<voi
   try {
     await client.connect();
     await prepareSession(client, { ...options, answerMsMax: msMax });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === tooMany)) throw error;
   } finally {
     client.end().catch(() => undefined);
   }

@@ -9,6 +9,7 @@ describe("parseHint", () => {
     { kind: "index", groupId: parseGroupId("1") },
     { kind: "subscription", id: subscriptionOf(1).id },
     { kind: "ahead", groupId: parseGroupId("1"), blockNumber: 7 },
+    { kind: "gone", how: "left", nodeId: "x", address: "a:1", subscriptions: 0, groups: 2 },
   ])("gives back %j", (hint) => {
     expect(parseHint(JSON.stringify(hint))).toEqual(hint);
   });
@@ -34,6 +35,9 @@ describe("parseHint", () => {
     '{"kind":"ahead","groupId":"1","blockNumber":-1}',
     '{"kind":"ahead","groupId":"1","blockNumber":1.5}',
     '{"kind":"ahead","blockNumber":7}',
+    '{"kind":"gone","how":"died","nodeId":"x","address":"a:1","subscriptions":0,"groups":0}',
+    '{"kind":"gone","how":"left","nodeId":"x","address":"a:1","subscriptions":-1,"groups":0}',
+    '{"kind":"gone","how":"left","nodeId":"x","subscriptions":0,"groups":0}',
     '{"kind":"subscription"}',
     '{"kind":"subscription","id":"x"}',
   ])("knows that %j is none", (text) => {

@@ -1,7 +1,8 @@
 import { type Kysely, sql } from "kysely";
 import { type GroupId, parseGroupId } from "../../../../domain/group-id.ts";
+import type { NodeId } from "../../../../domain/node.ts";
 import { parseSubscriptionId } from "../../../../domain/subscription.ts";
-import type { Hint } from "../../../../ports/coordinator.ts";
+import type { Departure, Hint } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
 import { hintChannel } from "../sharing.ts";
 
@@ -25,6 +26,7 @@ export function parseHint(text: string): Hint | undefined {
 function toHint(value: unknown): Hint | undefined {
   if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
   if (value.kind === "nodes") return { kind: "nodes" };
+  if (value.kind === "gone") return toDeparture(value);
   if ("groupId" in value && typeof value.groupId === "string") return toGroupHint(value, parseGroupId(value.groupId));
   if (value.kind === "subscription" && "id" in value && typeof value.id === "string") {
     return { kind: "subscription", id: parseSubscriptionId(value.id) };
@@ -36,6 +38,17 @@ function toGroupHint(value: object & { readonly kind: unknown }, groupId: GroupI
   if (value.kind === "index") return { kind: "index", groupId };
   if (value.kind !== "ahead" || !("blockNumber" in value)) return undefined;
   const { blockNumber } = value;
-  const isNumber = typeof blockNumber === "number" && Number.isSafeInteger(blockNumber) && blockNumber >= 0;
-  return isNumber ? { kind: "ahead", groupId, blockNumber } : undefined;
+  return isCount(blockNumber) ? { kind: "ahead", groupId, blockNumber } : undefined;
+}
+
+function toDeparture(value: object): Hint | undefined {
+  const { how, nodeId, address, subscriptions, groups } = value as { readonly [Name in keyof Departure]?: unknown };
+  if (how !== "left" && how !== "expired") return undefined;
+  if (typeof nodeId !== "string" || typeof address !== "string") return undefined;
+  if (!isCount(subscriptions) || !isCount(groups)) return undefined;
+  return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared, and told of.
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }

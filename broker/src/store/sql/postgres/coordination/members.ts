@@ -1,7 +1,8 @@
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import type { Deliverer } from "../../../../domain/balance.ts";
 import type { GroupId } from "../../../../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
+import type { Departure } from "../../../../ports/coordinator.ts";
 import type { NodeTable, Schema } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 
@@ -19,6 +20,8 @@ export class Members {
   /** The row of a member that is none any more, or is replaced, is taken over, and its identifier is gone with that. */
   async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#queries.transaction().execute(async (transaction) => {
+      const others = sql`address = ${address} and node_id <> ${id} and node_id <> all(${replaces}::text[])`;
+      await remove(transaction, "expired", sql`${others} and expires_at <= ${now}`);
       const joined = await sql`
         insert into nodes (node_id, address, joined_at, expires_at, groups)
         values (${id}, ${address}, ${now}, ${now} + ${lastsMs}::bigint, '[]')
@@ -44,11 +47,8 @@ export class Members {
 
   async leave(nodeId: NodeId): Promise<void> {
     await this.#queries.transaction().execute(async (transaction) => {
-      const { numDeletedRows } = await transaction
-        .deleteFrom("nodes")
-        .where("node_id", "=", nodeId)
-        .executeTakeFirstOrThrow();
-      if (numDeletedRows > 0n) await tell(transaction, [{ kind: "nodes" }]);
+      const hasLeft = await remove(transaction, "left", sql`node_id = ${nodeId}`);
+      if (hasLeft) await tell(transaction, [{ kind: "nodes" }]);
     });
   }
 
@@ -63,11 +63,40 @@ export class Members {
  * {@link findPresent} is asked: whoever has no row is dead for good, and a renewal that is just being made is waited for by nobody.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
-  const removed = await sql`
-    delete from nodes where node_id in (select node_id from nodes where expires_at <= ${now} for update skip locked)`.execute(
-    queries,
-  );
-  return (removed.numAffectedRows ?? 0n) > 0n;
+  const expired = await sql`select from nodes where expires_at <= ${now} limit 1`.execute(queries);
+  if (expired.rows.length === 0) return false;
+  const free = sql`select node_id from nodes where expires_at <= ${now} for update skip locked`;
+  return queries
+    .transaction()
+    .execute(async (transaction) => remove(transaction, "expired", sql`node_id in (${free})`));
+}
+
+/** Removes members, and tells of them with what they held; answers whether there were any. */
+async function remove(
+  transaction: Transaction<Schema>,
+  how: Departure["how"],
+  which: RawBuilder<unknown>,
+): Promise<boolean> {
+  const { rows: removed } = await sql<Pick<NodeTable, "node_id" | "address">>`
+    delete from nodes where ${which} returning node_id, address`.execute(transaction);
+  if (removed.length === 0) return false;
+  const ids = removed.map(({ node_id }) => node_id);
+  const { rows: held } = await sql<Record<"node_id" | "subscriptions" | "groups", string>>`
+    select node_id,
+      (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
+      (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
+    from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
+  const counts = new Map(held.map((row) => [row.node_id, row]));
+  const hints = removed.map(({ node_id, address }) => ({
+    kind: "gone" as const,
+    how,
+    nodeId: node_id as NodeId, // As it was when it joined.
+    address,
+    subscriptions: Number(counts.get(node_id)?.subscriptions ?? 0),
+    groups: Number(counts.get(node_id)?.groups ?? 0),
+  }));
+  await tell(transaction, hints);
+  return true;
 }
 
 /**
