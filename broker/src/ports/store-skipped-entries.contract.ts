@@ -59,6 +59,20 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(otherGroup, 9)).toEqual([third, second, first]);
   });
 
+  it("of any number in one block or several are all kept, in their order", async () => {
+    let block = 0;
+    const all: SkippedEntry[] = [];
+    for (const count of [1, 2, 3, 511, 512, 513, 1_337]) {
+      block += 1;
+      const many = Array.from({ length: count }, (_, index) =>
+        entryOf(block, index, { reason: `entry ${index} of ${count}` }),
+      );
+      await store().applyBlocks(group, [leavingOut(...many)]);
+      all.push(...many);
+    }
+    expect(await store().listSkippedEntries(group, skippedEntriesMax)).toEqual(all.toReversed());
+  });
+
   it("of too many the oldest are forgotten, of each group by itself", async () => {
     await store().applyBlocks(otherGroup, [leavingOut(entryOf(1, 0))]);
     await store().applyBlocks(group, [leavingOut(entryOf(1, 0), entryOf(1, 1)), leavingOut(entryOf(2, 0))]);

@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { type IndexedBlock, type SkippedEntry, skippedEntriesMax } from "../../ports/store.ts";
+import { pagesOf } from "./pages.ts";
 import type { Schema, SkippedEntryTable } from "./schema.ts";
 
 /** Remembers what was left out of the blocks, and forgets the oldest of too many. Nothing is asked of the database when nothing was. */
@@ -11,9 +12,8 @@ export async function rememberSkipped(
 ): Promise<void> {
   const entries = blocks.flatMap(({ leftOut = [] }) => leftOut);
   if (entries.length === 0) return;
-  for (const entry of entries.slice(-skippedEntriesMax)) {
-    await transaction.insertInto("skipped_entries").values(toRow(groupId, entry)).execute();
-  }
+  const rows = entries.slice(-skippedEntriesMax).map((entry) => toRow(groupId, entry));
+  for (const page of pagesOf(rows)) await transaction.insertInto("skipped_entries").values(page).execute();
   const newest = await newestFirst(transaction, groupId).offset(skippedEntriesMax).limit(1).executeTakeFirst();
   if (newest === undefined) return;
   const { block_number: block, log_index: index } = newest;

@@ -8,15 +8,13 @@ import type { BlockRef } from "../../ports/ledger.ts";
 import { type EventPlace, type RollBack, reorganisationBlocksMax, vanishedBatchesMax } from "../../ports/store.ts";
 import { type BlockUndo, planRollBack, type RollBackPlan, type TopicImage } from "../index-plan.ts";
 import { placeColumns } from "./index-queries.ts";
+import { pagesOf } from "./pages.ts";
 import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
 import { fromPlaceRow } from "./rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
 import { goingBack } from "./sql-subscriptions.ts";
-
-/** Rows of one statement, of eight values each. */
-const rowsAtOnce = 500;
 
 /** What stands in a block's row beside its name. */
 type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
@@ -204,12 +202,7 @@ async function remember(
   vanished: readonly VanishedBatch[],
 ): Promise<void> {
   const rows = vanished.slice(-vanishedBatchesMax).map((batch) => toVanishedRow(groupId, batch));
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
-    await transaction
-      .insertInto("vanished")
-      .values(rows.slice(start, start + rowsAtOnce))
-      .execute();
-  }
+  for (const page of pagesOf(rows)) await transaction.insertInto("vanished").values(page).execute();
   const { newest } = await transaction
     .selectFrom("vanished")
     .select(({ fn }) => fn.max("vanished_id").as("newest"))

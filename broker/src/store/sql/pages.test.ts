@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { pagesOf } from "./pages.ts";
+
+it.each([
+  [0, []],
+  [1, [1]],
+  [7, [4, 2, 1]],
+  [512, [512]],
+  [1_337, [512, 512, 256, 32, 16, 8, 1]],
+])("%d rows are all in pages of few lengths, in their order", (count, lengths) => {
+  const rows = Array.from({ length: count }, (_, index) => index);
+  const pages = [...pagesOf(rows)];
+  expect(pages.flat()).toEqual(rows);
+  expect(pages.map(({ length }) => length)).toEqual(lengths);
+});
