@@ -3,22 +3,31 @@ import { codeOf, take } from "../../harness/client.ts";
 import { doorNames, openDoor } from "../../harness/doors.ts";
 import { HttpClient } from "../../harness/http-client.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
-import type { World } from "../../harness/world.ts";
+import type { RunningWorld, World } from "../../harness/world.ts";
+
+const env = {
+  STELE_BASE_PATH: "/events/v1",
+  STELE_EXTENSION_PREFIX: "acme-",
+  STELE_DEFAULT_GROUP: "7",
+  STELE_CONTENT_BYTES_MAX: "10",
+  STELE_EXTENSIONS_BYTES_MAX: "16",
+};
 
 /** Settings that change what the interface looks like (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
 export function describeSettings(world: World): void {
-  describeNames(world);
+  describe("all that can be set at once", () => {
+    const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
+    describeNames(world, running);
+    describeLimits(world, running);
+  });
   // Nodes that share a database are coordinated.
   if (world.isCluster !== true) describeNoCoordination(world);
-  describeLimits(world);
 }
 
-function describeNames(world: World): void {
+function describeNames(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
 
   describe(`STELE_BASE_PATH on the ${world.name}`, () => {
-    const running = useWorld(world, { env: { STELE_BASE_PATH: "/events/v1" } });
-
     test.each(doorNames)("%s works under the context segment", async (doorName) => {
       const { client, broker } = running();
       expect(new URL(broker.url).pathname).toBe("/events/v1");
@@ -46,8 +55,6 @@ function describeNames(world: World): void {
   });
 
   describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
-    const running = useWorld(world, { env: { STELE_EXTENSION_PREFIX: "acme-" } });
-
     test.each(doorNames)("%s takes extensions with the prefix", async (doorName) => {
       const { client } = running();
       const door = openDoor(client.http, doorName);
@@ -70,8 +77,6 @@ function describeNames(world: World): void {
   });
 
   describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
-    const running = useWorld(world, { env: { STELE_DEFAULT_GROUP: "7" } });
-
     test.each(doorNames)("%s: a call without groupId means it, and 1 is unknown", async (doorName) => {
       const door = openDoor(running().client.http, doorName);
       expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
@@ -117,17 +122,14 @@ function describeNoCoordination(world: World): void {
   });
 }
 
-function describeLimits(world: World): void {
+function describeLimits(world: World, running: () => RunningWorld): void {
   describe(`limits by settings on the ${world.name}`, () => {
-    const env = { STELE_CONTENT_BYTES_MAX: "10", STELE_EXTENSIONS_BYTES_MAX: "10" };
-    const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
-
     it("contentBytesMax and extensionsBytesMax bound by one byte", async () => {
       const { client } = running();
       await client.open("bounded");
-      expect(await codeOf(client.publish("bounded", "0123456789", { "svc-a": "56789" }))).toBeUndefined();
+      expect(await codeOf(client.publish("bounded", "0123456789", { "acme-a": "6789012345" }))).toBeUndefined();
       expect(await codeOf(client.publish("bounded", "0123456789x"))).toBe(100201);
-      expect(await codeOf(client.publish("bounded", "x", { "svc-a": "56789x" }))).toBe(100204);
+      expect(await codeOf(client.publish("bounded", "x", { "acme-a": "6789012345x" }))).toBe(100204);
       expect((await client.state("bounded")).sequenceNumber).toBe(1);
     });
 
