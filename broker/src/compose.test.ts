@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -52,12 +53,16 @@ async function anvilOn(port: number): Promise<void> {
   anvils.push(await startAnvil(["--port", String(port)]));
 }
 
+/** Below those that systems give to outgoing connections and to whoever asks for any port: it stays free while nobody listens there. */
 async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
+  for (;;) {
+    const port = randomInt(17_000, 20_000);
+    const isFree = await new Promise((resolve) => {
+      const probe = createServer().once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 }
 
 async function call(path: string): Promise<unknown> {

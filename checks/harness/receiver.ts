@@ -6,8 +6,9 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { EventBody } from "./client.ts";
+import { findFreePort } from "./free-port.ts";
 import { until } from "./until.ts";
 
 /** A callback as it arrived. */
@@ -125,9 +126,9 @@ class RecordingReceiver implements Receiver {
       socket.on("close", () => this.#callers.delete(socket));
       socket.on("error", () => {});
     });
+    this.#port ||= await findFreePort();
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");
-    this.#port = (server.address() as AddressInfo).port; // It listens on TCP.
     this.#server = server;
   }
 

@@ -38,12 +38,6 @@ export async function startTcpReceiver(talk: (socket: Socket) => void): Promise<
   return await listen(createTcpServer(talk), []);
 }
 
-/** A port at which nobody listens. */
-export async function findFreePort(): Promise<number> {
-  await using receiver = await startTcpReceiver(() => {});
-  return receiver.port;
-}
-
 async function listen(server: Server, requests: ReceivedRequest[]): Promise<Receiver> {
   const sockets = new Set<Socket>();
   let connections = 0;

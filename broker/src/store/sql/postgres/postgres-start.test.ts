@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { once } from "node:events";
+import { randomInt } from "node:crypto";
 import { chmodSync, chownSync, existsSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -93,7 +93,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
   });
 
   it("a server that is not there is waited for a little, and named", async () => {
-    const url = `postgres://stele:${password}@127.0.0.1:${await findFreePort()}/stele`;
+    const url = `postgres://stele:${password}@127.0.0.1:1/stele`; // Nobody listens on that port.
     const { error, log } = await startAndLook(url);
     expect(error).toMatchObject({
       name: "StoreError",
@@ -160,12 +160,14 @@ function furnish(data: string): void {
   chmodSync(key, 0o600);
 }
 
+/** Below those that systems give to outgoing connections and to whoever asks for any port: it stays free while nobody listens there. */
 async function findFreePort(): Promise<number> {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await once(listener, "listening");
-  const address = listener.address();
-  listener.close();
-  await once(listener, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
+  for (;;) {
+    const port = randomInt(14_000, 17_000);
+    const isFree = await new Promise((resolve) => {
+      const probe = createServer().once("error", () => resolve(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
+    });
+    if (isFree) return port;
+  }
 }
