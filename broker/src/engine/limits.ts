@@ -14,7 +14,7 @@ export interface EngineLimits {
   readonly pipelineAfterMs: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
-  /** Subscriptions of this broker. */
+  /** Subscriptions of this broker; each call that makes one while another does may add one beyond. */
   readonly subscriptionsMax: number;
   /** Events that a subscription may hold in memory before it leaves the live feed. */
   readonly feedEventsMax: number;

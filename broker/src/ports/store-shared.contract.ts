@@ -35,6 +35,21 @@ const all = parseTopicFilter("#");
 export const oneNode = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
 export const otherNode = "00000000-0000-4000-9000-000000000002" as NodeId; // Any UUID is one.
 
+function testCount(fixture: () => SharedStoreFixture): void {
+  it("each node counts what all have made and removed, also in the same moment", async () => {
+    const { stores } = fixture();
+    const numbers = Array.from({ length: 100 }, (_, index) => index);
+    const made = await Promise.all(
+      numbers.flatMap((number) => stores.map((store) => store.insertSubscription(subscriptionOf(number), 0))),
+    );
+    expect(made.filter((outcome) => outcome === "inserted")).toHaveLength(100);
+    for (const store of stores) expect(await store.countSubscriptions()).toBe(100);
+    const gone = numbers.filter((number) => number % 3 === 0).map((number) => subscriptionOf(number));
+    await Promise.all(gone.flatMap((one) => stores.map((store) => store.deleteSubscription(one))));
+    for (const store of stores) expect(await store.countSubscriptions()).toBe(100 - gone.length);
+  });
+}
+
 /** Makes a member of a node, and gives it the group's lease, which no live member has. */
 export async function takeLease(coordinator: Coordinator, nodeId: NodeId, of = group): Promise<GroupLease> {
   await coordinator.join({ id: nodeId, address: `${nodeId}.example:8080` }, lastsMs);
@@ -53,6 +68,7 @@ export function testSharedStore(name: string, create: () => Promise<SharedStoreF
     afterEach(async () => fixture.close());
 
     describe("leases", () => testLeases(() => fixture));
+    describe("subscriptions", () => testCount(() => fixture));
     describe("going back", () => testGoingBack(() => fixture));
     describe("hints", () => testHints(() => fixture));
   });

@@ -75,6 +75,9 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     const moved = { id: subscriptionOf(1).id, epoch: 0, cursor: toPosition(6, 0), notifiedCount: 2, notifiedAt: 1 };
     expect(await store.saveProgress([moved])).toEqual([]);
     expect(await store.findSubscription(moved.id)).toMatchObject(moved);
+    expect(await store.countSubscriptions()).toBe(2);
+    expect(await store.deleteSubscription(moved)).toBe(true);
+    expect(await store.countSubscriptions()).toBe(1);
   });
 
   it("a store of the newest version is left as it is, and no step is made twice", async () => {

@@ -12,6 +12,7 @@ const migrations: readonly Migration[] = [
   createGroupChains,
   createSkippedEntries,
   createCoordination,
+  keepCount,
 ];
 
 /** Newest version that this program knows. */
@@ -210,6 +211,11 @@ async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("transaction_hash", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("skipped_entries_by_place", ["group_id", "block_number", "log_index"])
     .execute();
+}
+
+/** Where nodes share the database, each new subscription asks how many there are. */
+async function keepCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await backend.keepCount?.(database);
 }
 
 async function createCoordination({ schema }: Kysely<Schema>): Promise<void> {

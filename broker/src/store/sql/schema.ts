@@ -193,6 +193,7 @@ export interface SqlDatabase {
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
   /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
+  readonly countSubscriptions: () => Promise<number>;
   close(): Promise<void>;
 }
 
@@ -203,5 +204,7 @@ export interface SqlBackend {
   readonly bytesType: "blob" | "bytea";
   /** Type of a primary key that the database counts up itself. */
   readonly keyType: "integer" | "bigserial";
+  /** Has the database keep the number of subscriptions, where it is asked for often. */
+  readonly keepCount?: (transaction: Kysely<Schema>) => Promise<void>;
   open(): Promise<SqlDatabase>;
 }

@@ -39,8 +39,7 @@ export class SqlSubscriptions {
   }
 
   async count(): Promise<number> {
-    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.count.bind({}));
-    return Number(rows[0]?.count ?? 0);
+    return this.#database.countSubscriptions();
   }
 
   /** Where the cursor is before every event, there is nothing that going back could have taken. */

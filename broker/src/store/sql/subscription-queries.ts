@@ -39,7 +39,6 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    count: prepare(() => database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"))),
     update: prepare(({ id, epoch, url, interface_type, secret, state }: Change) =>
       database
         .updateTable("subscriptions")

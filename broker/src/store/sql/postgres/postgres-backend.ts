@@ -9,6 +9,7 @@ import { ConnectionPool } from "./pool.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
+import { countSubscriptions, keepCount } from "./subscription-count.ts";
 
 export interface PostgresBackendOptions {
   readonly address: PostgresAddress;
@@ -24,7 +25,8 @@ const usualLimits: SessionLimits = { statementMsMax, lockMsMax, idleInTransactio
 /** PostgreSQL, which any number of processes may use together. */
 export function createPostgresBackend(options: PostgresBackendOptions): SqlBackend {
   const { description } = options.address;
-  return { description, bytesType: "bytea", keyType: "bigserial", open: async () => openPostgres(options) };
+  const open = async (): Promise<SqlDatabase> => openPostgres(options);
+  return { description, bytesType: "bytea", keyType: "bigserial", keepCount, open };
 }
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
@@ -46,6 +48,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
+    countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),
   };
 }

@@ -47,8 +47,14 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
     saveProgress: async (rows) => progress.save(rows),
+    countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
     close: async () => session.close(),
   };
+}
+
+/** Asked at a start alone: the one process then counts by itself. */
+export function subscriptionCount(database: Kysely<Schema>) {
+  return database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"));
 }
 
 function placesTable(places: readonly TopicPlace[]): RawBuilder<unknown> {
