@@ -130,6 +130,12 @@ export class Client implements AsyncDisposable {
     return (answer.json() as { status: string }).status === "ready"; // Held by the gateway's own tests.
   }
 
+  /** Of each group, why the node does not serve it; undefined where it does. */
+  async listGroupFailures(): Promise<readonly (string | undefined)[]> {
+    const answer = await this.http.send({ method: "GET", path: "/health/ready" });
+    return (answer.json() as { groups: readonly { reason?: string }[] }).groups.map(({ reason }) => reason); // The same holds.
+  }
+
   /** The admin listing as it stands: by node, by subscription. */
   async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
     const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });

@@ -37,6 +37,22 @@ test("an error keeps its code and its causes", () => {
   });
 });
 
+test("an error that another try may mend has no stack, and neither have its causes", () => {
+  const cause = new TypeError("inner", { cause: "deeper" });
+  const error = Object.assign(new Error("outer", { cause }), { code: 200207, retry: true });
+  expect(redactFields({ error })).toEqual({
+    error: {
+      name: "Error",
+      message: "outer",
+      code: 200207,
+      cause: { name: "TypeError", message: "inner", cause: "deeper" },
+    },
+  });
+  expect(redactFields({ error: Object.assign(error, { retry: false }) })).toMatchObject({
+    error: { stack: error.stack, cause: { stack: cause.stack } },
+  });
+});
+
 test("a cycle ends", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;

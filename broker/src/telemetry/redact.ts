@@ -40,7 +40,20 @@ function describeError(error: Error, depth: number): Record<string, unknown> {
   const own = "code" in error ? { code: error.code } : {};
   const causes =
     cause === undefined || depth === 0 ? {} : { cause: redactValue("cause", { value: cause, depth: depth - 1 }) };
-  return { name, message, ...own, stack, ...causes };
+  const described = { name, message, ...own, stack, ...causes };
+  return "retry" in error && error.retry === true ? withoutStacks(described) : described;
+}
+
+/** What another try may mend, as where a server is away, is no defect of the code: where it was met says nothing. */
+function withoutStacks(described: object): Record<string, unknown> {
+  const entries = Object.entries(described).filter(([key]) => key !== "stack");
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, key === "cause" && isObject(value) ? withoutStacks(value) : value]),
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isPlain(value: object): boolean {

@@ -75,6 +75,9 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
         await untilAnother(trial, lonely);
         await trial.untilToldOfMore();
         await untilDown(lonely);
+        expect(await lonely.client.listGroupFailures()).toEqual([
+          expect.stringContaining("database cannot be reached"),
+        ]);
         lonely.proxies.database.restore();
         await untilReady(lonely);
         expect(await trial.findNodeId(lonely)).not.toBe(nodeId);

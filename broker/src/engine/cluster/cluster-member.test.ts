@@ -199,6 +199,20 @@ it("waits for the address of a killed process without a word", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
+it("knows why it is no member from the moment that its membership has ended", async () => {
+  const world = setUp();
+  const member = start(world);
+  const membership = await member.membership(never);
+  world.coordinator.renew = failing;
+  const joining = createDeferred<"taken">();
+  world.coordinator.join = () => joining.promise;
+  await world.clock.advance((ttl * 5) / 6);
+  const { failure } = member;
+  joining.resolve("taken");
+  expect(membership?.isLive()).toBe(false);
+  expect(failure).toBe("this node has not joined the others: no connection");
+});
+
 it("tells, once, of another node that is found dead with what it held, and otherwise of one that leaves", async () => {
   const world = setUp();
   const { coordinator, clock } = world;

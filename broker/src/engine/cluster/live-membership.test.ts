@@ -11,6 +11,13 @@ function setUp() {
   return { clock, membership };
 }
 
+it("says why it ended in whole milliseconds", async () => {
+  const { clock } = setUp();
+  const membership = new LiveMembership(nodeId, { clock, membershipMs: 4_000, sentAt: clock.monotonic() });
+  await clock.advance(4_000);
+  expect(membership.ended.reason).toBe("not renewed for 3333 ms");
+});
+
 it("ends after five sixths of its time since the last renewal that was answered was sent", async () => {
   const { clock, membership } = setUp();
   await clock.advance(2_000);

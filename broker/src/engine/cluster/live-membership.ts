@@ -35,7 +35,7 @@ export class LiveMembership implements Membership {
   }
 
   isLive(): boolean {
-    if (this.#clock.monotonic() >= this.#until) this.end(`not renewed for ${this.#trustedMs} ms`);
+    if (this.#clock.monotonic() >= this.#until) this.end(`not renewed for ${Math.round(this.#trustedMs)} ms`);
     return !this.#ending.signal.aborted;
   }
 

@@ -64,7 +64,7 @@ export class JournalRecovery {
     try {
       await this.#options.journal?.remove(nonces);
     } catch (error) {
-      this.#options.logger.error("journal of transactions not written", { error });
+      this.#options.logger.debug("transactions not forgotten", { error }); // The journal has told of it.
     }
   }
 

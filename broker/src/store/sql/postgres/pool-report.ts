@@ -42,7 +42,7 @@ export class PoolReport {
     this.#isTold = false;
     this.#logger.info("database reached again", {
       connectionsLost: lost,
-      afterMs: Math.round(performance.now() - since),
+      awayMs: Math.round(performance.now() - since),
     });
   }
 

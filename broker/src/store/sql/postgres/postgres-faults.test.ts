@@ -180,7 +180,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await callUntilTold(2);
     expect(lines).toEqual([
       ["warn", "database unreachable", { pool: "store", connectionsLost: 4, reason: expect.any(String) }],
-      ["info", "database reached again", { pool: "store", connectionsLost: 4, afterMs: expect.any(Number) }],
+      ["info", "database reached again", { pool: "store", connectionsLost: 4, awayMs: expect.any(Number) }],
     ]);
   });
 
