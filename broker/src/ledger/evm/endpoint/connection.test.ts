@@ -8,14 +8,17 @@ import { EndpointError } from "./endpoint-error.ts";
 import { createConnection } from "./open-connection.ts";
 import { FakeNode } from "./testing/fake-node.ts";
 
-const timeoutMs = 300;
+/** What no answer of these nodes takes. */
+const timeoutDefaultMs = 20_000;
+/** Where an answer is waited for in vain. */
+const timeoutMs = 500;
 const call = { method: "eth_any" };
 const calls = [{ method: "a" }, { method: "b" }];
 let connections: Connection[] = [];
 const notifications: Notification[] = [];
 const lost: string[] = [];
 
-function connect(address: string): Connection {
+function connect(address: string, timeoutMs = timeoutDefaultMs): Connection {
   const connection = createConnection(address, {
     clock: createSystemClock(),
     timeoutMs,
@@ -75,7 +78,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     await using node = await FakeNode.start();
     node.exchange = () => {};
     node.answer = () => undefined;
-    const failure = await failureOf(connect(node.url(scheme)).request(call));
+    const failure = await failureOf(connect(node.url(scheme), timeoutMs).request(call));
     expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
   });
 
@@ -94,7 +97,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => response.end(text);
     node.answer = () => text;
-    expect(await failureOf(connect(node.url(scheme)).request(call))).toMatchObject({ reach: "unknown" });
+    expect(await failureOf(connect(node.url(scheme), timeoutMs).request(call))).toMatchObject({ reach: "unknown" });
   });
 
   it("user and password go into a header, and into nothing that is said", async () => {
@@ -259,7 +262,7 @@ describe("ws", () => {
 
   it("a connection on which nothing comes any more is made anew; one that only answers late is kept", async () => {
     await using node = await FakeNode.start();
-    const connection = connect(node.url("ws"));
+    const connection = connect(node.url("ws"), timeoutMs);
     await connection.request(call);
     node.answer = () => undefined;
     const late = failureOf(connection.request(call));

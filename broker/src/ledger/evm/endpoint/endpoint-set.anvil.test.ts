@@ -44,7 +44,9 @@ describe.each([
       set.on?.("message", (message) => heads.push(message));
       const subscription = await set.request({ method: "eth_subscribe", params: ["newHeads"] });
       await set.request(mine);
-      await vi.waitFor(() => expect(heads).toMatchObject([{ type: "eth_subscription", data: { subscription } }]));
+      await vi.waitFor(() => expect(heads).toMatchObject([{ type: "eth_subscription", data: { subscription } }]), {
+        timeout: 20_000,
+      });
     } finally {
       await set.close();
     }
