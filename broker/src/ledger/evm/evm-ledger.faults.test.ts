@@ -132,7 +132,7 @@ describe("a transaction's fate", () => {
         expect(await append("c")).toMatchObject({ status: "committed", firstSequence: 1 });
         expect(await sequences(ledger)).toEqual([1]);
       },
-      { deadlineMs: 600 },
+      { deadlineMs: 2000 },
     );
   });
 

@@ -29,7 +29,7 @@ function recordSends(): string[] {
 
 test("what was sent without an answer and comes in late is TIMEOUT, and on the chain once", async () => {
   world = await WriterWorld.start();
-  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 500 });
+  const { append, ledger } = await world.createFirstWriter({ deadlineMs: 2000 });
   await world.ask("evm_setAutomine", false);
   world.provider.current = async (request, pass) => {
     const answer = await pass();

@@ -61,7 +61,7 @@ it("a registry is remembered once it is final; taken off the chain before, it is
 });
 
 it("one that is not final in time is taken up by the next start, also with `deploy`", async () => {
-  const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 500, registry: "deploy" });
+  const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200205,
     message: expect.stringMatching(/is not final yet: it is in block 1, and the newest final block is 0/),
