@@ -173,7 +173,10 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     const legacy = await SIGNER.signTransaction({ ...common, type: "legacy", nonce: await yardstick.nextNonce() });
     const legacyHash = await yardstick.result("eth_sendRawTransaction", legacy);
     expect(legacyHash).toBe(keccak256(legacy));
-    const first = await yardstick.client.reader.waitForTransactionReceipt({ hash: legacyHash });
+    const first = await yardstick.client.reader.waitForTransactionReceipt({
+      hash: legacyHash,
+      checkReplacement: false,
+    });
     expect(first).toMatchObject({ status: "success", type: "legacy", effectiveGasPrice: 8n });
     const accessList = [{ address: yardstick.contract, storageKeys: [numberToHex(1, { size: 32 })] }];
     const listed = await SIGNER.signTransaction({
@@ -184,6 +187,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     });
     const second = await yardstick.client.reader.waitForTransactionReceipt({
       hash: await yardstick.result("eth_sendRawTransaction", listed),
+      checkReplacement: false,
     });
     expect(second).toMatchObject({ status: "success", type: "eip2930", effectiveGasPrice: 8n });
     expect(await yardstick.result("eth_getTransactionByHash", second.transactionHash)).toMatchObject({
