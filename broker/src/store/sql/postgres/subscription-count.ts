@@ -25,7 +25,9 @@ export async function keepCount(transaction: Kysely<Schema>): Promise<void> {
         select -count(*) into change from gone;
       end if;
       if change <> 0 then
-        update subscription_counts as kept set count = kept.count + change where slot = pg_backend_pid() % ${sql.lit(slotsMax)};
+        -- Whoever writes may have another search path.
+        execute format('update %I.subscription_counts set count = count + $1 where slot = $2', tg_table_schema)
+          using change, pg_backend_pid() % ${sql.lit(slotsMax)};
       end if;
       return null;
     end $$`.execute(transaction);
