@@ -36,6 +36,15 @@ export class InFlight {
     return lowest;
   }
 
+  /** The lowest nonce of those of which no block is known that holds them. */
+  lowestUnseenNonce(): number | undefined {
+    let lowest: number | undefined;
+    for (const [nonce, { seenIn }] of this.#byNonce) {
+      if (seenIn === undefined && (lowest === undefined || nonce < lowest)) lowest = nonce;
+    }
+    return lowest;
+  }
+
   /** Those from `nonce` on, the highest first. */
   from(nonce: number): readonly PendingTransaction[] {
     const later = [...this.#byNonce].filter(([one]) => one >= nonce);

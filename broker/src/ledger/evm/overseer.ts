@@ -4,10 +4,11 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Round } from "./block-reader.ts";
 import type { FeePolicy } from "./fee-policy.ts";
+import { isHeldBack } from "./held-back.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { Signer } from "./native-crypto.ts";
 import { type ContractLog, parseLog } from "./parse-log.ts";
-import type { Inclusion, PendingTransaction } from "./pending-transaction.ts";
+import { type Inclusion, type PendingTransaction, withOtherGas } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "./rpc.ts";
 import { type Fate, findFate } from "./transaction-fate.ts";
 import type { Transmitter } from "./transmitter.ts";
@@ -19,8 +20,6 @@ const lookUpPauseMsMax = 8000;
 /** The same for one that the journal has not taken, and so is not sent: the database may be back any time. */
 const journalPauseMsMax = 1000;
 const tickMs = 250;
-/** A transaction that waits for longer is held against what its node counts as executable. */
-const heldBackAfterMs = 3000;
 /** Transactions that are asked for at once. */
 const lookUpsMax = 32;
 /** Signed forms of one transaction. */
@@ -63,10 +62,15 @@ export class Overseer {
   #lookUps = 0;
   /** Those to be looked up as soon as fewer are. */
   readonly #waiting = new Set<PendingTransaction>();
+  /** Those that are being asked for: an endpoint may take long. */
+  readonly #asked = new Set<PendingTransaction>();
   /** Those whose long waiting was told of. */
   readonly #told = new WeakSet<PendingTransaction>();
   #isStopped = false;
+  /** When all were asked for at once the last time. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
+  /** Whether it was told that an endpoint keeps too few states. */
+  #isStatelessTold = false;
   /** Why the fate of a transaction could not be read the last time; the same is told once. */
   #failure: string | undefined;
 
@@ -112,12 +116,18 @@ export class Overseer {
     }
   }
 
-  /** A node that has forgotten one has forgotten others: all are asked for now. Several endpoints may seem to forget each other's. */
+  /**
+   * A node that has forgotten one has forgotten others: those of which no block is known are asked for soon. No more often than each is asked
+   * for anyway: endpoints that are several nodes, and nodes that answer what they know as if it were new, seem to forget all the time.
+   */
   onForgotten(): void {
     const now = this.#options.clock.now();
-    if (now - this.#hurriedAt < lookUpAfterMs) return;
+    if (now - this.#hurriedAt < lookUpPauseMsMax) return;
     this.#hurriedAt = now;
-    for (const pending of this.#options.inFlight.all()) if (now - pending.at >= lookUpAfterMs) pending.lookUpAt = now;
+    for (const pending of this.#options.inFlight.all()) {
+      if (pending.seenIn === undefined && now - pending.at >= lookUpAfterMs)
+        pending.lookUpAt = Math.min(pending.lookUpAt, now);
+    }
   }
 
   /** Signs it again for more, in the place of the form that waits, and sends that; answers false where nothing more can be offered. */
@@ -163,14 +173,24 @@ export class Overseer {
     const { clock, inFlight, onOverdue, transmitter } = this.#options;
     this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
     const now = clock.now();
-    for (const pending of inFlight.all()) {
-      if (now < pending.lookUpAt || this.#lookUps >= lookUpsMax) continue;
+    const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
+    // The longest due come first, so that none waits for ever behind others.
+    const first = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
+    for (const pending of first.slice(0, Math.max(0, lookUpsMax - this.#lookUps))) {
       const pauseMsMax = transmitter.isUnrecorded(pending) ? journalPauseMsMax : lookUpPauseMsMax;
       pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, pauseMsMax));
       onOverdue();
-      void this.#lookUp(pending).then((fate) =>
-        fate?.kind === "absent" ? this.#onAbsent(pending, fate.count) : undefined,
-      );
+      void this.#lookAfter(pending);
+    }
+  }
+
+  async #lookAfter(pending: PendingTransaction): Promise<void> {
+    this.#asked.add(pending);
+    try {
+      const fate = await this.#lookUp(pending);
+      if (fate?.kind === "absent") await this.#onAbsent(pending, fate.count);
+    } finally {
+      this.#asked.delete(pending);
     }
   }
 
@@ -234,41 +254,33 @@ export class Overseer {
   async #onAbsent(pending: PendingTransaction, count: number | undefined): Promise<void> {
     const { inFlight, transmitter } = this.#options;
     if (pending.isDone || pending.nonce === undefined) return;
+    if (count === undefined) this.#tellOfMissingState();
     const isNext = pending.nonce === inFlight.lowestNonce();
     if (isNext && count !== undefined && count < pending.nonce) this.#reportGap(count, pending.nonce);
-    if (isNext && count === pending.nonce && (await this.#isHeldBack(pending))) return this.#offerAnother(pending);
+    if (await isHeldBack(pending, this.#options)) return this.#offerAnother(pending);
     if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;
     this.#tellOfWaiting(pending);
     await transmitter.send(pending);
   }
 
-  /**
-   * Whether a node holds it, the next in line, and does not count it among what it can execute. A pool that reads the account's nonce, lets go
-   * of the transaction before, and only then files the next one keeps that back for ever: anvil's does, rarely and under load (foundry's issue
-   * 10122). Only another transaction with its nonce gets past it. Once a transaction, since some chains count nothing that waits.
-   */
-  async #isHeldBack({ at, nonce, variants, reach }: PendingTransaction): Promise<boolean> {
-    const { clock, rpc, signer, logger } = this.#options;
-    const [newest] = variants;
-    if (newest === undefined || nonce === undefined || variants.length > 1 || reach !== "taken") return false;
-    if (clock.now() - at < heldBackAfterMs) return false;
-    try {
-      const isHeld = (await rpc.knows(newest.hash)) && (await rpc.transactionCount(signer.address, "pending")) <= nonce;
-      if (isHeld) logger.info("transaction held back by the endpoint's pool, signing another form", { nonce });
-      return isHeld;
-    } catch (error) {
-      logger.debug("pool of the endpoint not read", { error });
-      return false;
-    }
+  #tellOfMissingState(): void {
+    if (this.#isStatelessTold) return;
+    this.#isStatelessTold = true;
+    this.#options.logger.warn("state of the newest final block refused, lost transactions may be noticed late", {
+      blockNumber: this.#options.readUpTo(),
+    });
   }
 
-  /** Signs it for more, or where nothing more can be offered for a unit of gas more: it has to be another transaction. */
+  /** Signs it for more, or where nothing more can be offered for other gas: it has to be another transaction. */
   async #offerAnother(pending: PendingTransaction): Promise<void> {
-    if (await this.offerMore(pending)) return;
     const [newest] = pending.variants;
-    if (newest === undefined || pending.isDone || pending.isSending) return;
-    pending.request = { ...pending.request, gas: pending.request.gas + 1 };
+    this.#options.logger.info("transaction held back by the endpoint's pool, signing another form", {
+      nonce: pending.nonce,
+    });
+    if (newest === undefined || (await this.offerMore(pending))) return;
+    if (pending.isDone || pending.isSending || this.#isStopped) return;
+    pending.request = withOtherGas(pending.request);
     await this.#options.transmitter.sign(pending, newest.fees)?.catch(() => {}); // Who writes the journal has told of it.
   }
 

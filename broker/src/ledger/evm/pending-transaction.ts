@@ -22,6 +22,11 @@ export function transferOfNothing(to: Hex): TransactionRequest {
   return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
 }
 
+/** The same with other gas. What a request asks for has room below, and may have none above it: it is up to what a block holds. */
+export function withOtherGas(request: TransactionRequest): TransactionRequest {
+  return { ...request, gas: request.gas + (request.gas <= plainTransferGas ? 1 : -1) };
+}
+
 /** A transaction that was included and succeeded. */
 export interface Inclusion {
   readonly blockNumber: number;
@@ -48,7 +53,7 @@ export type Reach = "nowhere" | "unknown" | "taken";
  * its own, which ends when its fate can no longer change.
  */
 export class PendingTransaction {
-  /** Changes only when it turns out to need more gas. */
+  /** Changes only in its gas, and where a transfer of nothing takes its place. */
   request: TransactionRequest;
   /** When it was asked for, in milliseconds since the epoch. */
   readonly at: number;
@@ -56,7 +61,7 @@ export class PendingTransaction {
   readonly order: number;
   /** Known once it is signed. */
   nonce: number | undefined;
-  /** Newest first. */
+  /** Newest first: the one that is sent. */
   variants: readonly Variant[] = [];
   reach: Reach = "nowhere";
   /** The form that an endpoint said last that it has. */
@@ -110,6 +115,14 @@ export class PendingTransaction {
 
   reject(error: BrokerError | TransactionTooLarge): void {
     if (this.#answer()) this.#outcome.reject(error);
+  }
+
+  /** Puts the form that an endpoint has before newer ones; false where that is the first already, or there is none. */
+  fallBack(): boolean {
+    const taken = this.variants.find(({ hash }) => hash === this.takenHash);
+    if (taken === undefined || taken === this.variants[0]) return false;
+    this.variants = [taken, ...this.variants.filter((variant) => variant !== taken)];
+    return true;
   }
 
   /** Makes as if it had never been signed. To be called only when no form of it can come in any more. */

@@ -212,12 +212,12 @@ export class TransactionSender {
   }
 
   /**
-   * What somebody may have, and is refused for what it is, would keep its nonce from all that come behind it: a transfer of nothing is
-   * offered in its place. At most one of the two comes in, and nobody waits for it any more.
+   * What somebody may have, and is refused for what it is, would keep its nonce from all behind it: a transfer of nothing is offered in its
+   * place. At most one of the two comes in, and nobody waits for it. A form that an endpoint has stays, where a newer one was refused.
    */
   #giveWay(pending: PendingTransaction, { kind }: RpcFailure): void {
     const isHopeless = kind === "too-large" || kind === "gas-too-low";
-    if (!isHopeless || !pending.isAnswered || pending.isFiller) return;
+    if (!isHopeless || pending.fallBack() || !pending.isAnswered || pending.isFiller) return;
     pending.request = transferOfNothing(this.#options.signer.address);
     pending.isFiller = true;
     this.#options.logger.warn("transaction given up, its nonce filled", { nonce: pending.nonce, reason: kind });

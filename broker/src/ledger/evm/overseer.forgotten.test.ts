@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { SenderWorld } from "./testing/sender-world.ts";
+import { hashOf, TestJournal } from "./testing/writer-world.ts";
+
+/** Longer than any waiting transaction is left alone. */
+const longMs = 30_000;
+/** Each waiting transaction is looked for so often at least. */
+const lookMsMax = 8000;
+
+/** Transactions of which the first are in a block that is not final, and the others have waited for long. */
+async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
+  const world = new SenderWorld();
+  world.node.includeMax = seen;
+  world.node.isForgiving = isForgiving;
+  for (let sent = 0; sent < seen + count; sent += 100) {
+    await world.send(Math.min(100, seen + count - sent));
+    await world.clock.advance(1500);
+  }
+  await world.clock.advance(longMs);
+  expect(world.node.pool.size).toBe(count);
+  return world;
+}
+
+test.each([
+  { forgotten: 20, seen: 0, backMsMax: 1500 },
+  { forgotten: 256, seen: 0, backMsMax: 3000 },
+  { forgotten: 100, seen: 400, backMsMax: 5000 },
+  { forgotten: 256, seen: 600, backMsMax: lookMsMax },
+])("$forgotten that a node has forgotten are sent again together, with $seen others seen", async (given) => {
+  const world = await startWithWaiting(given.forgotten, given);
+  const { node } = world;
+  node.pool.clear();
+  expect(await world.timeUntil(() => node.pool.size === given.forgotten)).toBeLessThanOrEqual(given.backMsMax);
+});
+
+test.each([1, 20])(
+  "%i that a node has forgotten while it was away are sent again soon after it is back",
+  async (count) => {
+    const world = await startWithWaiting(count);
+    const { node, clock } = world;
+    node.isAway = true;
+    node.pool.clear();
+    await clock.advance(longMs);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === count)).toBeLessThanOrEqual(2000);
+  },
+);
+
+test.each([16, 256])(
+  "a node that answers what it knows as if it were new is not sent %i more and more often",
+  async (count) => {
+    const { node, clock } = await startWithWaiting(count, { isForgiving: true });
+    node.sends = 0;
+    await clock.advance(2 * lookMsMax);
+    expect(node.sends).toBeGreaterThanOrEqual(count);
+    expect(node.sends).toBeLessThanOrEqual(4 * count);
+  },
+);
+
+test("what a reorganisation took back is sent again, however many wait behind it", async () => {
+  const world = new SenderWorld({ journal: new TestJournal() });
+  const { node, clock, sender } = world;
+  node.isForgiving = true;
+  await world.send(1);
+  const [raw] = node.pool;
+  if (raw === undefined) throw new Error("nothing was sent");
+  node.pool.clear();
+  node.included.add(hashOf(raw));
+  world.readUpTo = 1;
+  await clock.advance(2000);
+  await world.send(200);
+  await clock.advance(longMs);
+  node.included.clear();
+  world.readUpTo = 0;
+  sender.onReorganised(0);
+  expect(await world.timeUntil(() => node.pool.has(raw))).toBeLessThanOrEqual(lookMsMax);
+});

@@ -1,0 +1,127 @@
+import { BrokerError } from "@stele/wire";
+import { defaultGroupId } from "../../../domain/group-id.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import type { Journal } from "../../../ports/journal.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { type FeeMode, FeePolicy } from "../fee-policy.ts";
+import { type Hex, toQuantity } from "../hex.ts";
+import { JournalWriter } from "../journal-writer.ts";
+import { Signer } from "../native-crypto.ts";
+import { type TransactionRequest, transferOfNothing } from "../pending-transaction.ts";
+import { type EvmProvider, Rpc } from "../rpc.ts";
+import { TransactionSender } from "../transaction-sender.ts";
+import { connectionLost } from "./intercepted-provider.ts";
+import { testKey } from "./evm-harness.ts";
+import { hashOf } from "./writer-world.ts";
+
+type Request = Parameters<EvmProvider["request"]>[0];
+
+/** A node with a pool, whose blocks are made by hand and hold no logs. */
+export class PoolNode implements EvmProvider {
+  readonly pool = new Set<Hex>();
+  /** Hashes of what block 1 holds. */
+  readonly included = new Set<Hex>();
+  /** How many of what comes next go into block 1 at once. */
+  includeMax = 0;
+  /** What it counts as executable of what waits; all unless said otherwise. */
+  executable: () => number = () => this.pool.size;
+  /** Answers the hash also for what it has, as some nodes do. */
+  isForgiving = false;
+  isAway = false;
+  /** What everything is refused with that it does not have. */
+  refusal: Error | undefined;
+  /** Called with each request before it is answered. */
+  before: (method: string) => Promise<void> = async () => {};
+  sends = 0;
+
+  async request({ method, params = [] }: Request): Promise<unknown> {
+    await this.before(method);
+    if (this.isAway) throw connectionLost();
+    const [first, tag] = params as readonly [Hex, unknown]; // As the ledger asks.
+    if (method === "eth_getTransactionReceipt") return this.included.has(first) ? receipt : null;
+    if (method === "eth_getTransactionByHash") return [...this.pool].some((raw) => hashOf(raw) === first) ? {} : null;
+    if (method === "eth_gasPrice") return "0x3b9aca00";
+    if (method === "eth_getTransactionCount") {
+      return toQuantity(tag === "0x0" ? 0 : this.included.size + (tag === "pending" ? this.executable() : 0));
+    }
+    return method === "eth_sendRawTransaction" ? this.#take(first) : "0x0";
+  }
+
+  #take(raw: Hex): Hex {
+    this.sends += 1;
+    const hash = hashOf(raw);
+    const isKnown = this.pool.has(raw) || this.included.has(hash);
+    if (isKnown && !this.isForgiving) throw Object.assign(new Error("already known"), { code: -32_000 });
+    if (this.refusal !== undefined && !isKnown) throw Object.assign(this.refusal, { code: -32_000 });
+    if (this.included.size < this.includeMax) this.included.add(hash);
+    else if (!this.included.has(hash)) this.pool.add(raw);
+    return hash;
+  }
+}
+
+const receipt = {
+  blockHash: `0x${"11".repeat(32)}`,
+  blockNumber: "0x1",
+  status: "0x1",
+  gasUsed: "0x5208",
+  logs: [],
+  contractAddress: null,
+};
+
+export interface SenderOptions {
+  readonly fees?: FeeMode;
+  readonly journal?: Journal;
+  readonly deadlineMs?: number;
+}
+
+/** A sender on virtual time, whose node is at block 1. */
+export class SenderWorld {
+  readonly node = new PoolNode();
+  readonly clock = new VirtualClock();
+  readonly signer = new Signer(testKey("sender"));
+  readonly sender: TransactionSender;
+  /** The newest final block that was read. */
+  readUpTo = 0;
+
+  constructor({ fees = "zero", journal, deadlineMs = 3_600_000 }: SenderOptions = {}) {
+    const { node, clock, signer } = this;
+    const rpc = new Rpc(node);
+    const place = { groupId: defaultGroupId, sender: signer.address, logger: silentLogger };
+    this.sender = new TransactionSender({
+      rpc,
+      clock,
+      logger: silentLogger,
+      signer,
+      chainId: 1,
+      registry: signer.address,
+      fees: new FeePolicy(rpc, { mode: fees, max: undefined }),
+      journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
+      deadlineMs,
+      feeBumpAfterMs: 3_600_000,
+      head: () => 1,
+      readUpTo: () => this.readUpTo,
+      isRead: async () => true,
+      onSent: () => {},
+      onOverdue: () => {},
+      estimateGas: async ({ gas }) => gas,
+      unreachable: () => new BrokerError("chainUnreachable"),
+      isKept: () => false,
+    });
+  }
+
+  /** Sends so many transactions, one after another. */
+  async send(count: number, request: Partial<TransactionRequest> = {}): Promise<void> {
+    for (let sent = 0; sent < count; sent += 1) {
+      const whole = { ...transferOfNothing(this.signer.address), gas: 50_000, logsExpected: 1, ...request };
+      void this.sender.send(whole, new AbortController().signal).catch(() => {}); // Some are answered 200201.
+      await this.clock.advance(20);
+    }
+  }
+
+  /** Time until it is so, in milliseconds. */
+  async timeUntil(isSo: () => boolean): Promise<number> {
+    const since = this.clock.now();
+    while (!isSo() && this.clock.now() - since < 600_000) await this.clock.advance(250);
+    return this.clock.now() - since;
+  }
+}
