@@ -10,6 +10,7 @@ import type { Socket } from "node:net";
 import type { EventBody } from "./client.ts";
 import { findFreePort } from "./free-port.ts";
 import { until } from "./until.ts";
+import type { Ends } from "./socket-owner.ts";
 
 /** A callback as it arrived. */
 export interface Attempt {
@@ -56,7 +57,7 @@ export interface ReceiverOptions {
   readonly callerOf?: CallerOf;
 }
 
-export type CallerOf = (port: number) => string | undefined;
+export type CallerOf = (ends: Ends) => string | undefined;
 
 export async function startReceiver(options: ReceiverOptions = {}): Promise<Receiver> {
   const receiver = new RecordingReceiver(options.behaviour ?? accept, options.callerOf ?? (() => undefined));
@@ -122,7 +123,7 @@ class RecordingReceiver implements Receiver {
     });
     server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
-      this.#callers.set(socket, this.#callerOf(socket.remotePort ?? 0));
+      this.#callers.set(socket, this.#callerOf({ from: socket.remotePort ?? 0, to: socket.localPort ?? 0 }));
       socket.on("close", () => this.#callers.delete(socket));
       socket.on("error", () => {});
     });

@@ -2,21 +2,33 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const table = "/proc/net/tcp";
 /** Fields of a line of the table. */
-const fields = { localAddress: 1, inode: 9 };
+const fields = { localAddress: 1, remoteAddress: 2, inode: 9 };
+
+/** A connection by the ports of its ends on this machine. */
+export interface Ends {
+  readonly from: number;
+  readonly to: number;
+}
 
 /** Whether this system tells which process has a connection. */
 export const canFindSocketOwner = existsSync(table);
 
-/** The process of `pids` that has the end of a connection with this port; undefined where it is none of them, or gone. */
-export function findSocketOwner(port: number, pids: readonly number[]): number | undefined {
+/**
+ * The process of `pids` that made a connection; undefined where it is none of them, or gone. Both ends tell: the system gives one port to
+ * several connections that lead to different places.
+ */
+export function findSocketOwner({ from, to }: Ends, pids: readonly number[]): number | undefined {
   if (!canFindSocketOwner) return undefined;
-  const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const inodes = readFileSync(table, "utf8")
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
-    .filter((line) => line[fields.localAddress]?.endsWith(suffix))
+    .filter((line) => hasPort(line[fields.localAddress], from) && hasPort(line[fields.remoteAddress], to))
     .map((line) => `socket:[${line[fields.inode]}]`);
   return pids.find((pid) => hasFile(pid, inodes));
+}
+
+function hasPort(address: string | undefined, port: number): boolean {
+  return address?.endsWith(`:${port.toString(16).toUpperCase().padStart(4, "0")}`) ?? false;
 }
 
 function hasFile(pid: number, names: readonly string[]): boolean {

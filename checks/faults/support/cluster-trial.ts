@@ -4,7 +4,7 @@ import type { Client } from "../../harness/client.ts";
 import { Cluster, type ClusterOptions } from "../../harness/cluster.ts";
 import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { accept, type Receiver, startReceiver } from "../../harness/receiver.ts";
-import { canFindSocketOwner, findSocketOwner } from "../../harness/socket-owner.ts";
+import { canFindSocketOwner, type Ends, findSocketOwner } from "../../harness/socket-owner.ts";
 import { until } from "../../harness/until.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { keepBook, listForeign, listWrongWrites } from "./ownership.ts";
@@ -206,7 +206,7 @@ export class ClusterTrial implements AsyncDisposable {
   ): Promise<void> {
     const { filter, matches, isRpc = false, delayMs } = watch;
     const behaviour = delayMs === undefined ? accept : slow(delayMs);
-    const receiver = await startReceiver({ behaviour, callerOf: (port) => this.#callerOf(port) });
+    const receiver = await startReceiver({ behaviour, callerOf: (ends) => this.#callerOf(ends) });
     this.#receivers.push(receiver);
     const { client } = this.cluster;
     const params = { topic: filter, url: receiver.url };
@@ -214,10 +214,10 @@ export class ClusterTrial implements AsyncDisposable {
     this.subscriptions.push({ id, filter, matches, receiver, subscribedAt: performance.now() });
   }
 
-  #callerOf(port: number): string | undefined {
+  #callerOf(ends: Ends): string | undefined {
     const { running } = this.cluster;
     const pid = findSocketOwner(
-      port,
+      ends,
       running.map(({ broker }) => broker.pid),
     );
     return running.find(({ broker }) => broker.pid === pid)?.address;
