@@ -12,7 +12,7 @@ import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { createBroker, type RunningBroker } from "./create-broker.ts";
 import { defaultEngineLimits } from "./limits.ts";
 import { RecordingSink } from "./testing/recording-sink.ts";
-import { VirtualClock } from "./testing/virtual-clock.ts";
+import { VirtualClock } from "../ports/testing/virtual-clock.ts";
 
 const one = parseGroupId("1");
 const two = parseGroupId("2");

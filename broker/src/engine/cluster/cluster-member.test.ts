@@ -8,7 +8,7 @@ import type { Coordinator, Hint } from "../../ports/coordinator.ts";
 import { createMemoryCluster } from "../../store/memory/memory-cluster.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { NodeGate } from "../testing/node-gate.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { ClusterMember } from "./cluster-member.ts";
 
 const ttl = defaultEngineLimits.membershipMs;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { NodeId } from "../../domain/node.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { LiveMembership } from "./live-membership.ts";
 
 const nodeId = "00000000-0000-4000-8000-000000000001" as NodeId; // Any UUID.

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { Recurrence } from "./recurrence.ts";
 
 function setUp(task: (time: number) => Promise<void> = async () => {}) {

@@ -8,7 +8,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { Notification } from "../../ports/sink.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { deliver } from "./attempts.ts";
 
 const never = new AbortController().signal;

@@ -6,7 +6,7 @@ import { silentLogger } from "../../lib/logger.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { defaultEngineLimits } from "../limits.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 
 const id = parseSubscriptionId("00000000-0000-4000-8000-000000000001");

@@ -12,7 +12,7 @@ import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memo
 import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
 const signers: readonly Address[] = ["11", "22", "33"].map((digits) => `0x${digits.repeat(20)}` as const);
 const record = { chainId: 1, genesisHash: "0x00", registryAddress: "0x00" } as const;

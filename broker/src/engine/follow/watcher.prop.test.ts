@@ -23,7 +23,7 @@ import { Feed } from "../dispatch/feed.ts";
 import { EventIds } from "../event-ids.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexHealth } from "./index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";

@@ -5,7 +5,7 @@ import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import { VirtualClock } from "../testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
 let engine: TestEngine;
 afterEach(() => engine.stop());

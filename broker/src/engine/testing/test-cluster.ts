@@ -14,7 +14,7 @@ import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { NodeGate } from "./node-gate.ts";
 import { RecordingSink } from "./recording-sink.ts";
-import { VirtualClock } from "./virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
 export interface TestClusterOptions {
   readonly limits?: Partial<EngineLimits>;

@@ -10,7 +10,7 @@ import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { RecordingSink } from "./recording-sink.ts";
-import { VirtualClock } from "./virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
 export interface TestEngineOptions {
   readonly chain?: MemoryChain;

@@ -208,7 +208,9 @@ describe("what the chain is spared", () => {
     await using _ = server;
     const batch = Array.from({ length: rpcBatchMax }, (_, id) => call("eth_getLogs", [], id));
     const answers = (await ask(server, batch)) as { result?: string; error?: { code: number } }[]; // An array, as above.
-    expect(answers.map(({ error }) => error?.code)).toEqual(batch.map((_, index) => (index < fitting ? undefined : -32003)));
+    expect(answers.map(({ error }) => error?.code)).toEqual(
+      batch.map((_, index) => (index < fitting ? undefined : -32003)),
+    );
     expect(requests.length).toBeLessThan(rpcBatchMax / 2);
   });
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Address } from "../../domain/topic.ts";
-import { VirtualClock } from "../../engine/testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import type { LedgerBlock } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";

@@ -1,4 +1,4 @@
-import { VirtualClock } from "../../engine/testing/virtual-clock.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { testCoordinator } from "../../ports/coordinator.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";

@@ -1,1 +1,0 @@
-export { VirtualClock } from "../../ports/testing/virtual-clock.ts";
