@@ -37,15 +37,20 @@ test("an error keeps its code and its causes", () => {
   });
 });
 
-test("an error that another try may mend has no stack, and neither have its causes", () => {
-  const cause = new TypeError("inner", { cause: "deeper" });
+test("an error that another try may mend has no stack, and neither have its causes unless they are defects", () => {
+  const defect = new TypeError("a defect");
+  const cause = new Error("inner", { cause: defect });
   const error = Object.assign(new Error("outer", { cause }), { code: 200207, retry: true });
   expect(redactFields({ error })).toEqual({
     error: {
       name: "Error",
       message: "outer",
       code: 200207,
-      cause: { name: "TypeError", message: "inner", cause: "deeper" },
+      cause: {
+        name: "Error",
+        message: "inner",
+        cause: { name: "TypeError", message: "a defect", stack: defect.stack },
+      },
     },
   });
   expect(redactFields({ error: Object.assign(error, { retry: false }) })).toMatchObject({

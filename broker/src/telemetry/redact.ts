@@ -5,6 +5,7 @@ export const redacted = "(redacted)";
 const depthMax = 5;
 const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
+const defects: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "RangeError", "AssertionError"]);
 
 /** A copy of log fields without secrets: values of secret keys, and user-info, query and fragment of urls. */
 export function redactFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -44,9 +45,10 @@ function describeError(error: Error, depth: number): Record<string, unknown> {
   return "retry" in error && error.retry === true ? withoutStacks(described) : described;
 }
 
-/** What another try may mend, as where a server is away, is no defect of the code: where it was met says nothing. */
+/** What another try may mend, as where a server is away, is no defect of the code: where it was met says nothing. What caused it may be one. */
 function withoutStacks(described: object): Record<string, unknown> {
-  const entries = Object.entries(described).filter(([key]) => key !== "stack");
+  const isDefect = "name" in described && defects.has(described.name);
+  const entries = Object.entries(described).filter(([key]) => key !== "stack" || isDefect);
   return Object.fromEntries(
     entries.map(([key, value]) => [key, key === "cause" && isObject(value) ? withoutStacks(value) : value]),
   );

@@ -19,7 +19,7 @@ export const answerDelayMsMax = 5_000;
 /** Longest that opening a connection takes, and longest that a call waits for one that is free, in milliseconds. */
 export const connectMsMax = 5_000;
 
-/** Longest that a server is waited for which is only asked whether it answers, in milliseconds. */
+/** Longest that a server which is only asked whether it answers is waited for, in milliseconds: to connect, and again to answer. */
 export const reachMsMax = 2_000;
 
 /** After the server was lost, calls wait so long for its return, in milliseconds; later ones fail at once until it is back. */

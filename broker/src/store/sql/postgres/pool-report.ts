@@ -9,11 +9,15 @@ interface Trouble {
   readonly lost: number;
 }
 
-/** Tells of the outages of a pool's server: a line when one has begun and one when it is over, whatever number of connections and calls it met. */
+/**
+ * Tells of the outages of a pool's server: a line when one has begun and one when it is over, whatever number of connections and calls it met.
+ * What was told as connections lost is told once more when it turns out that the server cannot be reached.
+ */
 export class PoolReport {
   readonly #logger: Logger;
   #trouble: Trouble | undefined;
-  #isTold = false;
+  /** As what the trouble was told. */
+  #told: "lost" | "unreachable" | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -32,14 +36,15 @@ export class PoolReport {
   /** No connection could be made. */
   unreachable(error: StoreError): void {
     this.#trouble = { ...this.#begin(error), reason: error.message, isUnreachable: true };
+    if (this.#told === "lost") this.#tell();
   }
 
   /** The server answered. What ends before it is told of is told of nevertheless. */
   reached(): void {
-    if (this.#trouble === undefined || !this.#isTold) return;
+    if (this.#trouble === undefined || this.#told === undefined) return;
     const { since, lost } = this.#trouble;
     this.#trouble = undefined;
-    this.#isTold = false;
+    this.#told = undefined;
     this.#logger.info("database reached again", {
       connectionsLost: lost,
       awayMs: Math.round(performance.now() - since),
@@ -62,7 +67,7 @@ export class PoolReport {
   #tell(): void {
     if (this.#trouble === undefined) return;
     const { reason, isUnreachable, lost } = this.#trouble;
-    this.#isTold = true;
+    this.#told = isUnreachable ? "unreachable" : "lost";
     this.#toldAt = performance.now();
     const message = isUnreachable ? "database unreachable" : "database connections lost";
     this.#logger.warn(message, { connectionsLost: lost, reason });

@@ -124,7 +124,7 @@ export class ConnectionPool {
   async #waitForOne(): Promise<PoolClient> {
     const since = performance.now();
     const timer = setTimeout(() => {
-      if (this.#heardAt < since) this.#doubt ??= this.#findOut();
+      if (this.#outage === undefined && this.#heardAt < since) this.#doubt ??= this.#findOut();
     }, this.#waits.connectMsMax / 4);
     try {
       return await this.#pool.connect();
@@ -133,12 +133,15 @@ export class ConnectionPool {
     }
   }
 
+  /** Asks past the pool, once for all calls that wait: where it answers, nobody asks again until they have waited in vain as long. */
   async #findOut(): Promise<void> {
     const since = performance.now();
-    const failure = this.#outage === undefined ? await this.#reach() : undefined;
+    const failure = await this.#reach();
     this.#doubt = undefined;
-    if (failure?.fault === "unavailable" && this.#heardAt < since && this.#ending === undefined)
+    if (failure === undefined) this.#onHeard();
+    else if (failure.fault === "unavailable" && this.#heardAt < since && this.#ending === undefined) {
       this.#beginOutage(failure);
+    }
   }
 
   #onHeard(): void {

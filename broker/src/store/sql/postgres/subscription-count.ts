@@ -19,7 +19,10 @@ export async function keepCount(transaction: Kysely<Schema>): Promise<void> {
     declare
       change bigint;
     begin
-      if tg_op = 'INSERT' then
+      if tg_op = 'TRUNCATE' then
+        execute format('update %I.subscription_counts set count = 0', tg_table_schema);
+        return null;
+      elsif tg_op = 'INSERT' then
         select count(*) into change from made;
       else
         select -count(*) into change from gone;
@@ -35,6 +38,8 @@ export async function keepCount(transaction: Kysely<Schema>): Promise<void> {
     referencing new table as made for each statement execute function count_subscriptions()`.execute(transaction);
   await sql`create trigger subscriptions_gone after delete on subscriptions
     referencing old table as gone for each statement execute function count_subscriptions()`.execute(transaction);
+  await sql`create trigger subscriptions_emptied after truncate on subscriptions
+    for each statement execute function count_subscriptions()`.execute(transaction);
   // From here on nobody else changes the table before this transaction has ended.
   await sql`update subscription_counts set count = (select count(*) from subscriptions) where slot = 0`.execute(
     transaction,
