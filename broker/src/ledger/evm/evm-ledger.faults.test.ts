@@ -160,7 +160,7 @@ describe("a transaction's fate", () => {
         const outcomes = await Promise.all([append("b"), append("c")]);
         expect(outcomes.map((outcome) => outcome?.status === "committed" && outcome.firstSequence)).toEqual([2, 3]);
       },
-      { deadlineMs: 3000 },
+      { deadlineMs: 3500 },
     );
   });
 

@@ -25,6 +25,10 @@ export class InFlight {
     return this.#byHash.get(hash);
   }
 
+  findNonce(nonce: number): PendingTransaction | undefined {
+    return this.#byNonce.get(nonce);
+  }
+
   has(nonce: number): boolean {
     return this.#byNonce.has(nonce);
   }

@@ -57,6 +57,23 @@ test.each([16, 256])(
   },
 );
 
+test("what a node refused because the one before was missing is sent as soon as it has that", async () => {
+  const world = new SenderWorld();
+  const { node, clock } = world;
+  node.isStrict = true;
+  node.isAway = true;
+  await world.send(1);
+  await clock.advance(700);
+  node.isAway = false;
+  node.refusal = new Error("busy");
+  await world.send(30);
+  node.refusal = undefined;
+  const since = clock.now();
+  await world.timeUntil(() => node.pool.size > 0);
+  expect(await world.timeUntil(() => node.pool.size === 31)).toBe(0);
+  expect(clock.now() - since).toBeLessThanOrEqual(lookMsMax);
+});
+
 test("what a reorganisation took back is sent again, however many wait behind it", async () => {
   const world = new SenderWorld({ journal: new TestJournal() });
   const { node, clock, sender } = world;

@@ -174,9 +174,10 @@ export class Overseer {
     this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
     const now = clock.now();
     const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
-    // The longest due come first, so that none waits for ever behind others.
-    const first = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
-    for (const pending of first.slice(0, Math.max(0, lookUpsMax - this.#lookUps))) {
+    // The longest due are taken, so that none waits for ever behind others; in their order, since many a node takes no nonce before its turn.
+    const longest = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
+    const taken = longest.slice(0, Math.max(0, lookUpsMax - this.#lookUps));
+    for (const pending of taken.toSorted((left, right) => (left.nonce ?? 0) - (right.nonce ?? 0))) {
       const pauseMsMax = transmitter.isUnrecorded(pending) ? journalPauseMsMax : lookUpPauseMsMax;
       pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, pauseMsMax));
       onOverdue();

@@ -76,6 +76,7 @@ export class Transmitter {
       pending.refusal = undefined;
       this.#options.onTaken();
       if (isForgotten) this.#options.onForgotten();
+      this.#sendBehind(pending);
     } else if (isUnanswered(failure)) {
       if (failure.kind === "connection" && pending.reach === "nowhere") pending.reach = "unknown";
       this.#options.onUnanswered(pending);
@@ -83,6 +84,12 @@ export class Transmitter {
       this.#options.logger.warn("transaction refused", { nonce: pending.nonce, error: failure });
       this.#options.onRefused(pending, failure);
     }
+  }
+
+  /** What was refused because this one was missing is not left to wait for its next look. */
+  #sendBehind({ nonce }: PendingTransaction): void {
+    const next = nonce === undefined ? undefined : this.#options.inFlight.findNonce(nonce + 1);
+    if (next?.refusal?.kind === "nonce-too-high") void this.send(next);
   }
 
   async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {

@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import { parseTransaction } from "viem";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import type { Journal } from "../../../ports/journal.ts";
@@ -25,6 +26,8 @@ export class PoolNode implements EvmProvider {
   includeMax = 0;
   /** What it counts as executable of what waits; all unless said otherwise. */
   executable: () => number = () => this.pool.size;
+  /** Takes no nonce before its turn, as the embedded chain and some nodes. */
+  isStrict = false;
   /** Answers the hash also for what it has, as some nodes do. */
   isForgiving = false;
   isAway = false;
@@ -52,6 +55,10 @@ export class PoolNode implements EvmProvider {
     const hash = hashOf(raw);
     const isKnown = this.pool.has(raw) || this.included.has(hash);
     if (isKnown && !this.isForgiving) throw Object.assign(new Error("already known"), { code: -32_000 });
+    const nonce = parseTransaction(raw).nonce ?? 0;
+    if (this.isStrict && nonce > this.pool.size + this.included.size) {
+      throw Object.assign(new Error("nonce too high"), { code: -32_000 });
+    }
     if (this.refusal !== undefined && !isKnown) throw Object.assign(this.refusal, { code: -32_000 });
     if (this.included.size < this.includeMax) this.included.add(hash);
     else if (!this.included.has(hash)) this.pool.add(raw);
