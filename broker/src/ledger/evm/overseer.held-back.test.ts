@@ -112,3 +112,34 @@ test.each(["zero", "legacy"] as const)(
     expect(node.pool.size).toBe(1);
   },
 );
+
+test("a transaction that loses its nonce while another form is prepared is not signed without one", async () => {
+  const world = new SenderWorld({ fees: "legacy" });
+  const { node, clock, sender, signer } = world;
+  const asked = createDeferred<void>();
+  const price = createDeferred<void>();
+  const count = createDeferred<void>();
+  let counts = 0;
+  node.executable = () => 0;
+  node.before = async (method) => {
+    if (method === "eth_gasPrice") {
+      asked.resolve();
+      await price.promise;
+    } else if (method === "eth_getTransactionCount" && node.foreign !== undefined && counts++ > 0) await count.promise;
+  };
+  await world.send(1, { logsExpected: undefined });
+  await clock.advance(12_000);
+  await asked.promise;
+  node.foreign = { hash: `0x${"ff".repeat(32)}`, from: signer.address, nonce: "0x0" };
+  sender.onRound({ logs: [] });
+  await clock.settle();
+  price.resolve();
+  await clock.advance(2000);
+  count.resolve();
+  await clock.advance(2000);
+  expect(nonces(world)).toEqual([0, 1]);
+});
+
+function nonces({ node }: SenderWorld): readonly number[] {
+  return [...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0);
+}

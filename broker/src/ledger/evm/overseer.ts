@@ -69,8 +69,7 @@ export class Overseer {
   #isStopped = false;
   /** When all were asked for at once the last time. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
-  /** Whether it was told that an endpoint keeps too few states. */
-  #isStatelessTold = false;
+  #isMissingStateTold = false;
   /** Why the fate of a transaction could not be read the last time; the same is told once. */
   #failure: string | undefined;
 
@@ -175,9 +174,9 @@ export class Overseer {
     const now = clock.now();
     const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
     // The longest due are taken, so that none waits for ever behind others; in their order, since many a node takes no nonce before its turn.
-    const longest = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
-    const taken = longest.slice(0, Math.max(0, lookUpsMax - this.#lookUps));
-    for (const pending of taken.toSorted((left, right) => (left.nonce ?? 0) - (right.nonce ?? 0))) {
+    const longestDue = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
+    const chosen = longestDue.slice(0, Math.max(0, lookUpsMax - this.#lookUps));
+    for (const pending of chosen.toSorted((left, right) => (left.nonce ?? 0) - (right.nonce ?? 0))) {
       const pauseMsMax = transmitter.isUnrecorded(pending) ? journalPauseMsMax : lookUpPauseMsMax;
       pending.lookUpAt = now + Math.max(tickMs, Math.min(now - pending.at, pauseMsMax));
       onOverdue();
@@ -258,7 +257,9 @@ export class Overseer {
     if (count === undefined) this.#tellOfMissingState();
     const isNext = pending.nonce === inFlight.lowestNonce();
     if (isNext && count !== undefined && count < pending.nonce) this.#reportGap(count, pending.nonce);
-    if (await isHeldBack(pending, this.#options)) return this.#offerAnother(pending);
+    const [newest] = pending.variants;
+    if ((await isHeldBack(pending, this.#options)) && newest === pending.variants[0])
+      return this.#offerAnother(pending);
     if (!this.#isStuck(pending, isNext)) return transmitter.send(pending);
     if (await this.offerMore(pending)) return;
     this.#tellOfWaiting(pending);
@@ -266,8 +267,8 @@ export class Overseer {
   }
 
   #tellOfMissingState(): void {
-    if (this.#isStatelessTold) return;
-    this.#isStatelessTold = true;
+    if (this.#isMissingStateTold) return;
+    this.#isMissingStateTold = true;
     this.#options.logger.warn("state of the newest final block refused, lost transactions may be noticed late", {
       blockNumber: this.#options.readUpTo(),
     });
@@ -280,7 +281,8 @@ export class Overseer {
       nonce: pending.nonce,
     });
     if (newest === undefined || (await this.offerMore(pending))) return;
-    if (pending.isDone || pending.isSending || this.#isStopped) return;
+    // Meanwhile it may have come in, or lost its nonce to somebody else's.
+    if (newest !== pending.variants[0] || pending.isDone || pending.isSending || this.#isStopped) return;
     pending.request = withOtherGas(pending.request);
     await this.#options.transmitter.sign(pending, newest.fees)?.catch(() => {}); // Who writes the journal has told of it.
   }

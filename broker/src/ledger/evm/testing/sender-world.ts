@@ -24,6 +24,8 @@ export class PoolNode implements EvmProvider {
   readonly included = new Set<Hex>();
   /** How many of what comes next go into block 1 at once. */
   includeMax = 0;
+  /** Another transaction of the account, with its first nonce, in the newest final block. */
+  foreign: { readonly hash: Hex; readonly from: Hex; readonly nonce: Hex } | undefined;
   /** What it counts as executable of what waits; all unless said otherwise. */
   executable: () => number = () => this.pool.size;
   /** Takes no nonce before its turn, as the embedded chain and some nodes. */
@@ -45,8 +47,15 @@ export class PoolNode implements EvmProvider {
     if (method === "eth_getTransactionByHash") return [...this.pool].some((raw) => hashOf(raw) === first) ? {} : null;
     if (method === "eth_gasPrice") return "0x3b9aca00";
     if (method === "eth_getTransactionCount") {
-      return toQuantity(tag === "0x0" ? 0 : this.included.size + (tag === "pending" ? this.executable() : 0));
+      return toQuantity(
+        tag === "0x0"
+          ? this.foreign === undefined
+            ? 0
+            : 1
+          : this.included.size + (tag === "pending" ? this.executable() : 0),
+      );
     }
+    if (method === "eth_getBlockByNumber") return { transactions: this.foreign === undefined ? [] : [this.foreign] };
     return method === "eth_sendRawTransaction" ? this.#take(first) : "0x0";
   }
 
