@@ -33,7 +33,8 @@ import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
-import { Deadline, pause, untilAborted } from "./time.ts";
+import { pause } from "../lib/pause.ts";
+import { Deadline, untilAborted } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
 
 /** What a node needs to share its store with others. */

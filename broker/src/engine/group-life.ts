@@ -10,7 +10,8 @@ import type { IndexHealth } from "./follow/index-health.ts";
 import type { Role } from "./follow/role.ts";
 import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
-import { pause, untilAborted } from "./time.ts";
+import { pause } from "../lib/pause.ts";
+import { untilAborted } from "./time.ts";
 
 export interface GroupLifeParts {
   readonly group: Group;

@@ -1,19 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** Waits `delayMs`, or less when `signal` aborts; it never rejects. */
-export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      cancel();
-      signal.removeEventListener("abort", settle);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, settle);
-    signal.addEventListener("abort", settle, { once: true });
-  });
-}
-
 /** What `work` comes to, or undefined when `signal` aborts first; what comes of it then is left to itself. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {

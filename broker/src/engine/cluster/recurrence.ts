@@ -1,6 +1,7 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { pause, untilAborted } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
+import { untilAborted } from "../time.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 
 export interface RecurrenceParts {

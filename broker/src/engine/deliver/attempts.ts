@@ -5,7 +5,7 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
 import type { EngineLimits } from "../limits.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 
 export interface AttemptsParts {
   readonly sink: Sink;

@@ -6,7 +6,7 @@ import type { GroupRecords } from "../../ports/group-records.ts";
 import type { LedgerStartOptions } from "../../ports/ledger.ts";
 import type { Member, Membership } from "../cluster/member.ts";
 import type { Group } from "../group.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 
 /** Wait between two tries to keep a signer that another node has, in milliseconds. */
 const signerTryMs = 1_000;

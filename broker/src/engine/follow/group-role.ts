@@ -1,6 +1,6 @@
 import type { Coordinator, GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { Member, Membership } from "../cluster/member.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 import type { Admission } from "./admission.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 import { Standstill } from "./standstill.ts";

@@ -3,7 +3,7 @@ import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 import { Follower, type FollowerParts } from "./follower.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 

@@ -4,7 +4,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { Ledger } from "../../ports/ledger.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const topic = { topic: "a", groupId: undefined };

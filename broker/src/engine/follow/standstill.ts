@@ -3,7 +3,8 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { EngineLimits } from "../limits.ts";
-import { Deadline, pause, untilAborted } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
+import { Deadline, untilAborted } from "../time.ts";
 import type { IndexProgress } from "./index-progress.ts";
 
 /** Wait between two looks at the index, in milliseconds; the chain is asked more seldom. */

@@ -8,7 +8,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import { LeaseLostError } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
-import { pause } from "../time.ts";
+import { pause } from "../../lib/pause.ts";
 import type { Follower } from "./follower.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "./index-progress.ts";

@@ -1,6 +1,7 @@
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import { findFirstTrue } from "../../lib/first-true.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BlockRef, LedgerBlock, LedgerStep } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
@@ -286,11 +287,7 @@ export class BlockFeed {
     if (ended.aborted) return;
     this.#headers.clear();
     this.#options.logger.warn("blocks not read, trying again", { attempt, error });
-    const pause = new Wakeup();
-    const delayMs = backoffDelayMs(attempt, { ...retryLimits, fraction: 1 });
-    const cancel = this.#options.clock.after(delayMs, () => pause.wake());
-    await pause.wait(ended);
-    cancel();
+    await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
   }
 }
 

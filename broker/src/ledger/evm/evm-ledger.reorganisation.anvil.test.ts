@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { decodeEvents, encodeEvents } from "@stele/wire";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { Address } from "../../domain/topic.ts";
+import type { Address, Hash } from "../../domain/topic.ts";
 import type { BlockRef, LedgerBlock } from "../../ports/ledger.ts";
 import type { EvmLedger, EvmLedgerOptions } from "./evm-ledger.ts";
+import { toQuantity } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
@@ -73,10 +74,12 @@ class Copy {
     }
   }
 
+  /** Asked of the chain itself: what the ledger would find out later it would not tell of. */
   async #isWhole(): Promise<boolean> {
     const final = await this.#ledger.finalBlockNumber(never);
     if (this.#head === undefined || this.#head.number < final) return false;
-    return (await this.#ledger.findBlockHash(this.#head.number, never)) === this.#head.hash;
+    const block = (await ask("eth_getBlockByNumber", toQuantity(this.#head.number), false)) as { hash: Hash } | null; // By the specification.
+    return block?.hash === this.#head.hash;
   }
 
   async #cutBack(): Promise<void> {
@@ -205,6 +208,18 @@ describe("an endpoint with several nodes behind it", () => {
       await copy.catchUp((now) => now.contents.length === 12);
       expect(copy.contents).toEqual(Array.from({ length: 12 }, (_, index) => `${index}`));
       expect(copy.reorganisations).toBe(0);
+    });
+  });
+
+  test("of which some are behind is asked again for a block that another one has named", async () => {
+    await withTopic(async ({ ledger, copy }) => {
+      const { number = 0, hash } = copy.blocks.at(-1) ?? {};
+      let behind = 0;
+      provider.current = async ({ method, params = [] }, pass) =>
+        method === "eth_getBlockByNumber" && params[0] !== "latest" && ++behind < 5 ? null : pass();
+      expect(await ledger.findBlockHash(number, never)).toBe(hash);
+      expect(await ledger.findBlockHash(number + 1, never)).toBeUndefined();
+      expect(behind).toBe(6);
     });
   });
 });

@@ -22,6 +22,7 @@ import { BlockReader, nearBlocks } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { type Finality, FinalityPolicy } from "./finality.ts";
+import { findBlock } from "./find-block.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
@@ -57,8 +58,6 @@ const defaultLimits: LedgerLimits = {
 const defaultDeadlineMs = 30_000;
 const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
-/** Looks for a block that must be there: endpoints behind one address may not be equally far. */
-const looksMax = 3;
 const topicGas = 1_500_000;
 const noRoot = new Uint8Array(32);
 
@@ -204,12 +203,11 @@ export class EvmLedger implements Ledger {
 
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     const { heads } = this.#started();
-    for (let look = 1; look <= looksMax; look += 1) {
-      if (signal.aborted) throw abortedEarly();
-      const header = await this.#ask(this.#rpc.findHeader(blockNumber));
-      if (header !== undefined || heads.latest.number < blockNumber) return header?.hash;
-    }
-    return undefined;
+    const latest = (): number => heads.latest.number;
+    const header = await this.#ask(
+      findBlock(blockNumber, { rpc: this.#rpc, clock: this.#options.clock, latest, signal }),
+    );
+    return header?.hash;
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
