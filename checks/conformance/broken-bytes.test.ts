@@ -108,8 +108,10 @@ describe("a request with flipped bits", () => {
         if (answer !== undefined)
           expect([200, 204, 400, 404, 405, 408, 413, 417, 431, 501, 505]).toContain(answer.status);
       }
+      // A request may still be run when its connection has ended without an answer: what comes to a group later is done after it.
+      await client.publish("bytes", "after all of them");
       // A JSON-RPC request whose id is lost is a notification: it is run and not answered.
-      const after = await sequenceNumber();
+      const after = (await sequenceNumber()) - 1;
       expect(after - before).toBeGreaterThanOrEqual(published);
       expect(after - before).toBeLessThanOrEqual(mutationsPerSeed);
       expect((await client.list()).total).toBe(total);
