@@ -1,4 +1,4 @@
-import { numberToHex } from "viem";
+import { type Hex, numberToHex } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LogAnswer } from "../testing/answers.ts";
 import { BACKENDS } from "../testing/backends.ts";
@@ -12,6 +12,14 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
     yardstick = await Yardstick.create(await start());
   });
   afterAll(() => yardstick.stop());
+
+  /** The next changes that a filter tells of: anvil tells its filters of a block a moment after it gives its receipts. */
+  async function changesOf<Change>(filter: Hex): Promise<readonly Change[]> {
+    for (;;) {
+      const changes = await yardstick.resultAs<readonly Change[]>("eth_getFilterChanges", filter);
+      if (changes.length > 0) return changes;
+    }
+  }
 
   it("finds logs by address, topics and blocks", async () => {
     const from = await yardstick.result("eth_blockNumber");
@@ -39,11 +47,12 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
     const logs = await yardstick.result("eth_newFilter", { address: yardstick.contract, topics: [PLAIN_TOPIC] });
     const blocks = await yardstick.result("eth_newBlockFilter");
     const first = await yardstick.send({ functionName: "emitMany", args: [2n] });
-    expect(
-      (await yardstick.resultAs<LogAnswer[]>("eth_getFilterChanges", logs)).map((log) => log.transactionHash),
-    ).toEqual([first.transactionHash, first.transactionHash]);
+    expect((await changesOf<LogAnswer>(logs)).map((log) => log.transactionHash)).toEqual([
+      first.transactionHash,
+      first.transactionHash,
+    ]);
     expect(await yardstick.resultAs<LogAnswer[]>("eth_getFilterChanges", logs)).toEqual([]);
-    expect(await yardstick.result("eth_getFilterChanges", blocks)).toEqual([first.blockHash]);
+    expect(await changesOf(blocks)).toEqual([first.blockHash]);
     expect(await yardstick.result("eth_uninstallFilter", logs)).toBe(true);
     expect(await yardstick.result("eth_uninstallFilter", logs)).toBe(false);
   });
