@@ -19,7 +19,15 @@ export function anvilCommand({ folder, host, port }) {
 
 /** To be called after each start: its clock begins at the time of the first block. */
 export async function setClock(url) {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "evm_setTime", params: [nowInSeconds()] });
+  // Anvil keeps the whole seconds between what it is told and its own time: told of a second that is over, it stays behind.
+  for (let told; told !== nowInSeconds(); ) {
+    told = nowInSeconds();
+    await tellTime(url, told);
+  }
+}
+
+async function tellTime(url, seconds) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "evm_setTime", params: [seconds] });
   const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
   const { error } = await response.json();
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
