@@ -59,7 +59,7 @@ describe("a restarted ledger takes up what the journal has", () => {
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
     await abandonUnderWay(first, ["a", "b"], async () => (await world.poolSize()) === 2);
-    const second = await world.createWriter({ deadlineMs: 300 });
+    const second = await world.createWriter();
     await abandonUnderWay(second, ["c", "d"], async () => (await world.poolSize()) === 4);
     await world.ask("anvil_dropAllTransactions");
     await world.ask("evm_setAutomine", true);
