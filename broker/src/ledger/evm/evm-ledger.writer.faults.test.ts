@@ -77,8 +77,10 @@ test("a transaction that the pool has dropped is sent again", async () => {
   const raws = recordSends();
   const outcomes = Promise.all(["a", "b", "c"].map((text) => append(text)));
   await until(async () => (await world.poolSize()) === 3);
+  const release = world.provider.holdSends();
   for (const raw of raws) await world.ask("anvil_dropTransaction", hashOf(raw as `0x${string}`));
   expect(await world.poolSize()).toBe(0);
+  release();
   await until(async () => (await world.poolSize()) === 3);
   await world.ask("evm_mine");
   expect(await outcomes).toMatchObject([{ firstSequence: 1 }, { firstSequence: 2 }, { firstSequence: 3 }]);
@@ -99,14 +101,15 @@ test.each([
   await world.ask("evm_setAutomine", false);
   const outcome = append("a");
   await until(async () => (await world.poolSize()) === 1);
+  const release = world.provider.holdSends();
   await world.ask("anvil_dropAllTransactions");
   const dropped = Date.now();
   // Blocks come while it is on no node, for longer than it may wait before it offers more.
   await until(async () => {
-    if ((await world.poolSize()) > 0) await world.ask("anvil_dropAllTransactions");
     await world.ask("evm_mine");
     return Date.now() - dropped > 500;
   });
+  release();
   await until(async () => (await world.poolSize()) === 1);
   await world.ask("evm_mine");
   expect(await outcome).toMatchObject({ firstSequence: 1 });

@@ -51,8 +51,10 @@ it("a registry is remembered once it is final; taken off the chain before, it is
   const started = startOnce({ finality: 3 });
   await until(hasCode);
   await ask("anvil_mine", "0x2");
+  const release = provider.holdSends();
   await ask("anvil_reorg", 3, []);
   expect(await hasCode()).toBe(false);
+  release();
   await until(hasCode);
   expect(memory.record).toBeUndefined();
   await ask("anvil_mine", "0x3");

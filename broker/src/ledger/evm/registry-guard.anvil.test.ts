@@ -29,9 +29,11 @@ it("a registry that a reorganisation takes away is deployed again, and its topic
   const { ledger, append, abandon } = await world.createFirstWriter();
   await append("one");
   await world.ask("anvil_mine", "0x2");
+  const release = world.provider.holdSends();
   await world.ask("anvil_reorg", await height(), []);
   expect(await world.ask("eth_getCode", ledger.registryAddress, "latest")).toBe("0x");
   await world.ask("anvil_mine", "0x1");
+  release();
   await until(async () => (await world.ask("eth_getCode", ledger.registryAddress, "latest")) !== "0x");
   await until(async () => ledger.view().outage === undefined && (await world.published()).length === 1);
   await ledger.openTopic(parseTopicName("another"), never);

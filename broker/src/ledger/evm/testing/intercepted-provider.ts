@@ -1,3 +1,4 @@
+import { createDeferred } from "../../../lib/deferred.ts";
 import type { EvmProvider } from "../rpc.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
@@ -20,6 +21,20 @@ export class InterceptedProvider implements EvmProvider {
 
   async request(request: Request): Promise<unknown> {
     return this.current(request, async () => this.#provider.request(request));
+  }
+
+  /** Keeps back what is sent, until the function is called that it answers; whatever else is asked goes through. */
+  holdSends(): () => void {
+    const { current } = this;
+    const released = createDeferred<void>();
+    this.current = async (request, pass) => {
+      if (request.method === "eth_sendRawTransaction") await released.promise;
+      return current(request, pass);
+    };
+    return () => {
+      this.current = current;
+      released.resolve();
+    };
   }
 
   on(event: "message", listener: (message: unknown) => void): void {
