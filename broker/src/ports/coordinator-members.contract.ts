@@ -8,6 +8,7 @@ import {
   c,
   type CoordinatorTrial,
   lastsMs,
+  nearEndMs,
   nodeIdOf,
   noMember,
 } from "./coordinator-trial.contract.ts";
@@ -36,10 +37,10 @@ export function testMembers(trial: CoordinatorTrial): void {
 
     it("have an address for themselves as long as they last", async () => {
       await trial.join(a);
-      await trial.elapse(lastsMs - 1000);
+      await trial.elapse(lastsMs - nearEndMs);
       expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
       expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a]);
-      await trial.elapse(1000);
+      await trial.elapse(nearEndMs);
       expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
       expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([b]);
       expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
@@ -96,11 +97,11 @@ export function testMembers(trial: CoordinatorTrial): void {
 
     it("last as long as they said at their last renewal", async () => {
       await trial.join(a);
-      await trial.elapse(lastsMs - 1000);
+      await trial.elapse(lastsMs - nearEndMs);
       expect(await trial.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
-      await trial.elapse(2 * lastsMs - 1000);
+      await trial.elapse(2 * lastsMs - nearEndMs);
       expect(await trial.one.listNodes()).toHaveLength(1);
-      await trial.elapse(1000);
+      await trial.elapse(nearEndMs);
       expect(await trial.one.listNodes()).toEqual([]);
     });
 
