@@ -4,9 +4,9 @@ import { renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { gunzipSync } from "node:zlib";
 import { type Hex, toHex } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
+import { type ChainState, readState } from "./anvil-state.ts";
 
 export interface AnvilOptions {
   /** Seconds between blocks; without it, each transaction has a block of its own at once. */
@@ -64,6 +64,9 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   const exited = once(child, "exit").finally(() => running.delete(child));
   const url = await readUrl(child);
   const stop = async (): Promise<void> => {
+    const isRunning = child.exitCode === null && child.signalCode === null;
+    // It goes on making blocks while it writes its state: one that brokers have seen would not be there after a start.
+    if (state !== undefined && isRunning) await standStill(url);
     child.kill("SIGTERM");
     const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
     await exited;
@@ -75,8 +78,9 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   };
   const save = async (): Promise<void> => {
     if (state === undefined) throw new Error("a chain without a file is not saved");
-    const dump = String(await askNode(url, { method: "anvil_dumpState", params: [] }));
-    writeFileSync(`${state.file}.new`, gunzipSync(Buffer.from(dump.slice(2), "hex")));
+    let taken = await takeState(url);
+    while (!taken.isOfOneMoment) taken = await takeState(url);
+    writeFileSync(`${state.file}.new`, taken.text);
     renameSync(`${state.file}.new`, state.file);
   };
   return {
@@ -88,6 +92,20 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
     kill,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Answers once no further block is made. */
+async function standStill(url: string): Promise<void> {
+  await askNode(url, { method: "evm_setIntervalMining", params: [0] });
+  for (;;) {
+    const { height, isOfOneMoment } = await takeState(url);
+    const now = Number(await askNode(url, { method: "eth_blockNumber", params: [] }));
+    if (isOfOneMoment && now === height) return;
+  }
+}
+
+async function takeState(url: string): Promise<ChainState> {
+  return readState(String(await askNode(url, { method: "anvil_dumpState", params: [] })));
 }
 
 async function askNode(

@@ -1,0 +1,31 @@
+import { gunzipSync } from "node:zlib";
+
+/** The state of a chain as anvil writes it. */
+export interface ChainState {
+  readonly text: string;
+  readonly height: number;
+  /** False where a block was made meanwhile: what it did to the accounts is there, and it is not. */
+  readonly isOfOneMoment: boolean;
+}
+
+interface DumpedState {
+  readonly best_block_number: number | string;
+  readonly accounts: Readonly<Record<string, { readonly nonce: number }>>;
+  readonly transactions: readonly { readonly info: { readonly from: string; readonly nonce: number } }[];
+}
+
+/** Reads what `anvil_dumpState` answers. */
+export function readState(dump: string): ChainState {
+  const text = gunzipSync(Buffer.from(dump.slice("0x".length), "hex")).toString();
+  const state = JSON.parse(text) as DumpedState; // Anvil's own format.
+  return { text, height: Number(state.best_block_number), isOfOneMoment: isOfOneMoment(state) };
+}
+
+/** No account has counted more transactions than stand in blocks. Those of blocks that were taken back may still be there. */
+function isOfOneMoment({ accounts, transactions }: DumpedState): boolean {
+  const counts = new Map<string, number>();
+  for (const { from, nonce } of transactions.map(({ info }) => info)) {
+    counts.set(from, Math.max(counts.get(from) ?? 0, nonce + 1));
+  }
+  return [...counts].every(([from, count]) => (accounts[from]?.nonce ?? 0) <= count);
+}
