@@ -46,6 +46,44 @@ test.each([1, 20])(
   },
 );
 
+test.each([0, 1, 2, 3, 4, 5, 6, 7])(
+  "what a node has forgotten while it was away is sent again soon, also behind what it has included by then, %i s later",
+  async (seconds) => {
+    const world = await startWithWaiting(21);
+    const { node, clock } = world;
+    const [first] = node.pool;
+    if (first === undefined) throw new Error("nothing was sent");
+    node.isAway = true;
+    node.pool.clear();
+    node.included.add(hashOf(first));
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+    node.isAway = true;
+    node.pool.clear();
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+  },
+);
+
+test.each([0, 2, 4, 6])(
+  "what was sent to a node that gave no answer is sent again together once it does, %i s later",
+  async (seconds) => {
+    const world = new SenderWorld();
+    const { node, clock } = world;
+    node.includeMax = 1;
+    world.readUpTo = 1;
+    await world.send(1);
+    await clock.advance(1500);
+    node.isAway = true;
+    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // Those after one without an answer would not be signed.
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+  },
+);
+
 test.each([16, 256])(
   "a node that answers what it knows as if it were new is not sent %i more and more often",
   async (count) => {

@@ -67,6 +67,8 @@ export class Overseer {
   /** Those whose long waiting was told of. */
   readonly #told = new WeakSet<PendingTransaction>();
   #isStopped = false;
+  /** The lowest nonce of which no block was known to hold it, the last time that was looked at. */
+  #nextNonce: number | undefined;
   /** When all were asked for at once the last time. */
   #hurriedAt = Number.NEGATIVE_INFINITY;
   #isMissingStateTold = false;
@@ -116,8 +118,8 @@ export class Overseer {
   }
 
   /**
-   * A node that has forgotten one has forgotten others: those of which no block is known are asked for soon. No more often than each is asked
-   * for anyway: endpoints that are several nodes, and nodes that answer what they know as if it were new, seem to forget all the time.
+   * A node that has forgotten one, or never got it, lacks others as well: those of which no block is known are asked for soon. No more often
+   * than each is asked for anyway: endpoints that are several nodes, and nodes that answer what they know as if it were new, seem to forget all the time.
    */
   onForgotten(): void {
     const now = this.#options.clock.now();
@@ -172,6 +174,7 @@ export class Overseer {
     const { clock, inFlight, onOverdue, transmitter } = this.#options;
     this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
     const now = clock.now();
+    this.#hasten();
     const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
     // The longest due are taken, so that none waits for ever behind others; in their order, since many a node takes no nonce before its turn.
     const longestDue = due.toSorted((left, right) => left.lookUpAt - right.lookUpAt);
@@ -182,6 +185,16 @@ export class Overseer {
       onOverdue();
       void this.#lookAfter(pending);
     }
+  }
+
+  /** Whoever has become the next in line is asked for soon, however long it has waited: without it nothing behind it comes in. */
+  #hasten(): void {
+    const { inFlight } = this.#options;
+    const nonce = inFlight.lowestUnseenNonce();
+    if (nonce === undefined || nonce === this.#nextNonce) return;
+    this.#nextNonce = nonce;
+    const next = inFlight.findNonce(nonce);
+    if (next !== undefined) next.lookUpAt = Math.min(next.lookUpAt, this.firstLookUpAt(next.at));
   }
 
   async #lookAfter(pending: PendingTransaction): Promise<void> {
@@ -227,7 +240,8 @@ export class Overseer {
   #onUnread(pending: PendingTransaction, error: unknown): void {
     const { clock, inFlight, logger } = this.#options;
     const { nonce } = pending;
-    if (nonce === inFlight.lowestNonce()) pending.lookUpAt = Math.min(pending.lookUpAt, clock.now() + lookUpAfterMs);
+    const isNext = nonce === inFlight.lowestNonce() || nonce === inFlight.lowestUnseenNonce();
+    if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.now() + lookUpAfterMs);
     const reason = error instanceof Error ? error.message : String(error);
     if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce, reason });
     this.#failure = reason;

@@ -20,7 +20,7 @@ export interface TransmitterOptions {
   readonly head: () => number;
   /** The endpoint has it. */
   readonly onTaken: () => void;
-  /** The endpoint took anew what it had taken before: it has forgotten it, or is another node. */
+  /** The endpoint took anew what it had taken before, or may have: it has forgotten it, never got it, or is another node. */
   readonly onForgotten: () => void;
   /** The endpoint gave no answer, or was not reached. */
   readonly onUnanswered: (pending: PendingTransaction) => void;
@@ -70,7 +70,8 @@ export class Transmitter {
     pending.isSending = false;
     if (pending.isDone) return;
     if (failure === undefined || failure.kind === "already-known") {
-      const isForgotten = failure === undefined && pending.takenHash === newest.hash;
+      const isGone = pending.takenHash === newest.hash || pending.reach === "unknown";
+      const isForgotten = failure === undefined && isGone;
       pending.takenHash = newest.hash;
       pending.reach = "taken";
       pending.refusal = undefined;
