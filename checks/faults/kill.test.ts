@@ -17,7 +17,7 @@ import {
   replayAll,
   untilSteady,
 } from "./support/replay.ts";
-import { expectDeliveredInOrder, type WatchedSubscription } from "./support/watched-subscription.ts";
+import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./support/watched-subscription.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "20");
@@ -35,12 +35,13 @@ class KilledBroker implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 2 });
   readonly subscriptions: WatchedSubscription[] = [];
   readonly opened: string[] = [...topics];
-  readonly killedAt: number[] = [];
+  readonly #faults: Fault[] = [];
   readonly #random: Random;
   readonly #env: Readonly<Record<string, string>>;
   readonly #folder = createTempFolder();
   readonly #receivers: Receiver[] = [];
   #foundCount = 0;
+  #killedAt: number | undefined;
 
   /** `env` says which chain its group is on. */
   constructor(random: Random, env: Readonly<Record<string, string>>) {
@@ -69,12 +70,13 @@ class KilledBroker implements AsyncDisposable {
     const joining = this.#join(client, number).catch(() => {}); // The broker may be gone before it answers.
     await this.#waitForKill();
     await broker.kill();
-    this.killedAt.push(performance.now());
+    this.#killedAt = performance.now();
     await Promise.all([joining, this.load.stop()]);
     expect(this.load.refusals).toEqual([]);
     if (this.#random.fraction() < 0.2) {
+      this.#endFault();
       await startAndKill({ dataDir: this.#folder.path, env: this.#env }, this.#random.below(600));
-      this.killedAt.push(performance.now());
+      this.#killedAt = performance.now();
     }
   }
 
@@ -88,8 +90,7 @@ class KilledBroker implements AsyncDisposable {
     expectHoldsWhatWasSent(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     await this.#expectIndexed(client);
-    const faults = this.killedAt.map((at) => ({ from: at, to: at }));
-    const history = { events, load: this.load, faults };
+    const history = { events, load: this.load, faults: this.#faults };
     for (const subscription of this.subscriptions) expectDeliveredInOrder(subscription, history);
     expect((await broker.stop()).code).toBe(0);
   }
@@ -99,8 +100,19 @@ class KilledBroker implements AsyncDisposable {
     this.#folder[Symbol.dispose]();
   }
 
+  get killCount(): number {
+    return this.#faults.length;
+  }
+
+  /** What was on its way when the broker was killed is taken note of a moment later; from the next start on, all is of that one. */
+  #endFault(): void {
+    if (this.#killedAt !== undefined) this.#faults.push({ from: this.#killedAt, to: performance.now() });
+    this.#killedAt = undefined;
+  }
+
   /** Starts it and waits until it serves. */
   async #start(): Promise<BrokerProcess> {
+    this.#endFault();
     const broker = await startBroker({ dataDir: this.#folder.path, env: this.#env });
     await using client = new Client(broker.url);
     await until("the broker is ready", () => client.isReady(), { timeoutMs: 60_000 });
@@ -210,9 +222,9 @@ async function runRounds(
   await killed.prepare();
   for (let round = 1; round <= rounds; round += 1) await killed.round(round);
   await killed.verify();
-  const { load, subscriptions, killedAt } = killed;
+  const { load, subscriptions, killCount } = killed;
   const attempts = subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
-  const figures = `${load.acknowledged.size} of ${load.sent.size} acknowledged, ${attempts} callbacks, ${killedAt.length} kills`;
+  const figures = `${load.acknowledged.size} of ${load.sent.size} acknowledged, ${attempts} callbacks, ${killCount} kills`;
   process.stdout.write(`kill -9, seed ${seed}: ${figures}\n`);
   expect(load.acknowledged.size).toBeGreaterThan(rounds);
 }

@@ -51,7 +51,7 @@ export function expectDeliveredInOrder(subscription: WatchedSubscription, histor
     // After a last attempt of a node that had lost the subscription, its owner goes on where it was.
     const isNext = index === from + 1 || index === newest + 1;
     const isAllowed = isNext || isAllowedRepeat({ last, index, attempt }, { history, attempts });
-    expect({ filter: subscription.filter, from, to: index, isAllowed }).toMatchObject({ isAllowed: true });
+    if (!isAllowed) throw new Error(describeStep({ last, index, attempt }, { subscription, history }));
     if (index <= newest) repeats += 1;
     newest = Math.max(newest, index);
     last = { attempt, index };
@@ -92,6 +92,20 @@ interface Step {
   readonly last: { readonly attempt: Attempt; readonly index: number } | undefined;
   readonly index: number;
   readonly attempt: Attempt;
+}
+
+/** What a step that is not allowed says to whoever looks for its reason: who made it, when, and when there were faults. */
+function describeStep(
+  { last, index, attempt }: Step,
+  { subscription, history }: { readonly subscription: WatchedSubscription; readonly history: History },
+): string {
+  const before = last === undefined ? "the beginning" : `${last.index} (${describeAttempt(last.attempt)})`;
+  const faults = history.faults.map(({ from, to }) => `${Math.round(from)} to ${Math.round(to)}`);
+  return `${subscription.filter} ${subscription.id}: ${before} was followed by ${index} (${describeAttempt(attempt)}); faults: ${faults.join(", ")}`;
+}
+
+function describeAttempt({ receivedAt, caller, isAccepted }: Attempt): string {
+  return `at ${Math.round(receivedAt)} by ${caller ?? "unknown"}${isAccepted ? "" : ", not accepted"}`;
 }
 
 /** After a fault a repeat goes back a few events, all accepted in it or shortly before; without one it is of an attempt that failed. */
