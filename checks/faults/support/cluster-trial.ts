@@ -9,7 +9,7 @@ import { until } from "../../harness/until.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { keepBook, listForeign, listWrongWrites } from "./ownership.ts";
 import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll, untilSteady } from "./replay.ts";
-import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./watched-subscription.ts";
+import { expectDeliveredInOrder, type Fault, type History, type WatchedSubscription } from "./watched-subscription.ts";
 
 const topics = ["c/a", "c/b", "c/d"];
 const blockTimeS = 0.5;
@@ -163,7 +163,7 @@ export class ClusterTrial implements AsyncDisposable {
     expectHoldsWhatWasSent(events, this.load);
     await expectFound(client, this.load.acknowledged.values());
     const history = { events, load: this.load, faults: this.#faults };
-    const repeats = this.subscriptions.map((subscription) => expectDeliveredInOrder(subscription, history));
+    const repeats = this.#countRepeats(history);
     const attempts = this.subscriptions.flatMap(({ receiver }) => receiver.attempts);
     const writes = await listWrongWrites(this.cluster.database, (port) => this.#writerOf(port));
     expect(writes.slice(0, problemsShown)).toEqual([]);
@@ -231,6 +231,14 @@ export class ClusterTrial implements AsyncDisposable {
     return this.load.sent.get(Buffer.from(content, "base64").toString())?.sentAt ?? 0;
   }
 
+  #countRepeats(history: History): readonly number[] {
+    try {
+      return this.subscriptions.map((subscription) => expectDeliveredInOrder(subscription, history));
+    } catch (error) {
+      return this.#fail(error);
+    }
+  }
+
   async #untilNotified(): Promise<void> {
     const ids = this.subscriptions.map(({ id }) => id);
     await until(
@@ -245,7 +253,7 @@ export class ClusterTrial implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** What the nodes have logged says more than that something was waited for in vain. */
+  /** What the nodes have logged says more than that something was waited for in vain, or came twice. */
   #fail(error: unknown): never {
     const logs = this.cluster.running.map(
       ({ address, broker }) => `${address}:\n${broker.stdout().split("\n").slice(-10).join("\n")}`,
