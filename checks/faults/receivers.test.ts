@@ -9,7 +9,7 @@ const eventCount = 300;
 const attemptTimeoutMs = 1500;
 
 const bad: readonly (readonly [string, Behaviour])[] = [
-  ["is slow", slow(1000)],
+  ["is slow", slow(500)],
   ["answers 500", answerStatus(500)],
   ["hangs", hang],
   ["redirects", redirectTo("http://127.0.0.1:1/elsewhere")],
