@@ -85,8 +85,8 @@ class World {
   /** How far back each subscription begins. */
   readonly starts = new Map<string, number>();
   readonly #random: () => number;
-  /** Identifiers for which a call may still be under way. */
-  readonly #continuing = new Set<string>();
+  /** How many calls may still be under way, by the identifier that they continue. */
+  readonly #continuing = new Map<string, number>();
   #texts = 0;
   isHealed = false;
 
@@ -201,17 +201,17 @@ class World {
     const one = this.made[which % Math.max(1, this.made.length)];
     if (one === undefined || this.cluster.find(node) === undefined) return;
     if (kind === "continue" && !this.removed.has(one.id)) void this.#continue(node, one);
-    if (kind === "remove" && !this.#continuing.has(one.id)) void this.#remove(node, one.id);
+    if (kind === "remove" && !this.#continuing.get(one.id)) void this.#remove(node, one.id);
   }
 
   async #continue(node: number, { id, filter }: { readonly id: string; readonly filter: string }): Promise<void> {
     this.#texts += 1;
     const url = `http://receiver/${this.#texts}`;
     this.#receive({ id, url });
-    this.#continuing.add(id);
+    this.#continuing.set(id, (this.#continuing.get(id) ?? 0) + 1);
     try {
       await this.cluster.subscribe(node, filter, { subscriptionId: id, url });
-      this.#continuing.delete(id);
+      this.#continuing.set(id, (this.#continuing.get(id) ?? 0) - 1);
     } catch {
       // It may still be under way.
     }
