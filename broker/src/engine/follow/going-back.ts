@@ -18,6 +18,8 @@ export interface GoingBackParts {
   readonly progressWriter: ProgressWriter;
   /** Held by whoever makes or continues a subscription of the group. */
   readonly changes: SharedMutex;
+  /** Told when workers were cut back and the store may not have been, where somebody may feed them meanwhile. */
+  readonly onUndecided?: () => void;
 }
 
 /**
@@ -40,20 +42,35 @@ export class GoingBack {
   }
 
   async #rollBack(block: BlockRef, lease: GroupLease | undefined): Promise<RollBack> {
-    const { store, groupId, progress, progressWriter, dispatcher } = this.#parts;
+    const { groupId, progress, progressWriter, dispatcher } = this.#parts;
     await progressWriter.flush();
-    progress.rollBackTo(block.number);
-    for (const worker of dispatcher.workersOf(groupId)) {
-      const cursor = worker.cutBack(endOfBlock(block.number));
-      if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
-    }
-    await progressWriter.flush();
-    const done = await store.rollBack(groupId, block, lease);
+    this.#cutBack(block);
+    const done = await this.#rollBackStore(block, lease);
     progress.enterGeneration(progress.generation + 1);
     dispatcher.fallBehind(groupId);
     const vanished = new VanishedEvents(done.vanished);
     for (const [worker, cursor] of this.#cut) worker.uncount(vanished.countUpTo(worker.filter, cursor));
     this.#cut.clear();
     return done;
+  }
+
+  #cutBack(block: BlockRef): void {
+    const { groupId, progress, dispatcher } = this.#parts;
+    progress.rollBackTo(block.number);
+    for (const worker of dispatcher.workersOf(groupId)) {
+      const cursor = worker.cutBack(endOfBlock(block.number));
+      if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
+    }
+  }
+
+  async #rollBackStore(block: BlockRef, lease: GroupLease | undefined): Promise<RollBack> {
+    const { store, groupId, progressWriter, onUndecided } = this.#parts;
+    try {
+      await progressWriter.flush();
+      return await store.rollBack(groupId, block, lease);
+    } catch (error) {
+      onUndecided?.();
+      throw error;
+    }
   }
 }

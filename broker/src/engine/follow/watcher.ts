@@ -42,7 +42,7 @@ export interface WatcherParts {
  */
 export class Watcher {
   readonly #parts: WatcherParts;
-  /** Whether the workers may have been fed what is not in the index. */
+  /** Whether the workers may have been fed what is not in the index, or stand before what they have delivered of it. */
   #isAstray = false;
 
   constructor(parts: WatcherParts) {
@@ -57,6 +57,11 @@ export class Watcher {
     let head = await this.#findHead();
     while (!signal.aborted && !this.#isAt(head)) head = await this.#approach(head);
     return head;
+  }
+
+  /** The workers may have been cut back where the index was not: fed from there, they would deliver again. They begin anew. */
+  doubt(): void {
+    this.#isAstray = true;
   }
 
   #findHead(): Promise<IndexHead | undefined> {
