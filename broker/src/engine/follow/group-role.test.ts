@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents } from "@stele/wire";
+import { encodeEvents } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -294,29 +294,6 @@ describe("a reorganisation", () => {
     publishFromOutside("a fifth");
     await cluster.clock.advance(5_000);
     expect(later.map((id) => cluster.sink.sequencesOf(id))).toEqual([[6], [6]]);
-  });
-
-  it("that the store cannot be told of at once gives nobody again what it took back", async () => {
-    await start(2);
-    const ids = await subscribeMany(4);
-    await publishMany(0, 3);
-    await cluster.clock.advance(500);
-    const { store } = cluster.shared;
-    const rollBack = store.rollBack.bind(store);
-    let refusals = 0;
-    store.rollBack = async (...call) => {
-      refusals += 1;
-      if (refusals > 3) return rollBack(...call);
-      throw new BrokerError("storeUnreachable", { details: "away" });
-    };
-    cluster.chain.cutBack(cluster.chain.head - 2);
-    for (const text of ["other", "another", "a third"]) publishFromOutside(text);
-    await cluster.clock.advance(10_000);
-    expect(refusals).toBe(4);
-    const texts = ids.map((id) => cluster.sink.attempts.filter(({ subscription }) => subscription.id === id));
-    expect(texts.map((all) => all.map(({ event }) => Buffer.from(event.content).toString()))).toEqual(
-      ids.map(() => ["0", "1", "2", "other", "another", "a third"]),
-    );
   });
 
   it("that takes a block back before the node that published it has seen it in the index, answers TIMEOUT", async () => {

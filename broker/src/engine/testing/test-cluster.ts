@@ -111,7 +111,7 @@ export class TestCluster {
     node.gate.resume();
     node.gate.heal();
     await this.clock.advance(graceMs);
-    if (!node.gate.isKilled) await stopped;
+    if (!node.gate.isKilled) await this.run(stopped);
   }
 
   async stopAll(): Promise<void> {
