@@ -71,9 +71,14 @@ export class DeliveryWorker {
     return cursor;
   }
 
-  /** Takes events that were acknowledged, and are no more, out of the count. */
+  /**
+   * Takes events that were acknowledged, and are no more, out of the count, and has the progress written: what was noted before the cut
+   * may be forgotten. To be called when the store has gone back.
+   */
   uncount(count: number): void {
     this.#progress = { ...this.#progress, notifiedCount: Math.max(0, this.#progress.notifiedCount - count) };
+    // One that has ended, or is about to, is no longer the one that knows; it notes how far it is by itself.
+    if (!this.#stopping.signal.aborted) this.#parts.progressWriter.note(this.#progress);
   }
 
   /** True when everything that matches is acknowledged. */

@@ -1,6 +1,10 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { BrokerError, encodeEvents } from "@stele/wire";
 import { afterEach, expect, it } from "vitest";
+import { endOfBlock } from "../../domain/position.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
@@ -18,6 +22,37 @@ function refuseRollBacks(count: number): () => number {
     throw new BrokerError("storeUnreachable", { details: "away" });
   };
   return () => calls;
+}
+
+/** Calls `action` before the store of all nodes is asked, and lets come of it what does. */
+function before(name: "listBlocks" | "saveProgress", action: () => void): void {
+  const { store } = cluster.shared;
+  const call = store[name].bind(store) as (...args: readonly unknown[]) => Promise<never>; // Either of the two.
+  store[name] = async (...args: readonly unknown[]) => {
+    action();
+    for (let turns = 0; turns < 2; turns += 1) await turn();
+    return call(...args);
+  };
+}
+
+/** So many callers pass, one after the other, each when its gate is open; further ones pass at once. */
+class Gates {
+  readonly #gates: readonly Deferred<void>[];
+  #passed = 0;
+
+  constructor(count: number) {
+    this.#gates = Array.from({ length: count }, () => createDeferred<void>());
+  }
+
+  /** Opens the first `count`. */
+  open(count: number): void {
+    for (const gate of this.#gates.slice(0, count)) gate.resolve();
+  }
+
+  async pass(): Promise<void> {
+    this.#passed += 1;
+    await this.#gates[this.#passed - 1]?.promise;
+  }
 }
 
 /** Somebody else's transaction. */
@@ -45,4 +80,26 @@ it("a reorganisation that the store cannot be told of at once gives nobody again
   await cluster.clock.advance(10_000);
   expect(calls()).toBe(4);
   expect(ids.map(textsOf)).toEqual(ids.map(() => ["1", "2", "3", "other", "another", "a third"]));
+});
+
+it("what is acknowledged while the store is told how far all are is not lost with what a reorganisation takes back", async () => {
+  cluster = await TestCluster.start(1);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a", { url: "http://slow/" })));
+  const accepted = new Gates(3);
+  cluster.sink.receive("http://slow/", async () => {
+    await accepted.pass();
+    return { status: "accepted" };
+  });
+  // The first is acknowledged before the cursors are written, the others while they are.
+  before("listBlocks", () => accepted.open(1));
+  before("saveProgress", () => accepted.open(3));
+  const kept = cluster.chain.head + 2;
+  for (const text of ["1", "2", "taken back"]) publishFromOutside(text);
+  await cluster.clock.advance(100);
+  cluster.chain.cutBack(kept);
+  for (let blocks = 0; blocks < 2; blocks += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(2_000);
+  expect(textsOf(id)).toEqual(["1", "2", "taken back"]);
+  expect(await cluster.shared.store.findSubscription(id)).toMatchObject({ cursor: endOfBlock(kept), notifiedCount: 2 });
 });
