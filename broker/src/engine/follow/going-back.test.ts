@@ -103,3 +103,36 @@ it("what is acknowledged while the store is told how far all are is not lost wit
   expect(textsOf(id)).toEqual(["1", "2", "taken back"]);
   expect(await cluster.shared.store.findSubscription(id)).toMatchObject({ cursor: endOfBlock(kept), notifiedCount: 2 });
 });
+
+it("a subscription that ends between two attempts to go back is as far as the second one says", async () => {
+  cluster = await TestCluster.start(1);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a", { url: "http://gone/" })));
+  const gone = createDeferred<void>();
+  cluster.sink.receive("http://gone/", async ({ event }) => {
+    if (Buffer.from(event.content).toString() !== "last") return { status: "accepted" };
+    await gone.promise;
+    return { status: "gone", reason: "410" };
+  });
+  const opened = cluster.chain.head;
+  for (const text of ["1", "2", "3", "4", "last"]) publishFromOutside(text);
+  await cluster.clock.advance(1_000);
+  const { store } = cluster.shared;
+  const rollBack = store.rollBack.bind(store);
+  store.rollBack = async () => {
+    store.rollBack = rollBack;
+    gone.resolve();
+    await turn();
+    cluster.chain.cutBack(opened + 1);
+    for (let blocks = 0; blocks < 6; blocks += 1) cluster.chain.sealEmpty();
+    throw new BrokerError("storeUnreachable", { details: "away" });
+  };
+  cluster.chain.cutBack(opened + 3);
+  for (let blocks = 0; blocks < 3; blocks += 1) cluster.chain.sealEmpty();
+  await cluster.clock.advance(10_000);
+  expect(await store.findSubscription(id)).toMatchObject({
+    state: "suspended",
+    cursor: endOfBlock(opened + 1),
+    notifiedCount: 1,
+  });
+});

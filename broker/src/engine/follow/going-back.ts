@@ -18,7 +18,7 @@ export interface GoingBackParts {
   readonly progressWriter: ProgressWriter;
   /** Held by whoever makes or continues a subscription of the group. */
   readonly changes: SharedMutex;
-  /** Told when workers were cut back and the store may not have been, where somebody may feed them meanwhile. */
+  /** Told when workers were cut back and the store may not have been, where somebody may feed them meanwhile: it has them begin anew. */
   readonly onUndecided?: () => void;
 }
 
@@ -29,7 +29,7 @@ export interface GoingBackParts {
  */
 export class GoingBack {
   readonly #parts: GoingBackParts;
-  /** Workers that were beyond, with their cursors then; kept when the store fails, until it succeeds. */
+  /** Workers that were beyond, with their cursors then; kept when the store fails, until it succeeds or they begin anew. */
   readonly #cut = new Map<DeliveryWorker, Position>();
 
   constructor(parts: GoingBackParts) {
@@ -57,20 +57,30 @@ export class GoingBack {
   #cutBack(block: BlockRef): void {
     const { groupId, progress, dispatcher } = this.#parts;
     progress.rollBackTo(block.number);
-    for (const worker of dispatcher.workersOf(groupId)) {
+    const workers = new Set(dispatcher.workersOf(groupId));
+    // One that has ended since an attempt that failed no longer knows how far its subscription is.
+    for (const worker of this.#cut.keys()) if (!workers.has(worker)) this.#cut.delete(worker);
+    for (const worker of workers) {
       const cursor = worker.cutBack(endOfBlock(block.number));
       if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
     }
   }
 
   async #rollBackStore(block: BlockRef, lease: GroupLease | undefined): Promise<RollBack> {
-    const { store, groupId, progressWriter, onUndecided } = this.#parts;
+    const { store, groupId, progressWriter } = this.#parts;
     try {
       await progressWriter.flush();
       return await store.rollBack(groupId, block, lease);
     } catch (error) {
-      onUndecided?.();
+      this.#onUndecided();
       throw error;
     }
+  }
+
+  #onUndecided(): void {
+    const { onUndecided } = this.#parts;
+    if (onUndecided === undefined) return;
+    this.#cut.clear();
+    onUndecided();
   }
 }

@@ -44,6 +44,8 @@ export class Watcher {
   readonly #parts: WatcherParts;
   /** Whether the workers may have been fed what is not in the index, or stand before what they have delivered of it. */
   #isAstray = false;
+  /** Whether that is for the workers' sake alone: the index may be as it was. */
+  #isInDoubt = false;
 
   constructor(parts: WatcherParts) {
     this.#parts = parts;
@@ -62,6 +64,7 @@ export class Watcher {
   /** The workers may have been cut back where the index was not: fed from there, they would deliver again. They begin anew. */
   doubt(): void {
     this.#isAstray = true;
+    this.#isInDoubt = true;
   }
 
   #findHead(): Promise<IndexHead | undefined> {
@@ -126,7 +129,7 @@ export class Watcher {
 
   /** What was fed may be no more: nothing counts as indexed until the workers have ended, and nobody may begin to deliver meanwhile. */
   #startOver(): Promise<IndexHead | undefined> {
-    const { changes, progress, restartWorkers, groupId, logger, health } = this.#parts;
+    const { changes, progress, restartWorkers, groupId } = this.#parts;
     this.#isAstray = true;
     return changes.exclusive(async () => {
       progress.rollBackTo(-1);
@@ -136,10 +139,22 @@ export class Watcher {
       progress.enterGeneration(generationOf(head));
       this.#skipTo(head);
       this.#isAstray = false;
-      logger.warn("index went back", { to: numberOf(head), generation: generationOf(head) });
-      health.warn(isKnown ? "the database lost a part of the index" : "the chain took back blocks that were final");
+      this.#tell(head, { isKnown });
       return head;
     });
+  }
+
+  #tell(head: IndexHead | undefined, { isKnown }: { readonly isKnown: boolean }): void {
+    const { logger, health } = this.#parts;
+    const place = { blockNumber: numberOf(head), generation: generationOf(head) };
+    const isAsBefore = isKnown && this.#isInDoubt;
+    this.#isInDoubt = false;
+    if (isAsBefore) {
+      logger.info("callbacks began anew from their rows", place);
+      return;
+    }
+    logger.warn("index went back", { to: place.blockNumber, generation: place.generation });
+    health.warn(isKnown ? "the database lost a part of the index" : "the chain took back blocks that were final");
   }
 }
 
