@@ -77,7 +77,7 @@ export class DeliveryWorker {
    */
   uncount(count: number): void {
     this.#progress = { ...this.#progress, notifiedCount: Math.max(0, this.#progress.notifiedCount - count) };
-    // One that has ended, or is about to, is no longer the one that knows; it notes how far it is by itself.
+    // After one that has ended, or is about to, another may know better: at worst what was acknowledged meanwhile is repeated.
     if (!this.#stopping.signal.aborted) this.#parts.progressWriter.note(this.#progress);
   }
 
