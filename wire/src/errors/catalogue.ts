@@ -55,7 +55,9 @@ export const errorCatalogue = {
   subscriptionIdBlank: invalid(100503, "subscriptionId is blank"),
   subscriptionNotExist: define(100504, "not-found", { message: "subscriptionId does not exist", retry: false }),
   subscriptionIdInvalid: invalid(100505, "subscriptionId is not a UUID"),
+  receiverNotAgreed: define(100506, "forbidden", { message: "receiver did not agree to be called", retry: true }),
   noCoordinator: define(100601, "conflict", { message: "no coordination module is configured", retry: false }),
+  callerRefused: define(100703, "forbidden", { message: "this origin or host may not call", retry: false }),
   unknown: define(200000, "internal", { message: "unknown error", retry: false }),
   parameterInvalid: invalid(200001, "a parameter is missing or malformed"),
   transactionTimeout: define(200201, "unavailable", {
@@ -71,6 +73,7 @@ export const errorCatalogue = {
   storeUnreachable: define(200207, "unavailable", { message: "the broker's database cannot be reached", retry: true }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
   busy: define(200300, "exhausted", { message: "busy: too much is waiting, try later", retry: true }),
+  overQuota: define(200301, "exhausted", { message: "over a quota, try later", retry: true }),
 } as const satisfies Record<string, ErrorDefinition>;
 
 /** The name of a row of the catalogue. */
