@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { PublishLoad } from "../faults/support/publish-load.ts";
+import { type BrokerProcess, startBroker } from "../harness/broker-process.ts";
+import { Client } from "../harness/client.ts";
+import { toRequest } from "../harness/raw-http.ts";
+import { createTempFolder } from "../harness/temp-folder.ts";
+import { until } from "../harness/until.ts";
+import { type Attack, Attackers } from "./support/attackers.ts";
+import { peakMebibytes } from "./support/process-memory.ts";
+
+const attackMs = 8000;
+const latencyMsMax = 2000;
+const mebibytesMax = 512;
+/** The default deadline of a stop, and what a busy machine may add. */
+const stopMsMax = 15_000;
+const topics = Array.from({ length: 8 }, (_, index) => `honest/${index}`);
+const publishersPerTopic = 8;
+const stolenTopic = "stolen";
+
+/** Strangers attack every door of one broker at once while 64 publishers work. */
+describe("a broker under all attacks at once", () => {
+  it("acknowledges every honest publish, loses none, stays small, and stops in time", async () => {
+    using folder = createTempFolder();
+    const honest = new PublishLoad(topics, { publishersPerTopic, contentCharacters: 256 });
+    await using broker = await startBroker({ dataDir: folder.path, env: { STELE_LOG_LEVEL: "error" } });
+    const attacks = await prepareAttacks(broker);
+    using attackers = new Attackers(broker.url, attacks);
+    honest.start(broker.url);
+    await until("the attack has lasted", passed(attackMs), { timeoutMs: 2 * attackMs });
+    await honest.stop();
+    const peak = peakMebibytes(broker.pid);
+    const latencies = [...honest.acknowledged.values()].map(({ sentAt, acknowledgedAt }) => acknowledgedAt - sentAt);
+    const stoppedAt = performance.now();
+    const exit = await broker.stop();
+    const figures = {
+      acknowledged: honest.acknowledged.size,
+      p99Ms: quantile(latencies, 0.99),
+      peak,
+      stopMs: performance.now() - stoppedAt,
+      answers: attackers.answers,
+    };
+    const said = JSON.stringify(figures);
+    expect(honest.refusals, said).toEqual([]);
+    expect(honest.acknowledged.size, said).toBe(honest.sent.size);
+    expect(honest.acknowledged.size, said).toBeGreaterThan(topics.length * publishersPerTopic);
+    expect(figures.p99Ms, said).toBeLessThan(latencyMsMax);
+    expect(peak, said).toBeLessThan(mebibytesMax);
+    expect(exit, said).toMatchObject({ code: 0 });
+    expect(figures.stopMs, said).toBeLessThan(stopMsMax);
+    expect(attackers.answers, said).not.toHaveProperty(["web page: HTTP/1.1 200"]);
+    await expectKept(folder.path, honest);
+  });
+});
+
+/** Every acknowledged event is found after a restart, with its content; the web page opened nothing. */
+async function expectKept(dataDir: string, honest: PublishLoad): Promise<void> {
+  await using broker = await startBroker({ dataDir });
+  await using client = new Client(broker.url);
+  expect(await client.exist(stolenTopic)).toBe(false);
+  const found = await Promise.all(
+    [...honest.acknowledged.values()].map(async ({ eventId }) => (await client.getEvent(eventId)).content),
+  );
+  const expected = [...honest.acknowledged.values()].map(({ content }) => Buffer.from(content).toString("base64"));
+  expect(found).toEqual(expected);
+}
+
+async function prepareAttacks(broker: BrokerProcess): Promise<readonly Attack[]> {
+  await using client = new Client(broker.url);
+  for (const topic of topics) await client.open(topic);
+  await client.open("large");
+  const { eventId } = await client.publish("large", new Uint8Array(60_000));
+  const largeEvents = toBatch("getEvent", { eventId });
+  return [
+    { name: "endless eth_call", connections: 4, request: toPost("/chain", toCall("eth_call", endlessCall)) },
+    { name: "amplified batch", connections: 6, request: toPost("/jsonrpc", largeEvents) },
+    { name: "batch not read", connections: 6, request: toPost("/jsonrpc", largeEvents), stopsReading: true },
+    { name: "proofs", connections: 4, request: toPost("/jsonrpc", toBatch("getProof", { eventId })) },
+    { name: "unfinished body", connections: 600, request: unfinishedBody() },
+    { name: "web page", connections: 4, request: pageRequest(broker) },
+  ];
+}
+
+/** BLAKE2F (EIP-152) with 200,000,000 rounds, which no JUMPDEST interrupts. */
+const endlessCall = [
+  {
+    to: "0x0000000000000000000000000000000000000009",
+    data: `0x${(200_000_000).toString(16).padStart(8, "0")}${"00".repeat(208)}01`,
+  },
+  "latest",
+];
+
+function toCall(method: string, params: unknown): string {
+  return JSON.stringify({ jsonrpc: "2.0", id: "1", method, params });
+}
+
+function toBatch(method: string, params: unknown): string {
+  return `[${Array.from({ length: 1000 }, () => toCall(method, params)).join(",")}]`;
+}
+
+function toPost(path: string, body: string): Buffer {
+  return toRequest(path, { type: "application/json", body });
+}
+
+/** All but the last byte of a body of 1 MiB. */
+function unfinishedBody(): Buffer {
+  const request = toRequest("/jsonrpc", { type: "application/json", body: Buffer.alloc(2 ** 20, "[") });
+  return request.subarray(0, -1);
+}
+
+/** What a browser sends for an image on a foreign page. */
+function pageRequest({ url }: BrokerProcess): Buffer {
+  const head = [
+    `GET /rest/open?topic=${stolenTopic} HTTP/1.1`,
+    `host: ${new URL(url).host}`,
+    "sec-fetch-site: cross-site",
+    "sec-fetch-mode: no-cors",
+    "sec-fetch-dest: image",
+    "connection: close",
+  ];
+  return Buffer.from(`${head.join("\r\n")}\r\n\r\n`);
+}
+
+function passed(durationMs: number): () => boolean {
+  const endsAt = performance.now() + durationMs;
+  return () => performance.now() > endsAt;
+}
+
+function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(part * (sorted.length - 1))] ?? Number.NaN;
+}
