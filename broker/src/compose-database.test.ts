@@ -47,7 +47,7 @@ test("a file that others can read is warned about", () => {
 test("an sslmode that there is not is told, without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
-    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, require, verify-ca, verify-full",
+    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, prefer, require, verify-ca, verify-full",
   ]);
 });
 
