@@ -41,7 +41,7 @@ test("a file that others can read is warned about", () => {
   const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
   const databasePasswordFile = fileOf("secret", 0o644);
   databaseAddress({ databaseUrl: "postgres://stele@db/stele", databasePasswordFile }, logger);
-  expect(warnings).toEqual(["secret file can be read by others: take their rights away"]);
+  expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
 test("an sslmode that there is not is told, without user and password", () => {

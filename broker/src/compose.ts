@@ -86,12 +86,12 @@ interface Surroundings extends ServerOptions {
 
 async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
   reportCrypto(logger);
-  const folder = openDataFolder(config.dataDir);
+  const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
   const failure = createDeferred<Error>();
   const groups = groupsOf(config);
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
+    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve })
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
@@ -168,15 +168,16 @@ function watchChain(
   chain.on("disconnect", onFailure);
 }
 
-interface EmbeddedParts {
+interface FolderParts {
   readonly folder: DataFolder;
+  readonly logger: Logger;
   readonly closers: Closers;
   readonly onFailure: FailureListener;
 }
 
-async function startEmbedded(config: Config, { folder, closers, onFailure }: EmbeddedParts) {
+async function startEmbedded(config: Config, { folder, logger, closers, onFailure }: FolderParts) {
   const file = folder.path("chain.sqlite");
-  const privateKey = embeddedKey(folder);
+  const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
     file,
     chainId: config.chainId,
@@ -195,24 +196,20 @@ function transactionBytes(config: Config): number {
   return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
-interface StoreParts extends EmbeddedParts {
-  readonly logger: Logger;
-}
-
 interface Sharing {
   readonly store: Store & Journal & GroupRecords;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
 }
 
-function createSharing(config: Config, parts: StoreParts): Sharing {
+function createSharing(config: Config, parts: FolderParts): Sharing {
   const { folder, logger, onFailure: onFault } = parts;
   if (isClustered(config)) return createShared(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
   return { store: createSqlStore({ file: folder.path("store.sqlite"), logger, onFault }), cluster: undefined };
 }
 
-function createShared(config: Config, { logger, closers }: StoreParts): Sharing {
+function createShared(config: Config, { logger, closers }: FolderParts): Sharing {
   const url = databaseAddress(config, logger);
   const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger });
