@@ -1,5 +1,6 @@
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
+import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
@@ -88,6 +89,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
+  await checkDataFolder(folder, config);
   const failure = createDeferred<Error>();
   const groups = groupsOf(config);
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
@@ -176,7 +178,7 @@ interface FolderParts {
 }
 
 async function startEmbedded(config: Config, { folder, logger, closers, onFailure }: FolderParts) {
-  const file = folder.path("chain.sqlite");
+  const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
     file,
@@ -206,7 +208,7 @@ function createSharing(config: Config, parts: FolderParts): Sharing {
   const { folder, logger, onFailure: onFault } = parts;
   if (isClustered(config)) return createShared(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
-  return { store: createSqlStore({ file: folder.path("store.sqlite"), logger, onFault }), cluster: undefined };
+  return { store: createSqlStore({ file: storeFile(folder), logger, onFault }), cluster: undefined };
 }
 
 function createShared(config: Config, { logger, closers }: FolderParts): Sharing {
