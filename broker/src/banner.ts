@@ -31,6 +31,7 @@ export function toBanner({ url, dataDir, groups }: Started, config: Config): str
     ["Health", `${url}/health/ready`],
     ["Metrics", `${url}/metrics`],
     ["Data", dataDir],
+    ...(config.deliveries === "paused" ? [["Callbacks", "paused: none is attempted (--deliveries)"]] : []),
     ["Signing", signing[cryptoInUse.signing]],
     ...(isClustered(config)
       ? [

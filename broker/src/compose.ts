@@ -5,6 +5,7 @@ import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
+import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
@@ -110,6 +111,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     store,
     isRemembered: config.coordination !== "none",
   });
+  if (config.deliveries === "paused") {
+    logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
+  }
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
@@ -251,6 +255,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     defaultGroupId: parseGroupId(config.defaultGroup),
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
+    deliveries: config.deliveries,
   });
 }
 

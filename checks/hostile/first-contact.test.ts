@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
 import { Client } from "../harness/client.ts";
 import { type Behaviour, startReceiver } from "../harness/receiver.ts";
@@ -96,24 +96,30 @@ describe("a secret that others may read", () => {
 });
 
 describe("a data folder of which a part is missing", () => {
-  it.each([
-    ["chain.sqlite", ["chain.sqlite"], "stop"],
-    ["signer.key", ["signer.key"], "stop"],
-    ["chain.sqlite and signer.key", ["chain.sqlite", "signer.key"], "stop"],
-    ["chain.sqlite after a kill", ["chain.sqlite", "chain.sqlite-wal"], "kill"],
-    ["chain.sqlite but for its first page, after a kill", ["chain.sqlite-wal"], "kill"],
-  ] as const)("%s: refused before anything is written", async (_title, files, end) => {
-    using folder = createTempFolder();
-    await using broker = await startBroker({ dataDir: folder.path });
+  const folder = createTempFolder();
+  const killed = join(folder.path, "killed");
+  beforeAll(async () => {
+    await using broker = await startBroker({ dataDir: killed });
     await publishOnce(broker);
-    await broker[end]();
-    for (const file of files) rmSync(join(folder.path, file));
-    const before = stateOf(folder.path);
-    const run = await runBroker({ dataDir: folder.path });
+    await broker.kill();
+  });
+  afterAll(() => folder[Symbol.dispose]());
+
+  it.each([
+    ["chain.sqlite", ["chain.sqlite", "chain.sqlite-wal"]],
+    ["chain.sqlite but for its first page", ["chain.sqlite-wal"]],
+    ["signer.key", ["signer.key"]],
+    ["both", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
+  ] as const)("%s: refused before anything is written", async (title, files) => {
+    const dataDir = join(folder.path, title);
+    cpSync(killed, dataDir, { recursive: true });
+    for (const file of files) rmSync(join(dataDir, file));
+    const before = stateOf(dataDir);
+    const run = await runBroker({ dataDir });
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain(join(folder.path, files[0].replace("-wal", "")));
-    expect(run.stderr).toMatch(/^stele: .* missing.*[Rr]estore/m);
-    expect(stateOf(folder.path)).toEqual(before);
+    expect(run.stderr).toContain(join(dataDir, files[0].replace("-wal", "")));
+    expect(run.stderr).toMatch(/^stele: .* missing.*Restore/m);
+    expect(stateOf(dataDir)).toEqual(before);
   });
 });
 

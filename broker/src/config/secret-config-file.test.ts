@@ -4,7 +4,11 @@ import { loadConfig } from "./load-config.ts";
 test.each([
   ["a password of the database", { databaseUrl: "postgres://u:hunter2@db/stele" }, true],
   ["a database without its password", { databaseUrl: "postgres://u@db/stele" }, false],
-  ["an endpoint with a key in its path", { groups: [{ id: "1", endpoints: ["https://node.example/v3/abcdef"] }] }, true],
+  [
+    "an endpoint with a key in its path",
+    { groups: [{ id: "1", endpoints: ["https://node.example/v3/abcdef"] }] },
+    true,
+  ],
   ["an endpoint without one", { groups: [{ id: "1", endpoints: ["http://node.internal:8545"] }] }, false],
   ["the embedded chain", { groups: [{ id: "1", endpoints: "embedded" }] }, false],
   ["nothing of the kind", { port: 1 }, false],

@@ -1,4 +1,15 @@
-import { closeSync, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, type Stats, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "../logger.ts";
 
@@ -70,9 +81,12 @@ function makeSecret(file: string, secret: Uint8Array): string {
   try {
     return writeSecret(file, Buffer.from(secret).toString("hex"));
   } catch (cause) {
-    throw new Error(`${file} cannot be made: ${messageOf(cause)}; check the folder's rights and the disk's free space`, {
-      cause,
-    });
+    throw new Error(
+      `${file} cannot be made: ${messageOf(cause)}; check the folder's rights and the disk's free space`,
+      {
+        cause,
+      },
+    );
   }
 }
 

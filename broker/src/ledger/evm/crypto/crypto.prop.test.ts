@@ -6,10 +6,7 @@ import { loadNativeKeccak, nobleKeccak } from "./keccak.ts";
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 const scalar = fc
-  .oneof(
-    fc.bigInt({ min: 1n, max: order - 1n }),
-    fc.constantFrom(1n, 2n, order / 2n, order / 2n + 1n, order - 1n),
-  )
+  .oneof(fc.bigInt({ min: 1n, max: order - 1n }), fc.constantFrom(1n, 2n, order / 2n, order / 2n + 1n, order - 1n))
   .map(toBytes);
 const native = { curve: loadNativeCurve(), keccak: loadNativeKeccak() };
 
