@@ -2,6 +2,7 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
+import { listen } from "./compose-listen.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
@@ -135,16 +136,6 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
 function reportCrypto(logger: Logger): void {
   const isNative = cryptoInUse.signing === "native" && cryptoInUse.hashing === "native";
   logger[isNative ? "info" : "warn"]("cryptography chosen", cryptoInUse);
-}
-
-async function listen(server: HttpServer, { host, port }: Config): Promise<string> {
-  try {
-    return await server.listen({ host, port });
-  } catch (cause) {
-    if (!(cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE")) throw cause;
-    const message = `Port ${port} of ${host} is taken: end what listens there, or choose another one by --port or STELE_PORT.`;
-    throw new Error(message, { cause });
-  }
 }
 
 /** Never resolves. @throws the reason of `signal`. */

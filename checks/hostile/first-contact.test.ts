@@ -177,7 +177,7 @@ describe("a receiver that fails again and again", () => {
     await client.publish("r/1", "1");
     await receiver.waitFor("100 attempts", () => receiver.attempts.length >= 100);
     const lines = logged(broker, "delivery failed");
-    expect(lines.length).toBe(1);
+    expect(lines.length).toBeLessThanOrEqual(2); // One, but where this took more than a minute.
     expect(lines[0]).toMatchObject({ receiver: new URL(receiver.url).host, failures: 1 });
     receiver.setBehaviour((_attempt, response) => void response.writeHead(200).end());
     await receiver.waitForCount(2);

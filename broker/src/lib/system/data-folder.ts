@@ -119,7 +119,12 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
         { cause },
       );
     }
-    throw new DataFolderError(`The data folder ${root} cannot be locked: ${message}`, { cause });
+    throw new DataFolderError(
+      `The data folder ${root} cannot be locked: ${message}. Check its rights and the disk's free space.`,
+      {
+        cause,
+      },
+    );
   }
 }
 
