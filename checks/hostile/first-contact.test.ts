@@ -11,6 +11,8 @@ import { stateOf } from "./support/folder-state.ts";
 /** Where node-gyp-build finds no addon. */
 const noAddons = { SECP256K1_PREBUILD: "/nonexistent", KECCAK_PREBUILD: "/nonexistent" };
 
+const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
+
 /** Lines of the log with this message. */
 function logged(broker: { stdout(): string }, message: string): readonly Readonly<Record<string, unknown>>[] {
   const lines = broker.stdout().split("\n").slice(0, -1);
@@ -167,8 +169,7 @@ describe("a copy that is started with --deliveries paused", () => {
 describe("a receiver that fails again and again", () => {
   it("is logged at most once a minute, with its host and not its url, and once when it accepts again", async () => {
     using folder = createTempFolder();
-    const fail: Behaviour = (_attempt, response) => void response.writeHead(500).end();
-    await using receiver = await startReceiver({ behaviour: fail });
+    await using receiver = await startReceiver({ behaviour: refuse });
     const env = { STELE_CALLBACK_BACKOFF_MIN_MS: "10", STELE_CALLBACK_BACKOFF_MAX_MS: "10" };
     await using broker = await startBroker({ dataDir: folder.path, env });
     await using client = new Client(broker.url);

@@ -47,7 +47,7 @@ it("the addon and noble answer alike where bytes may be no signature", () => {
   const edge = fc.constantFrom(0, 1, 0xff).map((byte) => new Uint8Array(32).fill(byte));
   const half = fc.oneof(bytes(32), edge);
   fc.assert(
-    fc.property(half, half, fc.constantFrom(0, 1), half, (r, s, yParity, hash) => {
+    fc.property(fc.tuple(half, half), fc.constantFrom(0, 1), half, ([r, s], yParity, hash) => {
       const args = [Uint8Array.from([...r, ...s]), yParity, hash] as const;
       expect(outcomeOf(nobleRecover, ...args)).toBe(outcomeOf(nativeRecover, ...args));
     }),

@@ -1,4 +1,5 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
+import type createKeccak from "keccak";
 import { toBuffer } from "./bytes.ts";
 import { loadAddon } from "./load-addon.ts";
 
@@ -13,7 +14,7 @@ interface Sponge {
   squeeze(length: number): Buffer;
 }
 
-type Addon = (algorithm: "keccak256") => { readonly _state: Sponge };
+type Addon = typeof createKeccak;
 
 const RATE_BITS = 1_088;
 const CAPACITY_BITS = 512;
@@ -23,7 +24,7 @@ const HASH_BYTES = 32;
 export function loadNativeKeccak(): Keccak | undefined {
   const addon = loadAddon("keccak/bindings.js") as Addon | undefined; // The stream keeps its sponge in this field.
   if (addon === undefined) return undefined;
-  const sponge = addon("keccak256")._state;
+  const sponge = (addon("keccak256") as unknown as { readonly _state: Sponge })._state;
   return (...parts) => {
     sponge.initialize(RATE_BITS, CAPACITY_BITS);
     for (const part of parts) sponge.absorb(toBuffer(part));

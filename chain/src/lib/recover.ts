@@ -1,4 +1,5 @@
 import { secp256k1 as noble } from "@noble/curves/secp256k1.js";
+import type secp256k1 from "secp256k1";
 import { loadAddon } from "./load-addon.ts";
 
 /**
@@ -7,7 +8,7 @@ import { loadAddon } from "./load-addon.ts";
  */
 export type Recover = (compact: Uint8Array, yParity: number, hash: Uint8Array) => Uint8Array;
 
-type Addon = typeof import("secp256k1");
+type Addon = typeof secp256k1;
 
 /** By libsecp256k1; undefined where its addon cannot be loaded. */
 export function loadNativeRecover(): Recover | undefined {

@@ -7,7 +7,7 @@ const hashBytes = 32;
 const addressBytes = 20;
 
 /** Keccak-256, by the native addon where it can be loaded. */
-export const keccak256: (bytes: Uint8Array) => Buffer = keccak.hash;
+export const keccak256 = keccak.hash;
 
 /** Which implementation signs and which hashes in this process. */
 export const cryptoInUse = { signing: curve.implementation, hashing: keccak.implementation } as const;

@@ -13,6 +13,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true }));
 
+function recordWarnings() {
+  const warnings: (readonly [string, object | undefined])[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message, fields) => void warnings.push([message, fields]) };
+  return { warnings, logger };
+}
+
 describe("openDataFolder", () => {
   it("makes the folder for its owner alone", () => {
     const folder = openDataFolder(join(parent, "a", "data"));
@@ -43,12 +49,6 @@ describe("openDataFolder", () => {
 });
 
 describe.skipIf(process.platform === "win32")("users other than the owner", () => {
-  function recordWarnings() {
-    const warnings: (readonly [string, object | undefined])[] = [];
-    const logger: Logger = { ...silentLogger, warn: (message, fields) => void warnings.push([message, fields]) };
-    return { warnings, logger };
-  }
-
   it.each([0o755, 0o750, 0o701])("a folder that is open to them is warned about", (mode) => {
     const { warnings, logger } = recordWarnings();
     chmodSync(parent, mode);

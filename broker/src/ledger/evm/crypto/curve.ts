@@ -1,4 +1,5 @@
 import { secp256k1 as noble } from "@noble/curves/secp256k1.js";
+import type secp256k1 from "secp256k1";
 import { loadAddon } from "./load-addon.ts";
 
 /** An ECDSA signature by RFC 6979, with the lower `s`. */
@@ -17,7 +18,7 @@ export interface Curve {
   sign(hash: Uint8Array, privateKey: Uint8Array): CurveSignature;
 }
 
-type Addon = typeof import("secp256k1");
+type Addon = typeof secp256k1;
 
 /** libsecp256k1; undefined where its addon cannot be loaded. */
 export function loadNativeCurve(): Curve | undefined {

@@ -49,30 +49,6 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 });
 
 describe("a server that answers the request for TLS", () => {
-  /** Connects to a server that gives this answer; says what it was sent afterwards. */
-  async function sentAfter(answer: string, mode: string): Promise<string> {
-    const sent: Buffer[] = [];
-    const server = createServer((socket: Socket) => {
-      socket.on("error", () => {});
-      socket.once("data", () => {
-        socket.on("data", (chunk) => {
-          sent.push(chunk);
-          socket.destroy();
-        });
-        socket.write(answer);
-      });
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const address = server.address();
-    const port = typeof address === "object" ? address?.port : undefined;
-    const url = `postgres://stele:hunter2@127.0.0.1:${port}/stele?sslmode=${mode}`;
-    const client = new PostgresClient({ address: parsePostgresAddress(url) });
-    client.on("error", () => {});
-    await expect(client.connect()).rejects.toThrow();
-    server.close();
-    return Buffer.concat(sent).toString("latin1");
-  }
-
   it("with a refusal gets the rest in the clear with prefer, and nothing with require", async () => {
     expect(await sentAfter("N", "prefer")).toContain("user\0stele");
     expect(await sentAfter("N", "require")).toBe("");
@@ -87,3 +63,27 @@ describe("a server that answers the request for TLS", () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");
   });
 });
+
+/** Connects to a server that gives this answer; says what it was sent afterwards. */
+async function sentAfter(answer: string, mode: string): Promise<string> {
+  const sent: Buffer[] = [];
+  const server = createServer((socket: Socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.on("data", (chunk) => {
+        sent.push(chunk);
+        socket.destroy();
+      });
+      socket.write(answer);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const url = `postgres://stele:hunter2@127.0.0.1:${port}/stele?sslmode=${mode}`;
+  const client = new PostgresClient({ address: parsePostgresAddress(url) });
+  client.on("error", () => {});
+  await expect(client.connect()).rejects.toThrow();
+  server.close();
+  return Buffer.concat(sent).toString("latin1");
+}
