@@ -2,6 +2,7 @@ import { describeDatabase } from "./compose-database.ts";
 import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
+import { cryptoInUse } from "./ledger/evm/native-crypto.ts";
 import { version } from "./version.ts";
 
 /** What has started: where it is, and how its groups are. */
@@ -14,6 +15,11 @@ export interface Started {
 /** What of a group's chain an operator copies elsewhere; all of it is in the log and at /health/ready. */
 const facts = ["chainId", "registry", "signer"];
 
+const signing = {
+  native: "native addon (secp256k1)",
+  noble: "noble (JavaScript), since the native addon secp256k1 did not load: a tenth of its speed",
+} as const;
+
 /** What is printed once the broker listens: where everything is, and which groups are not up yet and why. */
 export function toBanner({ url, dataDir, groups }: Started, config: Config): string {
   const rows = [
@@ -25,6 +31,8 @@ export function toBanner({ url, dataDir, groups }: Started, config: Config): str
     ["Health", `${url}/health/ready`],
     ["Metrics", `${url}/metrics`],
     ["Data", dataDir],
+    ...(config.deliveries === "paused" ? [["Callbacks", "paused: none is attempted (--deliveries)"]] : []),
+    ["Signing", signing[cryptoInUse.signing]],
     ...(isClustered(config)
       ? [
           ["Database", describeDatabase(config)],

@@ -41,13 +41,13 @@ test("a file that others can read is warned about", () => {
   const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
   const databasePasswordFile = fileOf("secret", 0o644);
   databaseAddress({ databaseUrl: "postgres://stele@db/stele", databasePasswordFile }, logger);
-  expect(warnings).toEqual(["secret file can be read by others: take their rights away"]);
+  expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
 test("an sslmode that there is not is told, without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
-    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, require, verify-ca, verify-full",
+    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, prefer, require, verify-ca, verify-full",
   ]);
 });
 

@@ -1,18 +1,20 @@
+import { existsSync } from "node:fs";
 import { databaseName } from "./config/database-url.ts";
 import { isClustered } from "./config/derived.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
-import { isReadByOthers, readSecretText } from "./lib/system/secret-file.ts";
+import { readSecretText } from "./lib/system/secret-file.ts";
 import { parsePostgresAddress } from "./store/sql/postgres/address.ts";
 
 type DatabaseSettings = Pick<Config, "databaseUrl" | "databasePasswordFile">;
 
-/** The database's address with its password. @throws Error that shows no secret. */
+/** The database's address with its password; the files that it names can be read. @throws Error that shows no secret. */
 export function databaseAddress(config: DatabaseSettings, logger: Logger): string {
-  const { databaseUrl, databasePasswordFile } = config;
-  if (databasePasswordFile === "") return databaseUrl;
-  const password = readPassword(databasePasswordFile, logger);
+  const { databaseUrl } = config;
+  checkTlsFiles(databaseUrl, logger);
+  const password = readPasswordOf(config, logger);
+  if (password === undefined) return databaseUrl;
   return `${databaseUrl}${databaseUrl.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
 }
 
@@ -21,7 +23,8 @@ export function findDatabaseProblems(config: DatabaseSettings): readonly string[
   if (!isClustered(config)) return [];
   return [
     ...problemOf("databaseUrl", () => parsePostgresAddress(config.databaseUrl)),
-    ...problemOf("databasePasswordFile", () => databaseAddress(config, silentLogger)),
+    ...problemOf("databaseUrl", () => checkTlsFiles(config.databaseUrl, silentLogger)),
+    ...problemOf("databasePasswordFile", () => readPasswordOf(config, silentLogger)),
   ];
 }
 
@@ -39,10 +42,21 @@ function problemOf(setting: keyof DatabaseSettings, read: () => unknown): readon
   }
 }
 
+/** The driver reads these files itself, at each connection, and takes a missing one for a server that cannot be reached. */
+function checkTlsFiles(databaseUrl: string, logger: Logger): void {
+  const { searchParams } = new URL(databaseUrl);
+  const key = searchParams.get("sslkey");
+  if (key !== null) readSecretText(key, logger);
+  for (const name of ["sslcert", "sslrootcert"]) {
+    const file = searchParams.get(name);
+    if (file !== null && !existsSync(file)) throw new Error(`${file} does not exist; ${name} in the address names it.`);
+  }
+}
+
 /** Editors end a file with a line break, which is no part of a password. */
-function readPassword(file: string, logger: Logger): string {
-  const password = readSecretText(file).replace(/\r?\n$/, "");
+function readPasswordOf({ databasePasswordFile: file }: DatabaseSettings, logger: Logger): string | undefined {
+  if (file === "") return undefined;
+  const password = readSecretText(file, logger).replace(/\r?\n$/, "");
   if (password === "") throw new Error(`${file} is empty; it is to hold the database's password.`);
-  if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
   return password;
 }

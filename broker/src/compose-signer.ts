@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { GroupConfig } from "./config/derived.ts";
 import type { SignerSource } from "./config/group-fields.ts";
 import type { Secrets } from "./config/load-config.ts";
+import type { GroupId } from "./domain/group-id.ts";
 import { Signer } from "./ledger/evm/native-crypto.ts";
 import { openKeystore } from "./ledger/evm/signer/keystore.ts";
 import { parsePrivateKey } from "./ledger/evm/signer/private-key.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
-import { isReadByOthers, readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
+import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 
 export interface SignerParts {
   readonly folder: DataFolder;
@@ -16,15 +17,25 @@ export interface SignerParts {
 }
 
 /** The key of the embedded chain's only signer. */
-export function embeddedKey(folder: DataFolder): Uint8Array {
-  return makeKey(folder.path("signer.key"));
+export function embeddedKey({ folder, logger }: Pick<SignerParts, "folder" | "logger">): Uint8Array {
+  return makeKey(embeddedKeyFile(folder), logger);
+}
+
+/** Where the key of the embedded chain's signer is. */
+export function embeddedKeyFile(folder: DataFolder): string {
+  return folder.path("signer.key");
+}
+
+/** Where the key of a group is whose configuration names none. */
+export function groupKeyFile(folder: DataFolder, id: GroupId): string {
+  return folder.path(`signer-${encodeURIComponent(id)}.key`);
 }
 
 /** A group's private key, from where it is said to be, or made in the data folder. @throws Error that shows no secret. */
 export async function loadKey({ id, signer }: GroupConfig, parts: SignerParts): Promise<Uint8Array> {
   if (signer !== undefined) return readKey(signer, parts);
-  const file = parts.folder.path(`signer-${encodeURIComponent(id)}.key`);
-  const key = makeKey(file);
+  const file = groupKeyFile(parts.folder, id);
+  const key = makeKey(file, parts.logger);
   parts.logger.info("signer's key is in the data folder", { file, signer: new Signer(key).address });
   return key;
 }
@@ -72,11 +83,9 @@ function readVariable(name: string, { secrets }: SourceParts): string {
 }
 
 function readFile(file: string, { logger }: SourceParts): string {
-  const text = readSecretText(file);
-  if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
-  return text;
+  return readSecretText(file, logger);
 }
 
-function makeKey(file: string): Uint8Array {
-  return readOrCreateSecret(file, { bytes: 32, create: () => randomBytes(32) });
+function makeKey(file: string, logger: Logger): Uint8Array {
+  return readOrCreateSecret(file, { bytes: 32, create: () => randomBytes(32), logger });
 }

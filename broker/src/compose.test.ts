@@ -135,7 +135,7 @@ describe("groups", () => {
       log.map((line) => JSON.parse(line) as Record<string, unknown>).find(({ message }) => message === "group ready"); // Our own lines.
     const first = registryOf();
     expect(first).toMatchObject({ groupId: "1", chainId: 31_337, signer, registry: expect.stringMatching(/^0x/) });
-    expect(log.join("")).toContain("secret file can be read by others");
+    expect(log.join("")).toContain("secret file is open to other users");
     await server?.stop();
     log = [];
     await start([{ ...group, registry: "deploy" }]);

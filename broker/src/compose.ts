@@ -1,16 +1,19 @@
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
+import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
+import { listen } from "./compose-listen.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
+import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { keccak256, Signer } from "./ledger/evm/native-crypto.ts";
+import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -85,12 +88,14 @@ interface Surroundings extends ServerOptions {
 }
 
 async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
-  const folder = openDataFolder(config.dataDir);
+  reportCrypto(logger);
+  const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
+  await checkDataFolder(folder, config);
   const failure = createDeferred<Error>();
   const groups = groupsOf(config);
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
+    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve })
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
@@ -107,6 +112,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     store,
     isRemembered: config.coordination !== "none",
   });
+  if (config.deliveries === "paused") {
+    logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
+  }
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
@@ -124,14 +132,10 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
 }
 
-async function listen(server: HttpServer, { host, port }: Config): Promise<string> {
-  try {
-    return await server.listen({ host, port });
-  } catch (cause) {
-    if (!(cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE")) throw cause;
-    const message = `Port ${port} of ${host} is taken: end what listens there, or choose another one by --port or STELE_PORT.`;
-    throw new Error(message, { cause });
-  }
+/** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
+function reportCrypto(logger: Logger): void {
+  const isNative = cryptoInUse.signing === "native" && cryptoInUse.hashing === "native";
+  logger[isNative ? "info" : "warn"]("cryptography chosen", cryptoInUse);
 }
 
 /** Never resolves. @throws the reason of `signal`. */
@@ -161,15 +165,16 @@ function watchChain(
   chain.on("disconnect", onFailure);
 }
 
-interface EmbeddedParts {
+interface FolderParts {
   readonly folder: DataFolder;
+  readonly logger: Logger;
   readonly closers: Closers;
   readonly onFailure: FailureListener;
 }
 
-async function startEmbedded(config: Config, { folder, closers, onFailure }: EmbeddedParts) {
-  const file = folder.path("chain.sqlite");
-  const privateKey = embeddedKey(folder);
+async function startEmbedded(config: Config, { folder, logger, closers, onFailure }: FolderParts) {
+  const file = chainFile(folder);
+  const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
     file,
     chainId: config.chainId,
@@ -188,24 +193,20 @@ function transactionBytes(config: Config): number {
   return 2 * Math.max(embedded?.transactionBytesMax ?? 0, eventBytesMax);
 }
 
-interface StoreParts extends EmbeddedParts {
-  readonly logger: Logger;
-}
-
 interface Sharing {
   readonly store: Store & Journal & GroupRecords;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
 }
 
-function createSharing(config: Config, parts: StoreParts): Sharing {
+function createSharing(config: Config, parts: FolderParts): Sharing {
   const { folder, logger, onFailure: onFault } = parts;
   if (isClustered(config)) return createShared(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
-  return { store: createSqlStore({ file: folder.path("store.sqlite"), logger, onFault }), cluster: undefined };
+  return { store: createSqlStore({ file: storeFile(folder), logger, onFault }), cluster: undefined };
 }
 
-function createShared(config: Config, { logger, closers }: StoreParts): Sharing {
+function createShared(config: Config, { logger, closers }: FolderParts): Sharing {
   const url = databaseAddress(config, logger);
   const store = createPostgresStore({ url, logger, connectionsMax: config.databaseConnectionsMax });
   const coordinator = createPostgresCoordinator({ url, logger });
@@ -245,6 +246,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     defaultGroupId: parseGroupId(config.defaultGroup),
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
+    deliveries: config.deliveries,
   });
 }
 

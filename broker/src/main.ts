@@ -5,11 +5,11 @@ import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
 import { findSignerProblems } from "./compose-signer.ts";
-import { loadConfig, type Secrets } from "./config/load-config.ts";
+import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import { groupsOf } from "./config/derived.ts";
-import type { Config } from "./config/settings.ts";
 import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
+import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
 import { runVerify } from "./verify/run-verify.ts";
 import { version } from "./version.ts";
@@ -18,6 +18,8 @@ import { version } from "./version.ts";
 const exitCodes = { done: 0, failed: 1, refused: 2 } as const;
 /** Longest delay that a timer takes. */
 const timerDelayMsMax = 2 ** 31 - 1;
+
+type LoadedConfig = Extract<LoadOutcome, { readonly status: "loaded" }>;
 
 await main();
 
@@ -51,7 +53,7 @@ async function run(): Promise<void> {
     if (problems.length > 0) refuse(problems);
     else process.stdout.write(outcome.output);
   } else {
-    await serve(outcome.config, outcome.secrets);
+    await serve(outcome);
   }
 }
 
@@ -60,12 +62,13 @@ function refuse(problems: readonly string[]): void {
   process.exitCode = exitCodes.refused;
 }
 
-async function serve(config: Config, secrets: Secrets): Promise<void> {
+async function serve({ config, secrets, secretFile }: LoadedConfig): Promise<void> {
   keepHeapSmall();
   stayAlive();
   const logger = createLogger({ level: config.logLevel, format: config.logFormat });
   const signal = endOnSignals(logger);
   try {
+    if (secretFile !== undefined) checkSecretFile(secretFile, logger);
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { ChainFileError } from "./chain-file-error.ts";
 import { Chain } from "./chain/chain.ts";
 import { openChainDatabase } from "./chain/open-chain-database.ts";
 import { Simulator } from "./execution/simulator.ts";
@@ -8,6 +9,7 @@ import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+import { explain } from "./storage/open-database.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
@@ -66,6 +68,8 @@ try {
   port.on("message", (message: ToWorker) => void (message.kind === "stop" ? stop(context) : answer(context, message)));
   post({ kind: "ready" });
 } catch (error) {
-  post({ kind: "refused", message: error instanceof Error ? error.message : String(error) });
+  const { file } = workerData as WorkerSettings; // As above.
+  const refusal = error instanceof ChainFileError ? error : explain(file, error);
+  post({ kind: "refused", message: refusal.message });
   port.close();
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { startReceiver } from "../harness/receiver.ts";
 import { slow } from "../harness/behaviours.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
+import { canMount, mountSmallDisk } from "./support/small-disk.ts";
 import { PublishLoad } from "./support/publish-load.ts";
 import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./support/replay.ts";
 
@@ -119,6 +120,33 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     await using broker = await startBroker({ dataDir: folder.path, env: { STELE_PORT: port } });
     expect(new URL(broker.url).port).toBe(port);
     expect((await broker.stop()).code).toBe(0);
+  });
+
+  it("on an address of another machine is refused with the address", async () => {
+    using folder = createTempFolder();
+    const run = await runBroker({ dataDir: folder.path, env: { STELE_HOST: "192.0.2.1" } }); // RFC 5737: nobody's.
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/^stele: 192\.0\.2\.1 is not an address of this machine\. .*--host/m);
+  });
+
+  it.runIf(canMount).each([4, 20, 64])(
+    "on a disk with %i KiB is refused with the file and what to do",
+    async (size) => {
+      using disk = mountSmallDisk(size);
+      const run = await runBroker({ dataDir: join(disk.path, "data") });
+      expect(run.code).toBe(1);
+      expect(run.stderr).toMatch(new RegExp(`^stele: .*${disk.path}/data.*(space|disk is full)`, "m"));
+      expect(run.stderr).not.toMatch(/^\s+at /m);
+    },
+  );
+
+  it.runIf(process.getuid?.() === 0)("on a file that another user owns is refused with both users", async () => {
+    using folder = createTempFolder();
+    chownSync(folder.path, 65_534, 65_534);
+    await (await startBroker({ dataDir: folder.path })).stop();
+    const run = await runBroker({ dataDir: folder.path, shell: 'exec setpriv --reuid 65534 --clear-groups "$@"' });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(/^stele: The data folder .*chain\.sqlite belongs to user 0 .* runs as user 65534/m);
   });
 
   it("on a data folder that is a file, or lies in one, is refused with its path", async () => {

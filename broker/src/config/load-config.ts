@@ -2,6 +2,7 @@ import { checkValues, toSettings } from "./check-values.ts";
 import { findConflicts } from "./conflicts.ts";
 import { variablesOfGroups } from "./groups.ts";
 import { renderEffective, renderHelp } from "./render.ts";
+import { findSecretConfigFile } from "./secret-config-file.ts";
 import { type Config, settings } from "./settings.ts";
 import { type Environment, readSources } from "./sources.ts";
 
@@ -20,7 +21,13 @@ export interface LoadOptions extends Environment {
  * was asked for `output` about these settings (`--check-config`), in which no fault was found. `refused`: every problem found, for the standard error; the exit code is not 0.
  */
 export type LoadOutcome =
-  | { readonly status: "loaded"; readonly config: Config; readonly secrets: Secrets }
+  | {
+      readonly status: "loaded";
+      readonly config: Config;
+      readonly secrets: Secrets;
+      /** The config file, where it holds a secret. */
+      readonly secretFile: string | undefined;
+    }
   | { readonly status: "printed"; readonly output: string }
   | { readonly status: "checked"; readonly output: string; readonly config: Config; readonly secrets: Secrets }
   | { readonly status: "refused"; readonly problems: readonly string[] };
@@ -39,7 +46,7 @@ export function loadConfig(options: LoadOptions): LoadOutcome {
   const loaded = { config, secrets: sources.variables };
   return sources.action === "check-config"
     ? { status: "checked", output: renderEffective(settings, checked), ...loaded }
-    : { status: "loaded", ...loaded };
+    : { status: "loaded", ...loaded, secretFile: findSecretConfigFile(sources) };
 }
 
 function findMissing({ groups = [] }: Config, variables: Secrets): readonly string[] {

@@ -178,6 +178,12 @@ export const settings = {
     min: 1,
     max: 64,
   }),
+  deliveries: choice(["active", "paused"], {
+    section: "Callbacks",
+    description:
+      "`paused` starts this node silent: it attempts no callback, and everything else works; subscriptions keep their cursors and none is suspended. For a copy that is restored to look at. Where nodes share a database each node has its own; see [cluster.md](cluster.md#backup).",
+    default: "active",
+  }),
   callbackAllow: list({
     section: "Callbacks",
     description:

@@ -22,6 +22,8 @@ export interface GivenValue {
 export interface Sources {
   readonly action: Action;
   readonly given: ReadonlyMap<string, GivenValue>;
+  /** The config file and what it holds; undefined where none is named. */
+  readonly file: { readonly path: string; readonly given: ReadonlyMap<string, GivenValue> } | undefined;
   /** The environment variables that some value refers to, where they are set and not empty. */
   readonly variables: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
@@ -47,6 +49,7 @@ export function readSources(table: SettingsTable, environment: Environment): Sou
   return {
     action: flags.action,
     given,
+    file: path === undefined ? undefined : { path, given: fromFile.given },
     variables: pickVariables(environment.env, referredTo),
     problems: [
       ...flags.problems,

@@ -17,6 +17,7 @@ import { Cluster } from "./cluster/cluster.ts";
 import { handOverGraceMs } from "./cluster/hand-over.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
+import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
@@ -57,6 +58,8 @@ export interface EngineOptions {
   readonly defaultGroupId: GroupId;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;
+  /** `paused`: no callback is attempted, and everything else works. `active` when left out. */
+  readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */
   readonly cluster?: ClusterOptions | undefined;
 }
@@ -86,6 +89,7 @@ class Engine implements RunningBroker {
   readonly #progressWriter: ProgressWriter;
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
+  readonly #failures: ReceiverFailures;
   readonly #reads: Turnstile;
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
@@ -99,6 +103,7 @@ class Engine implements RunningBroker {
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#failures = new ReceiverFailures(options.clock);
     this.#reads = new Turnstile(options.limits.feedReadsMax);
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
@@ -188,7 +193,7 @@ class Engine implements RunningBroker {
 
   health(): readonly GroupHealth[] {
     const failure = this.#cluster?.member.failure;
-    const healths = this.#lives.map((life) => life.health());
+    const healths = this.#lives.map((life) => this.#withPause(life.health()));
     return failure === undefined
       ? healths
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
@@ -198,6 +203,16 @@ class Engine implements RunningBroker {
     const { cluster } = this.#options;
     const reason = this.#cluster?.member.failure;
     return cluster && { address: cluster.address, isMember: reason === undefined, reason };
+  }
+
+  #withPause(health: GroupHealth): GroupHealth {
+    if (!this.#isPaused) return health;
+    const warnings = [pausedWarning, health.warning].filter((text) => text !== undefined);
+    return { ...health, warning: warnings.join("; ") };
+  }
+
+  get #isPaused(): boolean {
+    return this.#options.deliveries === "paused";
   }
 
   #createRole(group: Group, health: IndexHealth): Pick<GroupLifeParts, "role" | "admission"> {
@@ -253,11 +268,15 @@ class Engine implements RunningBroker {
       }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
+      failures: this.#failures,
+      isPaused: this.#isPaused,
       mayStart: member && (() => member.isLive(owner)),
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }
 }
+
+const pausedWarning = "deliveries are paused at this node: no callback is attempted";
 
 /** What a node among others keeps of the time of its stop for ending delivery and leaving. */
 function leavingMs(graceMs: number): number {

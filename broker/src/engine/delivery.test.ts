@@ -126,6 +126,32 @@ describe("delivery", () => {
     },
   );
 
+  it("attempts nothing while paused, for longer than a failing receiver is given, and goes on from the cursors when active", async () => {
+    const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
+    await broker.open(topic("a"));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.settle();
+    engine.deliveries = "paused";
+    await engine.rebuild();
+    await engine.broker.start();
+    const later = await engine.subscribe("#");
+    await engine.publishMany("a", 3);
+    await clock.advance(60_000);
+    expect(sink.attempts).toHaveLength(1);
+    expect(await engine.listSubscriptions()).toMatchObject([
+      { state: "active", notifiedCount: 1, notifyingCount: 3 },
+      { state: "active", notifiedCount: 0, notifyingCount: 3 },
+    ]);
+    expect(engine.broker.health()).toMatchObject([{ ready: true, warning: expect.stringContaining("paused") }]);
+    engine.deliveries = "active";
+    await engine.rebuild();
+    await engine.broker.start();
+    await clock.settle();
+    expect(sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
+    expect(sink.sequencesOf(later)).toEqual([2, 3, 4]);
+  });
+
   it("suspends a subscription that is gone or has failed for too long, keeps its cursor, and resumes it on subscribe", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
     await broker.open(topic("a"));

@@ -4,12 +4,12 @@ interface LogLine extends Readonly<Record<string, unknown>> {
   readonly message: string;
 }
 
-/** A JSON log line as people read it: `10:21:07.031 info  event published  topic="a"`. */
+/** A JSON log line as people read it: `2026-11-22T10:21:07.031Z info  event published  topic="a"`. */
 export function formatLine(json: string): string {
   const { level, time, message, ...fields } = JSON.parse(json) as LogLine; // Written by our own logger.
   const [stackless, stacks] = partStacks(fields);
   const pairs = Object.entries(stackless).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
-  return `${[`${time.slice(11, 23)} ${level.padEnd(5)} ${message}`, ...pairs].join("  ")}\n${stacks}`;
+  return `${[`${time} ${level.padEnd(5)} ${message}`, ...pairs].join("  ")}\n${stacks}`;
 }
 
 /** Stacks are set below their line, unescaped. */

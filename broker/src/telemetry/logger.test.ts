@@ -45,7 +45,9 @@ test("as text, a line is a sentence with its fields, and a stack stands below it
   const { lines, logger } = record({ level: "info", format: "text" });
   logger.info("event published", { topic: "a b", count: 3 });
   logger.error("delivery failed", { error: new Error("no route") });
-  expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info {2}event published {2}topic="a b" {2}count=3\n$/);
+  expect(lines[0]).toMatch(
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info {2}event published {2}topic="a b" {2}count=3\n$/,
+  );
   expect(lines[1]).toMatch(
     /error delivery failed {2}error=\{"name":"Error","message":"no route"\}\nError: no route\n {4}at /,
   );

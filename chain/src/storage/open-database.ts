@@ -55,5 +55,10 @@ export function explain(file: string, cause: unknown): ChainFileError {
       { cause },
     );
   }
+  if (/disk is full/i.test(words)) {
+    return new ChainFileError(`The chain file ${file} cannot grow, the disk is full (${words}). Free some space.`, {
+      cause,
+    });
+  }
   return new ChainFileError(`The chain file ${file} cannot be opened: ${words}.`, { cause });
 }

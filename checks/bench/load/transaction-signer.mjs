@@ -1,5 +1,5 @@
-import createKeccak from "keccak";
-import secp256k1 from "secp256k1";
+import createKeccak from "keccak/bindings.js";
+import secp256k1 from "secp256k1/bindings.js";
 import { encodeBytes, encodeInteger, encodeList } from "./rlp.mjs";
 
 const dynamicFeeType = Buffer.from([2]);

@@ -1,3 +1,4 @@
+import { ReceiverFailures } from "./receiver-failures.ts";
 import { formatEventId } from "@stele/wire";
 import { expect, it } from "vitest";
 import { toPosition } from "../../domain/position.ts";
@@ -41,6 +42,7 @@ it("a node that may deliver no more makes no further attempt, counts and reports
     metrics: { ...noMetrics, attemptEnded: (outcome: string) => void seen.push(outcome) },
     logger: { ...silentLogger, warn: (message: string) => void seen.push(message) },
     limits: defaultEngineLimits,
+    failures: new ReceiverFailures(clock),
   };
   let mayStart = true;
   sink.receive("http://receiver/", () => {

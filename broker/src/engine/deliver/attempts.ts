@@ -1,3 +1,4 @@
+import type { ReceiverFailures } from "./receiver-failures.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -14,6 +15,8 @@ export interface AttemptsParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
+  /** Of all receivers of this node. */
+  readonly failures: ReceiverFailures;
 }
 
 /** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
@@ -39,9 +42,12 @@ export async function deliver(
   const failingSince = parts.clock.now();
   for (let failures = 1; !signals.stopping.aborted; failures += 1) {
     const outcome = await attempt(parts, notification, signals);
-    if (outcome.status === "accepted") return "accepted";
+    if (outcome.status === "accepted") {
+      parts.failures.accepted(notification.subscription.url, parts.logger);
+      return "accepted";
+    }
     if (outcome.status === "withheld" || signals.aborting.aborted) return "interrupted";
-    report(parts, { notification, outcome, failures });
+    report(parts, notification, outcome);
     if (outcome.status === "gone") return "given-up";
     if (parts.clock.now() - failingSince >= parts.limits.giveUpAfterMs) return "given-up";
     await pauseAfter(parts, failures, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
@@ -73,18 +79,9 @@ async function attempt(
 }
 
 function report(
-  parts: AttemptsParts,
-  failure: {
-    notification: Notification;
-    outcome: Exclude<AttemptOutcome, { status: "accepted" | "withheld" }>;
-    failures: number;
-  },
+  { failures, logger }: AttemptsParts,
+  { subscription, eventId }: Notification,
+  { status, reason }: Exclude<AttemptOutcome, { status: "accepted" | "withheld" }>,
 ): void {
-  parts.logger.warn("delivery failed", {
-    subscriptionId: failure.notification.subscription.id,
-    eventId: failure.notification.eventId,
-    status: failure.outcome.status,
-    reason: failure.outcome.reason,
-    failures: failure.failures,
-  });
+  failures.failed(subscription.url, { logger, fields: { subscriptionId: subscription.id, eventId, status, reason } });
 }

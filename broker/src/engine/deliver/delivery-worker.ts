@@ -13,6 +13,8 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly feed: Feed;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
+  /** Whether this node attempts no delivery at all; false when left out. */
+  readonly isPaused?: boolean | undefined;
   /** Whether this node may still deliver; always when left out. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
@@ -49,8 +51,9 @@ export class DeliveryWorker {
     return this.#progress;
   }
 
+  /** A paused worker takes nothing from its feed, which then reads nothing and keeps nothing: its cursor stays where it is. */
   start(): void {
-    this.#running = this.#run();
+    if (this.#parts.isPaused !== true) this.#running = this.#run();
   }
 
   get filter(): TopicFilter {

@@ -16,6 +16,7 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { eventsOf } from "../batch-events.ts";
+import { ReceiverFailures } from "../deliver/receiver-failures.ts";
 import { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
@@ -227,6 +228,7 @@ class Node {
     return new DeliveryWorker(subscription, {
       ...this.#parts,
       feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration, reads: this.#turnstile }),
+      failures: new ReceiverFailures(this.#parts.clock),
       onGivenUp: () => expect.unreachable("every attempt is accepted"),
     });
   }

@@ -22,6 +22,7 @@ export interface TestEngineOptions {
   readonly confirmations?: number;
   readonly store?: Store;
   readonly metrics?: Metrics;
+  readonly deliveries?: "active" | "paused";
 }
 
 const graceMs = 1_000;
@@ -33,6 +34,8 @@ export class TestEngine {
   readonly chain: MemoryChain;
   readonly store: Store;
   broker: RunningBroker;
+  /** Of the broker that is built next. */
+  deliveries: "active" | "paused";
   readonly #options: TestEngineOptions;
   #uuids = 0;
 
@@ -40,6 +43,7 @@ export class TestEngine {
     this.#options = options;
     this.chain = options.chain ?? new MemoryChain({ clock: this.clock });
     this.store = options.store ?? createMemoryStore();
+    this.deliveries = options.deliveries ?? "active";
     this.broker = this.#build();
   }
 
@@ -107,6 +111,7 @@ export class TestEngine {
       defaultGroupId,
       extensionPrefix: "svc-",
       hasCoordinator: this.#options.hasCoordinator ?? true,
+      deliveries: this.deliveries,
     });
   }
 

@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { DataFolderError, openDataFolder } from "./data-folder.ts";
-import { readOrCreateSecret } from "./secret-file.ts";
+import { type Logger, silentLogger } from "../logger.ts";
+import { checkSecretFile, readOrCreateSecret, readSecretText } from "./secret-file.ts";
 
 const create = (): Uint8Array => new Uint8Array(32).fill(7);
 let parent: string;
@@ -11,6 +12,12 @@ beforeEach(() => {
   parent = mkdtempSync(join(tmpdir(), "stele-folder-"));
 });
 afterEach(() => rmSync(parent, { recursive: true }));
+
+function recordWarnings() {
+  const warnings: (readonly [string, object | undefined])[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message, fields) => void warnings.push([message, fields]) };
+  return { warnings, logger };
+}
 
 describe("openDataFolder", () => {
   it("makes the folder for its owner alone", () => {
@@ -41,11 +48,40 @@ describe("openDataFolder", () => {
   });
 });
 
+describe.skipIf(process.platform === "win32")("users other than the owner", () => {
+  it.each([0o755, 0o750, 0o701])("a folder that is open to them is warned about", (mode) => {
+    const { warnings, logger } = recordWarnings();
+    chmodSync(parent, mode);
+    openDataFolder(parent, logger).release();
+    const fields = { folder: parent, mode: `0${mode.toString(8)}`, remedy: `chmod 700 ${parent}` };
+    expect(warnings).toEqual([["data folder is open to other users", fields]]);
+  });
+
+  it("a folder that is closed to them is not", () => {
+    const { warnings, logger } = recordWarnings();
+    openDataFolder(parent, logger).release();
+    expect(warnings).toEqual([]);
+  });
+
+  it.each([0o644, 0o640, 0o604, 0o620, 0o666])("a secret of mode %i is warned about, however it is read", (mode) => {
+    const { warnings, logger } = recordWarnings();
+    const file = join(parent, "key");
+    readOrCreateSecret(file, { bytes: 32, create, logger });
+    expect(warnings).toEqual([]);
+    chmodSync(file, mode);
+    readOrCreateSecret(file, { bytes: 32, create, logger });
+    readSecretText(file, logger);
+    checkSecretFile(file, logger);
+    const fields = { file, mode: `0${mode.toString(8)}`, remedy: `chmod 600 ${file}` };
+    expect(warnings).toEqual([1, 2, 3].map(() => ["secret file is open to other users", fields]));
+  });
+});
+
 describe("readOrCreateSecret", () => {
   it("makes the file once, for its owner alone", () => {
     const file = join(parent, "key");
-    const made = readOrCreateSecret(file, { bytes: 32, create });
-    const read = readOrCreateSecret(file, { bytes: 32, create: () => new Uint8Array(32) });
+    const made = readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create });
+    const read = readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create: () => new Uint8Array(32) });
     expect(read).toEqual(made);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
@@ -53,12 +89,12 @@ describe("readOrCreateSecret", () => {
   it("makes it after a start that was killed halfway", () => {
     const file = join(parent, "key");
     writeFileSync(`${file}.draft`, "0707");
-    expect(readOrCreateSecret(file, { bytes: 32, create })).toEqual(create());
+    expect(readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create })).toEqual(create());
   });
 
   it("refuses a file of another length", () => {
     const file = join(parent, "key");
     writeFileSync(file, "0102\n");
-    expect(() => readOrCreateSecret(file, { bytes: 32, create })).toThrow(/32 bytes/);
+    expect(() => readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create })).toThrow(/32 bytes/);
   });
 });

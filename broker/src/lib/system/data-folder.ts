@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, type Stats, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
+import { type Logger, silentLogger } from "../logger.ts";
 
 /** A data folder that this process alone uses until it lets go. */
 export interface DataFolder {
@@ -15,26 +16,87 @@ export class DataFolderError extends Error {
 }
 
 const folderMode = 0o700;
+const othersRights = 0o077;
+const { R_OK, W_OK, X_OK } = constants;
+
+/** Files of a data folder, and what this process must be allowed with them. */
+const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
+  [/^lock$|^(chain|store)\.sqlite/, R_OK | W_OK],
+  [/\.key$/, R_OK],
+];
 
 /**
  * Makes the folder when it is missing and takes it for this process. The lock is one of the operating system, held through SQLite, so
- * that it goes with the process however it ends.
+ * that it goes with the process however it ends. The log is warned where other users can look into the folder, or own it.
  * @throws DataFolderError when the folder cannot be made, read or written, or another process has it.
  */
-export function openDataFolder(folder: string): DataFolder {
+export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
   const root = resolve(folder);
   makeUsable(root);
   const lock = takeLock(root);
+  if (process.platform !== "win32") warnOfUsers(root, logger);
   return { path: (file) => resolve(root, file), release: () => lock.close() };
 }
 
 function makeUsable(root: string): void {
+  let path = root;
   try {
     makeFolder(root);
-    accessSync(root, constants.R_OK | constants.W_OK | constants.X_OK);
+    if (!statSync(root).isDirectory()) throw new Error("it is not a folder");
+    accessSync(root, R_OK | W_OK | X_OK);
+    for (const name of readdirSync(root)) {
+      path = resolve(root, name);
+      accessSync(path, fileRights.find(([pattern]) => pattern.test(name))?.[1] ?? constants.F_OK);
+    }
   } catch (cause) {
-    throw new DataFolderError(`The data folder ${root} cannot be read and written: ${messageOf(cause)}`, { cause });
+    const place = path === root ? "" : `${path}: `;
+    const reason = `${messageOf(cause)}${describeOwner(path)}`;
+    throw new DataFolderError(
+      `The data folder ${root} cannot be read and written: ${place}${reason}. Correct that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
+      { cause },
+    );
   }
+}
+
+/** Whose it is, or whose the nearest folder above is that this process can look at. */
+function describeOwner(path: string): string {
+  const stats = findStats(path);
+  const user = process.getuid?.();
+  if (stats === undefined) return dirname(path) === path ? "" : describeOwner(dirname(path));
+  if (user === undefined || stats.uid === user) return "";
+  return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}`;
+}
+
+function findStats(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function warnOfUsers(root: string, logger: Logger): void {
+  const { mode, uid } = statSync(root);
+  const user = process.getuid?.();
+  if ((mode & othersRights) !== 0) {
+    logger.warn("data folder is open to other users", {
+      folder: root,
+      mode: formatMode(mode),
+      remedy: `chmod 700 ${root}`,
+    });
+  }
+  if (user !== undefined && uid !== user) {
+    logger.warn("data folder belongs to another user", {
+      folder: root,
+      owner: uid,
+      runsAs: user,
+      remedy: "run the broker as the folder's owner: what it makes now, that user cannot open later",
+    });
+  }
+}
+
+function formatMode(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
 /** Step by step, since `recursive` of Node 20 never ends below a folder that refuses with ENOENT, such as /proc. */
@@ -57,7 +119,12 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
         { cause },
       );
     }
-    throw new DataFolderError(`The data folder ${root} cannot be locked: ${message}`, { cause });
+    throw new DataFolderError(
+      `The data folder ${root} cannot be locked: ${message}. Check its rights and the disk's free space.`,
+      {
+        cause,
+      },
+    );
   }
 }
 

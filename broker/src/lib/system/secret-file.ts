@@ -1,19 +1,32 @@
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
+import type { Logger } from "../logger.ts";
 
 const secretMode = 0o600;
-const othersRead = 0o044;
+/** Every right of the file's group and of everybody else. */
+const othersRights = 0o077;
 
 /**
  * The bytes of a secret kept as hexadecimal text. A file that is missing is made with what `create` gives, for the owner alone, and is
- * wholly on disk when this returns; a process killed meanwhile leaves no half a secret.
- * @throws Error when the file does not hold `bytes` bytes.
+ * wholly on disk when this returns; a process killed meanwhile leaves no half a secret. A file that other users may open is warned about.
+ * @throws Error when the file cannot be read or made, or does not hold `bytes` bytes.
  */
 export function readOrCreateSecret(
   file: string,
-  options: { readonly bytes: number; readonly create: () => Uint8Array },
+  options: { readonly bytes: number; readonly create: () => Uint8Array; readonly logger: Logger },
 ): Uint8Array {
-  const text = readIfThere(file) ?? writeSecret(file, Buffer.from(options.create()).toString("hex"));
+  const text = readIfThere(file, options.logger) ?? makeSecret(file, options.create());
   const secret = Buffer.from(text.trim(), "hex");
   if (secret.byteLength !== options.bytes) {
     throw new Error(`${file} does not hold ${options.bytes} bytes in hexadecimal; restore it from a backup.`);
@@ -21,31 +34,64 @@ export function readOrCreateSecret(
   return new Uint8Array(secret);
 }
 
-/** The text of a secret that somebody else keeps. @throws Error that names the file and says why it cannot be read. */
-export function readSecretText(file: string): string {
-  let text: string | undefined;
-  try {
-    text = readIfThere(file);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${file} cannot be read: ${reason}`, { cause });
-  }
+/**
+ * The text of a secret that somebody else keeps. A file that other users may open is warned about.
+ * @throws Error that names the file and says why it cannot be read.
+ */
+export function readSecretText(file: string, logger: Logger): string {
+  const text = readIfThere(file, logger);
   if (text === undefined) throw new Error(`${file} does not exist; it is to hold a secret.`);
   return text;
 }
 
-/** Whether users other than the file's owner may read it. */
-export function isReadByOthers(file: string): boolean {
-  return process.platform !== "win32" && (statSync(file).mode & othersRead) !== 0;
+/** Warns where users other than its owner may open a file that holds a secret among other things. @throws Error when there is none. */
+export function checkSecretFile(file: string, logger: Logger): void {
+  warnOfRights(file, statSync(file), logger);
 }
 
-function readIfThere(file: string): string | undefined {
+function readIfThere(file: string, logger: Logger): string | undefined {
   try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-    throw error;
+    const handle = openSync(file, "r");
+    try {
+      warnOfRights(file, fstatSync(handle), logger);
+      return readFileSync(handle, "utf8");
+    } finally {
+      closeSync(handle);
+    }
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
+    throw new Error(`${file} cannot be read: ${messageOf(cause)}`, { cause });
   }
+}
+
+/**
+ * It is used all the same. ssh refuses such a key, and costs one login by that; a broker that does not start is away for everybody, and
+ * on some volumes every file has the rights of the volume.
+ */
+function warnOfRights(file: string, stats: Stats, logger: Logger): void {
+  if (process.platform === "win32" || !stats.isFile() || (stats.mode & othersRights) === 0) return;
+  logger.warn("secret file is open to other users", {
+    file,
+    mode: `0${(stats.mode & 0o777).toString(8)}`,
+    remedy: `chmod 600 ${file}`,
+  });
+}
+
+function makeSecret(file: string, secret: Uint8Array): string {
+  try {
+    return writeSecret(file, Buffer.from(secret).toString("hex"));
+  } catch (cause) {
+    throw new Error(
+      `${file} cannot be made: ${messageOf(cause)}; check the folder's rights and the disk's free space`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function writeSecret(file: string, text: string): string {

@@ -1,4 +1,4 @@
-import secp256k1 from "secp256k1";
+import { curve } from "../crypto/curve.ts";
 import { fromHex } from "../hex.ts";
 
 /**
@@ -8,6 +8,6 @@ import { fromHex } from "../hex.ts";
 export function parsePrivateKey(text: string, source: string): Uint8Array {
   const digits = text.trim().replace(/^0x/i, "");
   const key = /^[0-9a-f]{64}$/i.test(digits) ? new Uint8Array(fromHex(`0x${digits}`)) : undefined;
-  if (key !== undefined && secp256k1.privateKeyVerify(key)) return key;
+  if (key !== undefined && curve.isPrivateKey(key)) return key;
   throw new Error(`${source} does not hold a private key: 64 hexadecimal digits, with or without 0x before them.`);
 }

@@ -14,6 +14,17 @@ describe("the address of a PostgreSQL database", () => {
   });
 
   it.each([
+    ["postgres://u:p@host/stele", "prefer"],
+    ["postgres://u:p@host/stele?sslmode=prefer", "prefer"],
+    ["postgres://u:p@host/stele?sslmode=disable", "as-given"],
+    ["postgres://u:p@host/stele?sslmode=verify-full", "as-given"],
+    ["postgres:///stele?host=/var/run/pg&sslmode=require", "none"],
+    ["postgres://u@%2Fvar%2Frun%2Fpg:5433/stele", "none"],
+  ])("%s uses TLS: %s", (text, tls) => {
+    expect(parsePostgresAddress(text).tls).toBe(tls);
+  });
+
+  it.each([
     "",
     "stele",
     "mysql://u:hunter2@host/db",
@@ -26,9 +37,9 @@ describe("the address of a PostgreSQL database", () => {
     expect(parse).not.toThrow(/hunter2/);
   });
 
-  it.each(["allow", "prefer", "none"])("sslmode=%s is refused, with what there is", (mode) => {
+  it.each(["allow", "none"])("sslmode=%s is refused, with what there is", (mode) => {
     const parse = () => parsePostgresAddress(`postgres://u:hunter2@host/db?sslmode=${mode}`);
-    expect(parse).toThrow(/db at host has an sslmode .* disable, require, verify-ca, verify-full/);
+    expect(parse).toThrow(/db at host has an sslmode .* disable, prefer, require, verify-ca, verify-full/);
     expect(parse).not.toThrow(/hunter2/);
   });
 });

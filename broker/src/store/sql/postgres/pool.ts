@@ -1,8 +1,10 @@
+import type { Duplex } from "node:stream";
 import { callbackify } from "node:util";
-import { Pool, type PoolClient } from "pg";
+import { Pool, type PoolClient, type PoolConfig } from "pg";
 import type { Logger } from "../../../lib/logger.ts";
 import { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
+import { PostgresClient, type PostgresClientOptions } from "./client.ts";
 import { PostgresConnection } from "./connection.ts";
 import { toFailure } from "./errors.ts";
 import { callsWaitingMax, connectMsMax, outageWaitMsMax, reachMsMax } from "./limits.ts";
@@ -21,6 +23,8 @@ export interface PoolOptions {
   readonly session: SessionLimits;
   /** Other waits than the usual ones. */
   readonly waits?: PoolWaits;
+  /** Called with the connection of each new session. */
+  readonly onSession?: (stream: Duplex) => void;
 }
 
 /** How long a call waits, in milliseconds, for a connection that is free, and for the return of a lost server. */
@@ -56,8 +60,9 @@ export class ConnectionPool {
     this.#waits = options.waits ?? usualWaits;
     this.#report = new PoolReport(options.logger.child({ pool: options.name }));
     const answerMsMax = this.#waits.connectMsMax;
-    this.#pool = new Pool({
-      connectionString: options.address.connectionString,
+    const poolOptions: PoolConfig & PostgresClientOptions = {
+      address: options.address,
+      Client: PostgresClient as unknown as new () => PostgresClient, // The pool hands it these options.
       fallback_application_name: "stele",
       max: options.connectionsMax,
       connectionTimeoutMillis: this.#waits.connectMsMax,
@@ -65,8 +70,12 @@ export class ConnectionPool {
       keepAlive: true,
       keepAliveInitialDelayMillis: keepAliveDelayMs,
       types: valueTypes,
-      verify: callbackify(async (client: PoolClient) => prepareSession(client, { ...options, answerMsMax })),
-    });
+      verify: callbackify(async (client: PoolClient) => {
+        await prepareSession(client, { ...options, answerMsMax });
+        options.onSession?.(client.connection.stream);
+      }),
+    };
+    this.#pool = new Pool(poolOptions);
     this.#pool.on("error", (error) => this.#report.lost(toFailure(error, this.#description).error));
     // A client emits as well while it is on loan; whoever has it learns of it by its query.
     this.#pool.on("connect", (client) => client.on("error", () => {}));

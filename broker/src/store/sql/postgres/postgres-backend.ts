@@ -1,8 +1,10 @@
+import type { Duplex } from "node:stream";
 import { Kysely, type RawBuilder, sql } from "kysely";
 import type { Logger } from "../../../lib/logger.ts";
 import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { PostgresAddress } from "./address.ts";
+import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
@@ -31,7 +33,10 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  const pool = new ConnectionPool({ name: "store", ...options, session: limits });
+  // What else connects to the database connects to the same server in the same way.
+  const clearText = new ClearTextReport(options.logger, options.address.description);
+  const onSession = (stream: Duplex): void => clearText.saw(stream);
+  const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });
   const open = (settings: string, msMax: number) =>
     new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;

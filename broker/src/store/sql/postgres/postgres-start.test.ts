@@ -1,13 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { chmodSync, chownSync, existsSync, statSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Logger } from "../../../lib/logger.ts";
 import { alpha, group, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { createPostgresStore } from "./postgres-store.ts";
+import { findFreePort } from "./testing/free-port.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
 const password = "hunter2-hunter2";
@@ -64,10 +63,10 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
   it("speaks TLS with a server whose certificate and name are trusted, with user and password", async () => {
     const seen = await startAndLook(remote(`stele:${password}`, trusted()));
     expect(seen).toMatchObject({ error: undefined, tls: true });
-    expect(await startAndLook(remote(`stele:${password}`, "sslmode=require"))).toMatchObject({
-      error: undefined,
-      tls: true,
-    });
+    for (const parameters of ["sslmode=require", "sslmode=prefer", ""]) {
+      const url = remote(`stele:${password}`, parameters);
+      expect(await startAndLook(url)).toMatchObject({ error: undefined, tls: true });
+    }
     expect(seen.log).not.toContain(password);
   });
 
@@ -75,7 +74,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     ["a wrong password", () => remote(`stele:x${password}`, trusted()), "refuses this user"],
     ["no password", () => remote("stele", trusted()), "refuses this user"],
     ["an unknown user", () => remote(`none:${password}`, trusted()), "refuses this user"],
-    ["no TLS where the server wants it", () => remote(`stele:${password}`), "refuses this user"],
+    ["no TLS where the server wants it", () => remote(`stele:${password}`, "sslmode=disable"), "refuses this user"],
     ["a certificate nobody vouches for", () => remote(`stele:${password}`, "sslmode=verify-full"), "is not trusted"],
     ["an unknown database", () => server.url("none"), "does not exist"],
     ["a database that is not in UTF8", async () => latinDatabase(), "has the encoding LATIN1"],
@@ -164,16 +163,4 @@ function furnish(data: string): void {
   const { uid, gid } = statSync(data);
   for (const file of [key, certificate, access].filter((name) => existsSync(name))) chownSync(file, uid, gid);
   chmodSync(key, 0o600);
-}
-
-/** Below those that systems give to outgoing connections and to whoever asks for any port: it stays free while nobody listens there. */
-async function findFreePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(14_000, 17_000);
-    const isFree = await new Promise((resolve) => {
-      const probe = createServer().once("error", () => resolve(false));
-      probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
-    });
-    if (isFree) return port;
-  }
 }

@@ -1,4 +1,4 @@
-import { Client } from "pg";
+import { PostgresClient } from "./client.ts";
 import { prepareSession, type SessionOptions } from "./session.ts";
 
 /** Of a server that answers, and gives out no more connections. */
@@ -6,8 +6,8 @@ const tooMany = "53300";
 
 /** Finds out by a connection of its own that the server answers. @throws what the driver throws, StoreError when the server is not fit. */
 export async function reach(options: SessionOptions, msMax: number): Promise<void> {
-  const client = new Client({
-    connectionString: options.address.connectionString,
+  const client = new PostgresClient({
+    address: options.address,
     fallback_application_name: "stele",
     connectionTimeoutMillis: msMax,
   });

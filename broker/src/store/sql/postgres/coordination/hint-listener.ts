@@ -1,10 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { backoffDelayMs } from "../../../../lib/backoff.ts";
 import { createDeferred } from "../../../../lib/deferred.ts";
 import type { Logger } from "../../../../lib/logger.ts";
 import type { Hint } from "../../../../ports/coordinator.ts";
 import type { PostgresAddress } from "../address.ts";
+import { PostgresClient } from "../client.ts";
 import { toFailure } from "../errors.ts";
 import { probeDelayMsMax, probeDelayMsMin } from "../limits.ts";
 import { hintChannel } from "../sharing.ts";
@@ -87,8 +88,8 @@ export class HintListener {
   }
 
   #createClient(lost: AbortController): Client {
-    const client = new Client({
-      connectionString: this.#options.address.connectionString,
+    const client = new PostgresClient({
+      address: this.#options.address,
       fallback_application_name: "stele",
       connectionTimeoutMillis: this.#limits.answerMsMax,
       query_timeout: this.#limits.answerMsMax,

@@ -1,0 +1,91 @@
+import { statSync } from "node:fs";
+import { basename } from "node:path";
+import { embeddedKeyFile, groupKeyFile } from "./compose-signer.ts";
+import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
+import type { Config } from "./config/settings.ts";
+import type { DataFolder } from "./lib/system/data-folder.ts";
+import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-groups.ts";
+
+/** A page of SQLite's; a database that is no longer holds no table. */
+const pageBytes = 4096;
+const nothingKnown: KnownGroups = { indexed: new Map(), signed: new Set() };
+const nothingChanged = "This start has changed nothing.";
+
+/** The embedded chain's file. */
+export function chainFile(folder: DataFolder): string {
+  return folder.path("chain.sqlite");
+}
+
+/** The store's file, where the store is not a database that nodes share. */
+export function storeFile(folder: DataFolder): string {
+  return folder.path("store.sqlite");
+}
+
+/**
+ * Refuses a folder of which a part is missing that a start would make anew: a new chain in the place of the lost one, or a new key that
+ * owns nothing. Changes nothing in the folder.
+ * @throws Error that names what is missing and says what to do.
+ */
+export async function checkDataFolder(folder: DataFolder, config: Config): Promise<void> {
+  const groups = groupsOf(config);
+  const embedded = groups.find(({ endpoints }) => endpoints === "embedded");
+  const hasChain = sizeOf(chainFile(folder)) > pageBytes || sizeOf(`${chainFile(folder)}-wal`) > 0;
+  const hasKey = sizeOf(embeddedKeyFile(folder)) > 0;
+  const keyless = groups.filter((group) => isKeyMissing(folder, group));
+  if (embedded !== undefined && hasChain && !hasKey) throw new Error(withoutKey(folder));
+  const isPartial = (embedded !== undefined && !hasChain) || keyless.length > 0;
+  const known = isPartial ? await readKnown(folder, config) : nothingKnown;
+  const indexedTo = embedded && known.indexed.get(embedded.id);
+  if (indexedTo !== undefined && !hasChain) throw new Error(withoutChain(folder, { indexedTo, hasKey }));
+  const signed = keyless.find(({ id }) => known.signed.has(id));
+  if (signed !== undefined) throw new Error(withoutGroupKey(folder, signed));
+}
+
+function isKeyMissing(folder: DataFolder, { id, endpoints, signer }: GroupConfig): boolean {
+  return endpoints !== "embedded" && signer === undefined && sizeOf(groupKeyFile(folder, id)) === 0;
+}
+
+async function readKnown(folder: DataFolder, config: Config): Promise<KnownGroups> {
+  const file = storeFile(folder);
+  const isUsed = config.coordination === "store" && !isClustered(config) && sizeOf(file) > 0;
+  return isUsed ? readKnownGroups(file) : nothingKnown;
+}
+
+function withoutKey(folder: DataFolder): string {
+  return [
+    `${embeddedKeyFile(folder)} is missing: it holds the key of the only signer of the chain in ${chainFile(folder)}, and a new key could not publish there.`,
+    "Restore it from a backup of this folder.",
+    beginAnew(folder),
+  ].join(" ");
+}
+
+function withoutChain(
+  folder: DataFolder,
+  { indexedTo, hasKey }: { readonly indexedTo: number; readonly hasKey: boolean },
+): string {
+  const chain = chainFile(folder);
+  const files = hasKey ? `${chain} is` : `${chain} and ${embeddedKeyFile(folder)} are`;
+  return [
+    `${files} missing or empty: ${basename(storeFile(folder))} beside it knows that chain up to block ${indexedTo}, and a new chain would have none of its events.`,
+    `Restore the folder from a backup, with ${basename(chain)}-wal where the backup has it.`,
+    beginAnew(folder),
+  ].join(" ");
+}
+
+function withoutGroupKey(folder: DataFolder, { id }: GroupConfig): string {
+  const file = groupKeyFile(folder, id);
+  return [
+    `${file} is missing: it holds the key by which this broker has signed for group ${id}, and a new key would have neither its funds nor its rights.`,
+    `Restore it from a backup of this folder, or name the key in the group's "signer".`,
+    `If it is lost for good, make a new one: (umask 077; openssl rand -hex 32 > ${file}).`,
+    nothingChanged,
+  ].join(" ");
+}
+
+function beginAnew(folder: DataFolder): string {
+  return `To begin a new, empty chain instead, move everything out of ${folder.path(".")} first. ${nothingChanged}`;
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

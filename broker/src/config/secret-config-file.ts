@@ -1,0 +1,22 @@
+import { endpointName } from "../lib/endpoint-name.ts";
+import { holdsPassword } from "./database-url.ts";
+import type { Sources } from "./sources.ts";
+
+/** The config file, where a secret stands in it: the database's password, or an endpoint's address that may hold a key. */
+export function findSecretConfigFile({ file }: Sources): string | undefined {
+  const databaseUrl = file?.given.get("databaseUrl")?.value;
+  if (typeof databaseUrl === "string" && holdsPassword(databaseUrl)) return file?.path;
+  const groups = file?.given.get("groups")?.value;
+  return Array.isArray(groups) && groups.some(hasSecretEndpoint) ? file?.path : undefined;
+}
+
+function hasSecretEndpoint(group: unknown): boolean {
+  if (typeof group !== "object" || group === null || !("endpoints" in group)) return false;
+  const { endpoints } = group;
+  return Array.isArray(endpoints) && endpoints.some((address) => isSecret(String(address)));
+}
+
+/** What is left out when an address is shown may be a key. */
+function isSecret(address: string): boolean {
+  return endpointName(address).endsWith("…");
+}

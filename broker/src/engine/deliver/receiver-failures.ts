@@ -1,0 +1,69 @@
+import type { Logger, LogFields } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+/** Least time between two lines about failures of one receiver, in milliseconds. */
+const reportEveryMs = 60_000;
+/** Receivers whose failures are counted. When more fail, the one that began first is forgotten, and its next failure is logged at once. */
+const receiversCountedMax = 10_000;
+
+interface Trouble {
+  /** When a failure was logged last, in monotonic time. */
+  loggedAt: number;
+  /** Failures since the last line about one, and since the receiver worked the last time. */
+  unlogged: number;
+  total: number;
+  /** Whether the log's last line about the receiver says that it fails. */
+  isReported: boolean;
+}
+
+/**
+ * Logs the failures of each receiver at most once a minute, with their count, and once that it works again. A receiver is known by host and
+ * port: many subscriptions of one that is down are one trouble, and nothing else of an address may be shown, since it may hold a token.
+ */
+export class ReceiverFailures {
+  readonly #clock: Clock;
+  readonly #troubles = new Map<string, Trouble>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** An attempt at `url` failed. `fields` say which and why. */
+  failed(url: string, { logger, fields }: { readonly logger: Logger; readonly fields: LogFields }): void {
+    const receiver = hostOf(url);
+    const trouble = this.#troubles.get(receiver) ?? this.#begin(receiver);
+    trouble.unlogged += 1;
+    trouble.total += 1;
+    const now = this.#clock.monotonic();
+    if (now - trouble.loggedAt < reportEveryMs) {
+      logger.debug("delivery failed", { receiver, ...fields });
+      return;
+    }
+    logger.warn("delivery failed", { receiver, failures: trouble.unlogged, ...fields });
+    Object.assign(trouble, { loggedAt: now, unlogged: 0, isReported: true });
+  }
+
+  /** An attempt at `url` was accepted. */
+  accepted(url: string, logger: Logger): void {
+    if (this.#troubles.size === 0) return;
+    const receiver = hostOf(url);
+    const trouble = this.#troubles.get(receiver);
+    if (trouble === undefined) return;
+    if (trouble.isReported) logger.info("delivery works again", { receiver, failures: trouble.total });
+    // Where one subscription of a receiver fails and another does not, that is still one line a minute.
+    if (this.#clock.monotonic() - trouble.loggedAt >= reportEveryMs) this.#troubles.delete(receiver);
+    else Object.assign(trouble, { total: 0, isReported: false });
+  }
+
+  #begin(receiver: string): Trouble {
+    const [oldest] = this.#troubles.keys();
+    if (this.#troubles.size >= receiversCountedMax && oldest !== undefined) this.#troubles.delete(oldest);
+    const trouble = { loggedAt: Number.NEGATIVE_INFINITY, unlogged: 0, total: 0, isReported: false };
+    this.#troubles.set(receiver, trouble);
+    return trouble;
+  }
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : "…";
+}

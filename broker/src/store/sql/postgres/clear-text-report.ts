@@ -1,0 +1,35 @@
+import { TLSSocket } from "node:tls";
+import ipaddr from "ipaddr.js";
+import type { Duplex } from "node:stream";
+import type { Logger } from "../../../lib/logger.ts";
+
+/** Warns when a server on another machine is reached without TLS: once, and again after TLS was used in between. */
+export class ClearTextReport {
+  readonly #logger: Logger;
+  readonly #description: string;
+  #isTold = false;
+
+  constructor(logger: Logger, description: string) {
+    this.#logger = logger;
+    this.#description = description;
+  }
+
+  /** A new session uses this stream. */
+  saw(stream: Duplex): void {
+    const isExposed = isClearText(stream);
+    if (isExposed && !this.#isTold) {
+      this.#logger.warn("database reached without TLS: whoever is on the way can read and change everything", {
+        database: this.#description,
+        remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
+      });
+    }
+    this.#isTold = isExposed;
+  }
+}
+
+/** Whether bytes of a connection leave this machine in the clear. */
+export function isClearText(stream: Duplex): boolean {
+  if (stream instanceof TLSSocket) return false;
+  const address = "remoteAddress" in stream ? stream.remoteAddress : undefined;
+  return typeof address === "string" && ipaddr.process(address).range() !== "loopback"; // A local socket has none.
+}

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parsePostgresAddress } from "./address.ts";
+import { PostgresClient } from "./client.ts";
+import { createPostgresStore } from "./postgres-store.ts";
+import { findFreePort } from "./testing/free-port.ts";
+import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
+
+const encrypted = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
+
+describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
+  let server: PostgresServer;
+  let port: number;
+  beforeAll(async () => {
+    port = await findFreePort();
+    server = await startPostgres({ port, settings: ["listen_addresses=127.0.0.1"] });
+  });
+  afterAll(async () => server.remove());
+
+  const remote = (parameters: string) => `postgres://stele@127.0.0.1:${port}/postgres?${parameters}`;
+
+  it.each(["", "sslmode=prefer", "sslmode=disable"])("is reached in the clear with %j", async (parameters) => {
+    const client = new PostgresClient({ address: parsePostgresAddress(remote(parameters)) });
+    await client.connect();
+    expect((await client.query(encrypted)).rows).toEqual([{ ssl: false }]);
+    await client.end();
+  });
+
+  it.each(["require", "verify-full"])("is refused with sslmode=%s", async (mode) => {
+    const store = createPostgresStore({ url: remote(`sslmode=${mode}`), connectionsMax: 1 });
+    await expect(store.start()).rejects.toMatchObject({
+      fault: "cannot-open",
+      message: expect.stringContaining("does not speak TLS"),
+    });
+    await store.stop();
+  });
+
+  it.each(["disable", "prefer", "require", "verify-full"])(
+    "is reached by its socket with sslmode=%s, which means nothing there",
+    async (mode) => {
+      const socket = `postgres://stele@${encodeURIComponent(server.folder)}:${port}/postgres?sslmode=${mode}`;
+      const client = new PostgresClient({ address: parsePostgresAddress(socket) });
+      await client.connect();
+      expect((await client.query(encrypted)).rows).toEqual([{ ssl: false }]);
+      await client.end();
+    },
+  );
+});
+
+describe("a server that answers the request for TLS", () => {
+  it("with a refusal gets the rest in the clear with prefer, and nothing with require", async () => {
+    expect(await sentAfter("N", "prefer")).toContain("user\0stele");
+    expect(await sentAfter("N", "require")).toBe("");
+  });
+
+  it.each(["NN", "E", "X"])("with %j gets nothing more, whatever the mode", async (answer) => {
+    expect(await sentAfter(answer, "prefer")).toBe("");
+    expect(await sentAfter(answer, "require")).toBe("");
+  });
+
+  it("with agreement and no TLS behind it gets no word in the clear", async () => {
+    expect(await sentAfter("S", "prefer")).not.toContain("stele");
+  });
+});
+
+/** Connects to a server that gives this answer; says what it was sent afterwards. */
+async function sentAfter(answer: string, mode: string): Promise<string> {
+  const sent: Buffer[] = [];
+  const server = createServer((socket: Socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.on("data", (chunk) => {
+        sent.push(chunk);
+        socket.destroy();
+      });
+      socket.write(answer);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const url = `postgres://stele:hunter2@127.0.0.1:${port}/stele?sslmode=${mode}`;
+  const client = new PostgresClient({ address: parsePostgresAddress(url) });
+  client.on("error", () => {});
+  await expect(client.connect()).rejects.toThrow();
+  server.close();
+  return Buffer.concat(sent).toString("latin1");
+}
