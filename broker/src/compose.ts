@@ -2,7 +2,7 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
+import { addressOfNode, groupsOf, hostNamesOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
@@ -278,6 +278,8 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
     advertisedAddress: config.advertisedAddress,
+    allowedHosts: hostNamesOf(config),
+    allowedOrigins: config.allowedOrigins,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs: config.shutdownDeadlineMs - leavingMs(config),
   });
