@@ -1,3 +1,5 @@
+import { isBlockedPort, portOf } from "./callback-ports.ts";
+
 /** Longest callback address, in characters. */
 export const urlCharactersMax = 2048;
 
@@ -22,6 +24,11 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   if (url.username !== "" || url.password !== "") {
     const hint = "Let the receiver check the signature: subscribe with a secret.";
     return { isGood: false, fault: "it holds a user name or a password", hint };
+  }
+  const port = portOf(url);
+  if (isBlockedPort(port)) {
+    const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
+    return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
   }
   return { isGood: true, url };
 }
