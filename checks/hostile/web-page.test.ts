@@ -8,6 +8,8 @@ import { embeddedWorld } from "../harness/world.ts";
 /** A refusal is written from the head alone; the broken form waits for a body until its time-out of 30 s. */
 const refusalMsMax = 3000;
 const bodyBytes = 2 ** 20;
+/** Enough for a loop to show itself between them. */
+const loopPublishes = 20;
 
 interface Raw {
   readonly method?: string;
@@ -351,5 +353,13 @@ describe("callbacks that reach into this machine", () => {
     await client.subscribe({ topic, url: receiver.url, subscriptionId: randomUUID() });
     await client.publish(topic, "x");
     await receiver.waitForCount(1);
+  });
+
+  it("a url that publishes to the topic it is subscribed to starts no loop", async () => {
+    const { client, broker } = running();
+    await client.open("loop");
+    await client.subscribe({ topic: "loop", url: `${broker.url}/rest/publish?topic=loop&content=x` });
+    for (let count = 0; count < loopPublishes; count += 1) await client.publish("loop", "x");
+    expect((await client.state("loop")).sequenceNumber).toBe(loopPublishes);
   });
 });

@@ -7,6 +7,9 @@ import type { OriginRule } from "./origin-rule.ts";
 const hostsSetting = "STELE_ALLOWED_HOSTS";
 const originsSetting = "STELE_ALLOWED_ORIGINS";
 
+/** How the `user-agent` of callbacks begins (docs/callbacks.md). */
+const callbackAgent = "stele/";
+
 const absoluteTarget = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
 export interface CallerRuleOptions {
@@ -30,7 +33,7 @@ export class CallerRule {
 
   /** Why a request is not served; undefined when it is. Looks at its head alone. */
   findRefusal(request: IncomingMessage): string | undefined {
-    return this.#findHostFault(request) ?? this.#findPageFault(request);
+    return this.#findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
   }
 
   #findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
@@ -59,6 +62,12 @@ export class CallerRule {
     if (origin === undefined || origin === `http://${host}`) return undefined;
     return `web pages of ${quote(origin)} may not call; ${originsSetting} lets origins in`;
   }
+}
+
+/** A subscription whose url publishes would feed itself, or two brokers each other, for ever. */
+function findLoop({ headers }: IncomingMessage): string | undefined {
+  const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
+  return isCallback ? "callbacks of a broker may not call a broker" : undefined;
 }
 
 function toHostFault(host: string): string {

@@ -11,6 +11,8 @@ export type CallbackUrl =
 /** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
 export function parseCallbackUrl(text: string): CallbackUrl {
   if (text.trim() === "") return { isGood: false, fault: "it is blank" };
+  // PostgreSQL stores no text with one.
+  if (text.includes("\0")) return { isGood: false, fault: "it holds a NUL character" };
   if (text.length > urlCharactersMax) {
     return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
   }
