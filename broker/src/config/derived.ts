@@ -20,7 +20,8 @@ export function addressOfNode({ advertisedAddress, host, port }: Config): string
 }
 
 /** Host names under which clients reach this node. Addresses are left out: they need no entry. */
-export function hostNamesOf({ allowedHosts, advertisedAddress = "", host }: Config): readonly string[] {
+export function hostNamesOf(config: Pick<Config, "allowedHosts" | "advertisedAddress" | "host">): readonly string[] {
+  const { allowedHosts, advertisedAddress = "", host } = config;
   const own = [host, advertisedAddress.replace(/:\d+$/, "")];
   return [...allowedHosts, ...own.filter((name) => name !== "" && isIP(name.replaceAll(/[[\]]/g, "")) === 0)];
 }

@@ -279,11 +279,9 @@ export type Config = SettingsOf<typeof settings>;
 
 /** Any other spelling would never equal what a browser sends. */
 function isOrigin(value: string): boolean {
-  return (
-    value === "*" ||
-    /^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value) ||
-    (URL.canParse(value) && new URL(value).origin === value)
-  );
+  if (value.includes("*")) return value === "*";
+  if (/^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value)) return true;
+  return URL.canParse(value) && new URL(value).origin === value;
 }
 
 function isPath(value: string): boolean {

@@ -184,7 +184,11 @@ export function describeSubscriptions(world: World): void {
       await client.open("continued/3");
       const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/" });
       const upper = subscriptionId.toUpperCase();
-      const again = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/", subscriptionId: upper });
+      const again = await client.subscribe({
+        topic: "continued/3",
+        url: "http://127.0.0.1:65535/",
+        subscriptionId: upper,
+      });
       expect(again).toBe(subscriptionId);
     });
 
