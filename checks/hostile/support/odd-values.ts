@@ -10,77 +10,33 @@ export interface KnownValues {
 
 /** Numbers at the edges of the types that carry them, as JSON and as text of a query. */
 export const edgeNumbers = [
-  ...["0", "-0", "1", "-1", "2", "1.5", "99", "100", "4294967295", "4294967296", "8589934591", "8589934592"],
-  ...["9007199254740990", "9007199254740991", "9007199254740992", "999999999999999", "9223372036854775807"],
-  ...[
-    "9223372036854775808",
-    "-9223372036854775809",
-    "18446744073709551616",
-    "1e15",
-    "1e21",
-    "1e308",
-    "1e400",
-    "-1e400",
-  ],
-  ...["1e-400", "115792089237316195423570985008687907853269984665640564039457584007913129639936"],
-];
+  "0 -0 1 -1 2 1.5 99 100 4294967295 4294967296 8589934591 8589934592 999999999999999 9007199254740990",
+  "9007199254740991 9007199254740992 9223372036854775807 9223372036854775808 -9223372036854775809",
+  "18446744073709551616 1e15 1e21 1e308 1e400 -1e400 1e-400",
+  "115792089237316195423570985008687907853269984665640564039457584007913129639936",
+].flatMap((numbers) => numbers.split(" "));
 
-const oddTexts = [
-  ...[
-    "",
-    " ",
-    "\t",
-    "\u0000",
-    "a\u0000b",
-    "\n",
-    "\r\n",
-    "\u007f",
-    "\u0080",
-    "\u0081",
-    "ä",
-    "😀",
-    "\ufeff",
-    "\u202e",
-    "\uffff",
-  ],
-  ...["__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "null", "undefined", "true", "NaN"],
-  ...[
-    "Infinity",
-    "0x",
-    "0x0",
-    "0xg",
-    "{}",
-    "[]",
-    "%",
-    "%00",
-    "%zz",
-    "+",
-    "#",
-    "a/#",
-    "+/+",
-    "$SYS/#",
-    "a/",
-    "/",
-    "//",
-    "../..",
-  ],
-  ...[
-    "'",
-    '"',
-    "\\",
-    "';--",
-    "<x>",
-    "${x}",
-    "OFFSET_FIRST",
-    "OFFSET_LAST",
-    "svc-",
-    "whsec_",
-    "whsec_AA==",
-    "whsec_=",
-    "1",
-    "2",
-  ],
+const characters = [
+  "",
+  " ",
+  "\t",
+  "\0",
+  "a\0b",
+  "\n",
+  "\r\n",
+  "\u007f",
+  "\u0080",
+  "\u0081",
+  "ä",
+  "😀",
+  "\ufeff",
+  "\uffff",
 ];
+const words = [
+  "__proto__ constructor prototype toString hasOwnProperty null undefined true NaN Infinity 0x 0x0 0xg {} [] % %00 %zz",
+  "+ # a/# +/+ $SYS/# a/ / // ../.. ' \" \\ ';-- <x> ${x} OFFSET_FIRST OFFSET_LAST svc- whsec_ whsec_AA== whsec_= 1 2",
+].flatMap((line) => line.split(" "));
+const oddTexts = [...characters, ...words];
 
 const base64Edges = [
   "=",
@@ -101,16 +57,21 @@ const base64Edges = [
 ];
 
 const urls = [
-  ...["http://127.0.0.1:65535/", "http://[::1]:65535/", "http://localhost:65535/", "http://127.0.0.1:65535/\u0000"],
-  ...["http://a..b/", "http://xn--/", "http://\u0000/", "http://ä.invalid/", `http://${"a".repeat(64)}.invalid/`],
-  ...[
-    "http://127.0.0.1:65535/?\u0000=\ud83d\ude00#\u0007",
-    "http://0x7f.1:65535/",
-    "http://1:99999/",
-    "http:",
-    "//",
-    "https://%/",
-  ],
+  "http://127.0.0.1:65535/",
+  "http://[::1]:65535/",
+  "http://localhost:65535/",
+  "http://127.0.0.1:65535/\u0000",
+  "http://a..b/",
+  "http://xn--/",
+  "http://\u0000/",
+  "http://ä.invalid/",
+  `http://${"a".repeat(64)}.invalid/`,
+  "http://127.0.0.1:65535/?\u0000=\ud83d\ude00#\u0007",
+  "http://0x7f.1:65535/",
+  "http://1:99999/",
+  "http:",
+  "//",
+  "https://%/",
 ];
 
 /** Makes values that no client means, with some good ones between, from chance alone. */

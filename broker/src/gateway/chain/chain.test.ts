@@ -48,6 +48,10 @@ function refusal(code: number, message: string, data?: unknown): Error {
   return Object.assign(new Error(message), { code, data });
 }
 
+function nest(levels: number): unknown {
+  return JSON.parse(`${"[".repeat(levels)}1${"]".repeat(levels)}`);
+}
+
 describe("the chain over HTTP", () => {
   it.each([...readMethods.keys()])("%s is asked of the chain with its params", async (method) => {
     const { server, requests } = await serveChain();
@@ -103,7 +107,6 @@ describe("the chain over HTTP", () => {
   it("params that nest too deeply to be copied are -32602", async () => {
     const { server, requests } = await serveChain();
     await using _ = server;
-    const nest = (levels: number): unknown => JSON.parse(`${"[".repeat(levels)}1${"]".repeat(levels)}`);
     const message = `Invalid params: parameters nest at most ${chainParamsLevelsMax} levels deep`;
     for (const levels of [chainParamsLevelsMax + 1, 1000])
       expect(await ask(server, call("eth_getBalance", nest(levels)))).toMatchObject({

@@ -37,7 +37,7 @@ describe("the address guard", () => {
 
   test("of loopback only ports from 1024 on, at subscribe and at connection time", async () => {
     const fault = "port 80 of loopback is one that callbacks may not reach; those from 1024 on are open";
-    const resolver = async () => ["127.0.0.1", "::1"];
+    const { resolver } = lead("127.0.0.1", "::1");
     for (const url of ["http://127.0.0.1/", "http://localhost/", "http://a.example/"]) {
       expect(await faultOf(url, { allowLoopback: true, resolver })).toBe(fault);
       const outcome = await attemptAt(url, { resolver });
@@ -144,7 +144,7 @@ async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): 
   }
 }
 
-function lead(...addresses: string[]): Pick<WebhookSinkOptions, "resolver"> {
+function lead(...addresses: string[]): Required<Pick<WebhookSinkOptions, "resolver">> {
   return { resolver: async () => addresses };
 }
 
