@@ -72,7 +72,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     expect(published).toMatchObject({ status: "SUCCESS" });
     const { eventId } = published as { eventId: string }; // As documented.
     expect(await call(0, `/rest/getEvent?eventId=${eventId}`)).toMatchObject({ eventId });
-    const identifier = await call(0, "/rest/subscribe?topic=a&url=http://127.0.0.1:1/");
+    const identifier = await call(0, "/rest/subscribe?topic=a&url=http://127.0.0.1:65535/");
     expect(await call(1, `/rest/unSubscribe?subscriptionId=${String(identifier)}`)).toBe(true);
     for (const node of [0, 1]) {
       expect(await call(node, "/admin/listSubscription")).toEqual({

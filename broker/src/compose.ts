@@ -4,7 +4,7 @@ import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { listen } from "./compose-listen.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
+import { addressOfNode, groupsOf, hostNamesOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
@@ -280,6 +280,8 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
     advertisedAddress: config.advertisedAddress,
+    allowedHosts: hostNamesOf(config),
+    allowedOrigins: config.allowedOrigins,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs: config.shutdownDeadlineMs - leavingMs(config),
   });

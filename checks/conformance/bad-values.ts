@@ -11,7 +11,7 @@ export interface BadCall {
   readonly isLong?: boolean;
 }
 
-const url = "http://127.0.0.1:1/";
+const url = "http://127.0.0.1:65535/";
 const topic = "bad";
 const topicOperations: readonly (readonly [string, Params])[] = [
   ["open", {}],

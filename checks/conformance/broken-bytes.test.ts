@@ -21,7 +21,7 @@ const rpcBody = JSON.stringify({
 const requests = [
   [
     "REST GET",
-    Buffer.from("GET /rest/publish?topic=bytes&content=x HTTP/1.1\r\nhost: stele\r\nconnection: close\r\n\r\n"),
+    Buffer.from("GET /rest/publish?topic=bytes&content=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
   ],
   [
     "REST form",
@@ -36,7 +36,7 @@ async function sequenceNumber(): Promise<number> {
 }
 
 function toExist(topic: string, end: string): string {
-  return `GET /rest/exist?topic=${topic} HTTP/1.1\r\nhost: stele\r\n${end}\r\n`;
+  return `GET /rest/exist?topic=${topic} HTTP/1.1\r\nhost: localhost\r\n${end}\r\n`;
 }
 
 describe("a request in pieces", () => {
@@ -51,7 +51,7 @@ describe("a request in pieces", () => {
   it("a chunked body is the same body, however it is cut", async () => {
     const body = "topic=bytes&content=chunked";
     const head =
-      "POST /rest/publish HTTP/1.1\r\nhost: stele\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\n";
+      "POST /rest/publish HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ntransfer-encoding: chunked\r\n\r\n";
     for (const size of [1, 2, 7, body.length]) {
       const before = await sequenceNumber();
       const chunks = body.match(new RegExp(`.{1,${size}}`, "g")) ?? [];
@@ -106,7 +106,7 @@ describe("a request with flipped bits", () => {
         // A topic of another name does not exist, so that only this one can have got an event.
         if (answer?.body.includes('"SUCCESS"') === true) published += 1;
         if (answer !== undefined)
-          expect([200, 204, 400, 404, 405, 408, 413, 417, 431, 501, 505]).toContain(answer.status);
+          expect([200, 204, 400, 403, 404, 405, 408, 413, 417, 431, 501, 505]).toContain(answer.status);
       }
       // A request may still be run when its connection has ended without an answer: what comes to a group later is done after it.
       await client.publish("bytes", "after all of them");

@@ -179,7 +179,7 @@ class KilledBroker implements AsyncDisposable {
 
   /** The store counts as many events as the chain's sequenceNumber says. */
   async #expectIndexed(client: Client): Promise<void> {
-    const unreachable = "http://127.0.0.1:1/";
+    const unreachable = "http://127.0.0.1:65535/";
     for (const topic of topics) {
       const id = await client.subscribe({ topic, url: unreachable, offset: "OFFSET_FIRST" });
       const { sequenceNumber } = await client.state(topic);

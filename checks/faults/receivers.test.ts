@@ -12,7 +12,7 @@ const bad: readonly (readonly [string, Behaviour])[] = [
   ["is slow", slow(500)],
   ["answers 500", answerStatus(500)],
   ["hangs", hang],
-  ["redirects", redirectTo("http://127.0.0.1:1/elsewhere")],
+  ["redirects", redirectTo("http://127.0.0.1:65535/elsewhere")],
   ["sends an endless body with its 500", endlessFailure],
   ["resets the connection", reset],
 ];
@@ -102,7 +102,7 @@ describe("a receiver that", () => {
   it("is bad costs publishers nothing: the broker stays ready, with every event counted as waiting", async () => {
     const { client } = running();
     await client.open("waiting");
-    const id = await client.subscribe({ topic: "waiting", url: "http://127.0.0.1:1/" });
+    const id = await client.subscribe({ topic: "waiting", url: "http://127.0.0.1:65535/" });
     for (let index = 0; index < 50; index += 1) await client.publish("waiting", `event ${index}`);
     expect((await client.http.send({ method: "GET", path: "/health/ready" })).status).toBe(200);
     await until("all 50 wait", async () => (await client.findSubscription(id))?.notifyingEventCount === "50");

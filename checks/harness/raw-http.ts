@@ -50,7 +50,7 @@ export function toRequest(
 ): Buffer {
   const { type, method = "POST" } = options;
   const body = Buffer.from(options.body);
-  const head = `${method} ${path} HTTP/1.1\r\nhost: stele\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`;
+  const head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`;
   return Buffer.concat([Buffer.from(head), body]);
 }
 

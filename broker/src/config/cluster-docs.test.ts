@@ -29,6 +29,11 @@ describe("docs/cluster", () => {
     for (const address of addresses) expect(read("haproxy.cfg")).toContain(` ${address}\n`);
   });
 
+  test("the nodes answer to the name that services inside the network call", () => {
+    expect(shared["STELE_ALLOWED_HOSTS"]?.split(",")).toContain("balancer");
+    expect(read("compose.yaml")).toMatch(/^ {2}balancer:$/m);
+  });
+
   test.each(addresses)("the environment of %s is one that the broker takes", (address) => {
     const env = { ...shared, STELE_DATA_DIR: "/data", [addressOf]: address };
     const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "1.2.3" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listensOnLoopbackOnly } from "./derived.ts";
+import { hostNamesOf, listensOnLoopbackOnly } from "./derived.ts";
 
 test.each([
   ["127.0.0.1", true],
@@ -13,4 +13,13 @@ test.each([
   ["127.example", false],
 ])("%s: %s", (host, isLoopback) => {
   expect(listensOnLoopbackOnly({ host })).toBe(isLoopback);
+});
+
+test.each([
+  ["127.0.0.1", undefined, []],
+  ["0.0.0.0", "broker-1:8080", ["broker-1"]],
+  ["::", "[2001:db8::1]:8080", []],
+  ["events.example.org", "10.0.0.1:80", ["events.example.org"]],
+])("host %s, advertised as %s: names %j", (host, advertisedAddress, names) => {
+  expect(hostNamesOf({ allowedHosts: ["a.example"], host, advertisedAddress })).toEqual(["a.example", ...names]);
 });

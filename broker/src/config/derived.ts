@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type GroupId, parseGroupId } from "../domain/group-id.ts";
 import { checkValues, toSettings } from "./check-values.ts";
 import { type GroupEntry, groupFields } from "./group-fields.ts";
@@ -16,6 +17,13 @@ export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boole
 /** Under which name the other nodes and the clients know this one, host:port, where that is settled before it listens. */
 export function addressOfNode({ advertisedAddress, host, port }: Config): string {
   return advertisedAddress ?? `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** Host names under which clients reach this node. Addresses are left out: they need no entry. */
+export function hostNamesOf(config: Pick<Config, "allowedHosts" | "advertisedAddress" | "host">): readonly string[] {
+  const { allowedHosts, advertisedAddress = "", host } = config;
+  const own = [host, advertisedAddress.replace(/:\d+$/, "")];
+  return [...allowedHosts, ...own.filter((name) => name !== "" && isIP(name.replaceAll(/[[\]]/g, "")) === 0)];
 }
 
 /** One group with every value worked out. */

@@ -85,6 +85,27 @@ describe("loadConfig", () => {
     expect(loaded(given).callbackAllow).toEqual(["10.0.0.0/8", "fd00::/8"]);
   });
 
+  test.each([
+    ["STELE_ALLOWED_HOSTS", "events.example.org, *.cluster.local,node_1,*"],
+    ["STELE_ALLOWED_ORIGINS", "https://a.example.org,http://localhost:3000,chrome-extension://abcdef,*"],
+  ])("%s takes %s", (name, text) => {
+    expect(load({ env: { [name]: text } }).status).toBe("loaded");
+  });
+
+  test.each([
+    ...["a.example:80", "http://a.example", "a*.example", "*.", "*a", "a b", ".a", "-a"].map((text) => ["HOSTS", text]),
+    ...[
+      "a.example",
+      "https://a.example/",
+      "HTTPS://a.example",
+      "https://a.example:443",
+      "https://*.example",
+      "null",
+    ].map((text) => ["ORIGINS", text]),
+  ])("STELE_ALLOWED_%s does not take %j", (name, text = "") => {
+    expect(load({ env: { [`STELE_ALLOWED_${name}`]: text } }).status).not.toBe("loaded");
+  });
+
   test.each<[Given, string]>([
     [{ env: { STELE_PROT: "1" } }, "STELE_PROT is not a known variable; did you mean STELE_PORT?"],
     [{ env: { STELE_QQQQQQQQ: "1" } }, "STELE_QQQQQQQQ is not a known variable"],

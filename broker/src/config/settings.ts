@@ -42,6 +42,22 @@ export const settings = {
     rule: "of the form host:port",
     check: (value) => /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]{1,253}):\d{1,5}$/.test(value),
   }),
+  allowedHosts: list({
+    section: "Listening",
+    description:
+      "Host names under which clients reach this broker, beside IP addresses, `localhost` and the advertised address: `events.example.org`, `*.example.org` for every name that ends so, `*` for any; ports do not matter. Other names are answered 403, since a web page can point a name of its own at this machine; see [rest.md](rest.md#web-pages).",
+    default: [],
+    rule: "a list of host names without a port, such as events.example.org, *.example.org or *",
+    checkEntry: (value) => /^(\*|(\*\.)?[0-9A-Za-z_]([0-9A-Za-z._-]{0,251}[0-9A-Za-z_])?)$/.test(value),
+  }),
+  allowedOrigins: list({
+    section: "Listening",
+    description:
+      "Origins whose web pages may call, such as `https://console.example.org`, or `*` for every page; browsers get CORS answers for them. Pages of other origins are answered 403.",
+    default: [],
+    rule: "a list of origins as browsers write them, such as https://console.example.org, or *",
+    checkEntry: isOrigin,
+  }),
   requestBodyBytesMax: integer({
     section: "Listening",
     description: "Longest request body; a longer one is refused.",
@@ -266,6 +282,13 @@ export const settings = {
 
 /** How the broker is set up; frozen. No secret is in it but in addresses: of endpoints, and of the database. */
 export type Config = SettingsOf<typeof settings>;
+
+/** Any other spelling would never equal what a browser sends. */
+function isOrigin(value: string): boolean {
+  if (value.includes("*")) return value === "*";
+  if (/^[a-z-]+-extension:\/\/[0-9A-Za-z-]+$/.test(value)) return true;
+  return URL.canParse(value) && new URL(value).origin === value;
+}
 
 function isPath(value: string): boolean {
   return value !== "" && !value.includes("\0");

@@ -63,6 +63,8 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 export function checkSecret(secret: string | undefined): void {
   if (secret === undefined) return;
   if (secret.trim() === "") throw new BrokerError("parameterInvalid", { details: '"secret" is blank' });
+  // PostgreSQL stores no text with one.
+  if (secret.includes("\0")) throw new BrokerError("parameterInvalid", { details: '"secret" holds a NUL character' });
   if (!secret.startsWith(encodedSecretPrefix)) return;
   const encoded = secret.slice(encodedSecretPrefix.length);
   if (encoded === "" || !base64.test(encoded)) {

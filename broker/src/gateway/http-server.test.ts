@@ -19,7 +19,7 @@ function createGate() {
   return { entered: entered.promise, open: opened.resolve, pass };
 }
 
-const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: x\r\n\r\n";
+const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 describe("close", () => {
   it("lets a request under way finish, accepts no other, and closes its connection", async () => {
@@ -69,7 +69,7 @@ describe("close", () => {
     socket.write(request);
     await gate.entered;
     const closed = server.close();
-    socket.write("GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n");
+    socket.write("GET /health/ready HTTP/1.1\r\nhost: localhost\r\n\r\n");
     await asked.entered;
     gate.open();
     await once(socket, "close");

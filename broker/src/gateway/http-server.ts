@@ -5,6 +5,7 @@ import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
 import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainProvider } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
@@ -40,6 +41,10 @@ export interface HttpServerOptions {
   readonly chain?: ChainProvider | undefined;
   /** host:port under which the subscription listing names this node; the address listened on when undefined. */
   readonly advertisedAddress?: string | undefined;
+  /** Names that a Host header may have beside IP addresses and localhost; `*.name` and `*` stand for several. */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /** Origins whose web pages may call; `*` for any. */
+  readonly allowedOrigins?: readonly string[] | undefined;
   /** How long a closing server goes on serving before it accepts no more; not at all when undefined. */
   readonly closeDelayMs?: number | undefined;
   /** How long requests under way may take when the server closes. */
@@ -108,6 +113,11 @@ class StartableServer implements HttpServer {
 function createApp(options: HttpServerOptions, isClosing: () => boolean): FastifyInstance {
   const { broker, logger, basePath, version, chain } = options;
   const fallbacks = createFallbacks({ basePath, logger });
+  const answersCaller = createCallerGuard({
+    allowedHosts: options.allowedHosts ?? [],
+    allowedOrigins: options.allowedOrigins ?? [],
+    logger,
+  });
   const app = fastify({
     logger: false,
     // While closing, requests of connections that are still open are served.
@@ -122,7 +132,13 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     // Handlers read the query from the request target themselves.
     routerOptions: { querystringParser: () => ({}) },
     clientErrorHandler: createClientErrorHandler(basePath),
-    frameworkErrors: fallbacks.answerError,
+    // No hook runs where the target cannot be read.
+    frameworkErrors: (error, request, reply) => {
+      if (!answersCaller(request, reply)) fallbacks.answerError(error, request, reply);
+    },
+  });
+  app.addHook("onRequest", (request, reply, done) => {
+    if (!answersCaller(request, reply)) done();
   });
   app.server.maxConnections = connectionsMax;
   app.removeAllContentTypeParsers();

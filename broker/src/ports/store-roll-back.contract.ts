@@ -1,6 +1,6 @@
 import { topicDigest } from "@stele/wire";
 import { expect, it } from "vitest";
-import { endOfBlock, positionZero, toPosition } from "../domain/position.ts";
+import { blockNumberMax, endOfBlock, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicFilter, type TopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "./ledger.ts";
@@ -185,6 +185,9 @@ function testVanished(store: () => Store): void {
       [3, 4],
       [4, 5],
       [4, 3],
+      [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+      [4, blockNumberMax + 1],
+      [4, blockNumberMax],
     ] as const)
       expect(await find(sequence, block)).toBeUndefined();
     expect(await find(4, 4, otherGroup)).toBeUndefined();

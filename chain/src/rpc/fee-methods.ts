@@ -50,7 +50,8 @@ function parse(value: unknown): bigint {
 function toPercentiles(value: unknown): number[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw invalidParams("invalid reward percentiles: must be an array");
-  const numbers = value.map(Number);
+  const numbers = value.filter((one: unknown) => typeof one === "number");
+  if (numbers.length < value.length) throw invalidParams("invalid reward percentile: must be a number");
   const isOrdered = numbers.every((one, index) => one >= 0 && one <= 100 && one >= (numbers[index - 1] ?? 0));
   if (!isOrdered) throw invalidParams("invalid reward percentile: must be between 0 and 100 and ascending");
   return numbers;

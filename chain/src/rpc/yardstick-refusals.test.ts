@@ -80,5 +80,7 @@ describe.each(BACKENDS)("refusals: $name", ({ start }) => {
     expect(await yardstick.error("eth_getBlockByNumber", "nonsense", false)).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_call", "nonsense", "latest")).toMatchObject({ code: -32602 });
     expect(await yardstick.error("eth_getLogs", { address: "0x12" })).toMatchObject({ code: -32602 });
+    const percentile = { toString: 1, valueOf: 1 }; // No number can be made of it.
+    expect(await yardstick.error("eth_feeHistory", "0x1", "latest", [percentile])).toMatchObject({ code: -32602 });
   });
 });

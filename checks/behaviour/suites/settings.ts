@@ -113,7 +113,7 @@ function describeNoCoordination(world: World): void {
       await world.client.open("lasting");
       const sent = await world.client.publish("lasting", "x");
       const event = await world.client.getEvent(sent.eventId);
-      await world.client.subscribe({ topic: "lasting", url: "http://127.0.0.1:1/" });
+      await world.client.subscribe({ topic: "lasting", url: "http://127.0.0.1:65535/" });
       await world.stop();
       await world.resume();
       expect(await world.client.getEvent(sent.eventId)).toEqual(event);

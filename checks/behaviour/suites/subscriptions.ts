@@ -134,7 +134,7 @@ export function describeSubscriptions(world: World): void {
       const { client } = running();
       await client.open("start/4");
       const subscriptionId = randomUUID();
-      const call = client.subscribe({ topic: "start/4", url: "http://127.0.0.1:1/", offset, subscriptionId });
+      const call = client.subscribe({ topic: "start/4", url: "http://127.0.0.1:65535/", offset, subscriptionId });
       expect(await codeOf(call)).toBe(code);
       expect(await client.findSubscription(subscriptionId)).toBeUndefined();
     });
@@ -182,9 +182,13 @@ export function describeSubscriptions(world: World): void {
     test("takes its identifier in upper case too", async () => {
       const { client } = running();
       await client.open("continued/3");
-      const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:1/" });
+      const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/" });
       const upper = subscriptionId.toUpperCase();
-      const again = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:1/", subscriptionId: upper });
+      const again = await client.subscribe({
+        topic: "continued/3",
+        url: "http://127.0.0.1:65535/",
+        subscriptionId: upper,
+      });
       expect(again).toBe(subscriptionId);
     });
 
@@ -196,7 +200,7 @@ export function describeSubscriptions(world: World): void {
       const subscriptionId = await client.subscribe({ topic: "continued/4", url: receiver.url });
       const before = await client.findSubscription(subscriptionId);
       for (const topic of ["continued/5", "continued/+"]) {
-        const call = client.subscribe({ topic, url: "http://127.0.0.1:1/", subscriptionId });
+        const call = client.subscribe({ topic, url: "http://127.0.0.1:65535/", subscriptionId });
         expect(await codeOf(call)).toBe(100108);
       }
       expect(await client.findSubscription(subscriptionId)).toEqual(before);
@@ -320,7 +324,7 @@ export function describeSubscriptions(world: World): void {
       const { client, brokers } = running();
       const secret = "very-secret-indeed";
       await client.open("hushed");
-      await client.subscribe({ topic: "hushed", url: "http://127.0.0.1:1/", secret });
+      await client.subscribe({ topic: "hushed", url: "http://127.0.0.1:65535/", secret });
       await publishMany(client, "hushed", 1);
       expect(JSON.stringify(await client.listSubscriptions())).not.toContain(secret);
       for (const broker of brokers) expect(broker.stderr() + broker.stdout()).not.toContain(secret);

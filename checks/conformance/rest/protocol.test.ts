@@ -216,7 +216,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
 });
 
 describe("INTERFACE.md, REST operations", () => {
-  const subscribe = "/rest/subscribe?topic=rest&url=http%3A%2F%2F127.0.0.1%3A1%2F";
+  const subscribe = "/rest/subscribe?topic=rest&url=http%3A%2F%2F127.0.0.1%3A65535%2F";
 
   it("subscribe answers a JSON string; with Accept: text/plain the bare identifier (DESIGN 7)", async () => {
     const asJson = await send({ method: "GET", path: subscribe });
@@ -233,7 +233,7 @@ describe("INTERFACE.md, REST operations", () => {
   });
 
   it("a failure of subscribe is a BrokerException also for who accepts text", async () => {
-    const path = "/rest/subscribe?topic=none&url=http%3A%2F%2F127.0.0.1%3A1%2F";
+    const path = "/rest/subscribe?topic=none&url=http%3A%2F%2F127.0.0.1%3A65535%2F";
     expectException(await send({ method: "GET", path, headers: { accept: "text/plain" } }), 100101);
   });
 

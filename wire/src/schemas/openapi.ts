@@ -41,7 +41,7 @@ export function toOpenApi(options: DocumentOptions) {
       title: "Stele",
       version: options.version,
       description:
-        "Event broker: topics, publishing and subscriptions. Every answer of an operation has HTTP status 200; a failure is a BrokerException.",
+        "Event broker: topics, publishing and subscriptions. Every answer of an operation has HTTP status 200; a failure is a BrokerException. A caller that may not call, such as a foreign web page, is answered 403 with error 100703.",
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {

@@ -6,6 +6,7 @@ import {
   chainCallsWaitingMax,
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
+  chainParamsLevelsMax,
   rpcBatchMax,
 } from "../limits.ts";
 import { type Served, serve } from "../testing/serve.ts";
@@ -45,6 +46,10 @@ const call = (method: string, params?: unknown, id: number | string = 1) => ({ j
 /** A refusal as a provider gives it. */
 function refusal(code: number, message: string, data?: unknown): Error {
   return Object.assign(new Error(message), { code, data });
+}
+
+function nest(levels: number): unknown {
+  return JSON.parse(`${"[".repeat(levels)}1${"]".repeat(levels)}`);
 }
 
 describe("the chain over HTTP", () => {
@@ -97,6 +102,18 @@ describe("the chain over HTTP", () => {
     const error = { code: -32602, message: "Invalid params: parameters go by position" };
     expect(await ask(server, call("eth_call", { to: "0x1" }))).toMatchObject({ error });
     expect(requests).toEqual([]);
+  });
+
+  it("params that nest too deeply to be copied are -32602", async () => {
+    const { server, requests } = await serveChain();
+    await using _ = server;
+    const message = `Invalid params: parameters nest at most ${chainParamsLevelsMax} levels deep`;
+    for (const levels of [chainParamsLevelsMax + 1, 1000])
+      expect(await ask(server, call("eth_getBalance", nest(levels)))).toMatchObject({
+        error: { code: -32602, message },
+      });
+    expect(requests).toEqual([]);
+    expect(await ask(server, call("eth_getBalance", nest(chainParamsLevelsMax)))).toMatchObject({ result: "0x2a" });
   });
 
   it("a refusal of the chain keeps its code, words and data", async () => {

@@ -107,7 +107,8 @@ describe("bodies as they come off the network", () => {
   it("chunked, a byte a chunk", async () => {
     await using server = await serve();
     const raw = Buffer.from('{"topic":"a","content":"ä😀"}');
-    const head = "POST /rest/publish HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n";
+    const head =
+      "POST /rest/publish HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n";
     const chunks = [...raw].map((byte) =>
       Buffer.concat([Buffer.from("1\r\n"), Buffer.from([byte]), Buffer.from("\r\n")]),
     );
@@ -128,7 +129,7 @@ describe("bodies as they come off the network", () => {
           if (gates.size === order.length) for (const name of order.toReversed()) gates.get(name)?.();
         }),
     });
-    const requests = order.map((topic) => `GET /rest/exist?topic=${topic} HTTP/1.1\r\nhost: x\r\n`);
+    const requests = order.map((topic) => `GET /rest/exist?topic=${topic} HTTP/1.1\r\nhost: localhost\r\n`);
     const response = await sendRaw(server.url, [`${requests.join("\r\n")}connection: close\r\n\r\n`]);
     expect(response.match(/\r\n\r\n(true|false)/g)).toEqual(["\r\n\r\ntrue", "\r\n\r\nfalse", "\r\n\r\ntrue"]);
   });

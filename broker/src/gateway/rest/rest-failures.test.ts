@@ -190,7 +190,7 @@ describe("limits of a request", () => {
 
   it("an unescaped character in the request line is answered with its code", async () => {
     await using server = await serve();
-    const response = await sendRaw(server.url, ["GET /rest/open?topic=ä HTTP/1.1\r\nhost: x\r\n\r\n"]);
+    const response = await sendRaw(server.url, ["GET /rest/open?topic=ä HTTP/1.1\r\nhost: localhost\r\n\r\n"]);
     expect(response).toMatch(/^HTTP\/1.1 200 /);
     expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001, message: expect.stringMatching(/not escaped/) });
   });

@@ -5,6 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { fromFramework } from "../shared/from-framework.ts";
 import { operationHandlers } from "../shared/operation-handlers.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
+import { addVary } from "../shared/vary.ts";
 import { prefersText } from "./accept.ts";
 import { readParameters, toParameterRules } from "./request-parameters.ts";
 import { RestReader } from "./rest-reader.ts";
@@ -49,7 +50,7 @@ function sendResult(_request: FastifyRequest, reply: FastifyReply, result: unkno
 }
 
 function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {
-  reply.header("vary", "accept");
+  addVary(reply, "accept");
   if (!prefersText(request.headers.accept)) return sendResult(request, reply, result);
   return reply.header("content-type", "text/plain; charset=utf-8").send(result);
 }

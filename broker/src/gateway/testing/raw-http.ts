@@ -26,7 +26,7 @@ function write(socket: ReturnType<typeof connect>, piece: string | Uint8Array): 
 /** A POST as bytes, with `connection: close`. */
 export function toPost(path: string, body: Uint8Array, headers: Readonly<Record<string, string>>): Uint8Array {
   const lines = Object.entries({
-    host: "test",
+    host: "localhost",
     connection: "close",
     "content-length": String(body.length),
     ...headers,

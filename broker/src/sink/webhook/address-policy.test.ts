@@ -89,11 +89,11 @@ const refusedAddresses = [
 ];
 
 test.each(publicAddresses)("%s is public", (address) => {
-  expect(strict(address)).toBe(true);
+  expect(strict(address, 443)).toBe(true);
 });
 
 test.each(refusedAddresses)("%s is refused", (address) => {
-  expect(strict(address)).toBe(false);
+  expect(strict(address, 443)).toBe(false);
 });
 
 const opened = createAddressPolicy({ allowNetworks: ["10.1.0.0/16", "fd00:1::/32"], allowLoopback: false });
@@ -107,7 +107,7 @@ test.each([
   ["127.0.0.1", false],
   ["8.8.8.8", true],
 ])("with networks allowed, %s: %s", (address, isAllowed) => {
-  expect(opened(address)).toBe(isAllowed);
+  expect(opened(address, 443)).toBe(isAllowed);
 });
 
 const local = createAddressPolicy({ allowNetworks: [], allowLoopback: true });
@@ -122,5 +122,18 @@ test.each([
   ["192.168.0.1", false],
   ["169.254.169.254", false],
 ])("with loopback allowed, %s: %s", (address, isAllowed) => {
-  expect(local(address)).toBe(isAllowed);
+  expect(local(address, 1024)).toBe(isAllowed);
+});
+
+const both = createAddressPolicy({ allowNetworks: ["127.0.0.0/8"], allowLoopback: true });
+
+test.each([
+  ["127.0.0.1", 1023, false],
+  ["127.0.0.1", 1024, true],
+  ["::1", 80, false],
+  ["::ffff:127.0.0.1", 443, false],
+  ["8.8.8.8", 80, true],
+])("of loopback only high ports, also where its network is allowed: %s at %d: %s", (address, port, isAllowed) => {
+  expect(both(address, port)).toBe(isAllowed);
+  expect(local(address, port)).toBe(isAllowed);
 });

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { loopbackPortMin } from "./callback-ports.ts";
 import { hostOf } from "./callback-url.ts";
 
 /** What callbacks may reach beside the public internet. */
@@ -9,8 +10,8 @@ export interface AddressPolicyOptions {
   readonly allowLoopback: boolean;
 }
 
-/** Answers whether a callback may connect to an IP address. */
-export type AddressPolicy = (address: string) => boolean;
+/** Answers whether a callback may connect to an IP address at a port. */
+export type AddressPolicy = (address: string, port: number) => boolean;
 
 type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = readonly [base: Ip, prefixLength: number];
@@ -23,15 +24,16 @@ const carriersOfIpv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.pars
 const metadataAddress = "168.63.129.16";
 
 /**
- * Builds the rule: public addresses, the allowed networks and, when allowed, loopback. Everything else is refused: private,
+ * Builds the rule: public addresses, the allowed networks and, when allowed, loopback; of loopback only the ports from 1024 on. Everything else is refused: private,
  * link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6 one is judged as the
  * IPv4 address that it leads to.
  */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const networks = options.allowNetworks.map((text): Network => ipaddr.parseCIDR(text));
-  return (address) => {
+  return (address, port) => {
     const ip = findIp(address);
     if (ip === undefined) return false;
+    if (ip.range() === "loopback" && port < loopbackPortMin) return false;
     if (networks.some((network) => contains(network, ip))) return true;
     if (ip.range() === "loopback") return options.allowLoopback;
     return isPublic(ip);

@@ -53,7 +53,7 @@ describe("a bad receiver", () => {
   });
 
   test("that refuses connections", async () => {
-    const outcome = await attemptAt("http://127.0.0.1:1/"); // Nobody listens on that port.
+    const outcome = await attemptAt("http://127.0.0.1:65535/"); // Nobody listens on that port.
     expect(outcome).toEqual({ status: "failed", reason: "the connection was refused" });
   });
 

@@ -19,6 +19,7 @@ test.each([
 test.each([
   ["", "it is blank"],
   ["  ", "it is blank"],
+  ["http://example.com/\0", "it holds a NUL character"],
   ["example.com/hook", "it cannot be parsed"],
   ["/hook", "it cannot be parsed"],
   ["http://", "it cannot be parsed"],
@@ -31,6 +32,8 @@ test.each([
   ["javascript:alert(1)", "the scheme is javascript, it must be http or https"],
   ["http://user@example.com/", "it holds a user name or a password"],
   ["http://user:hunter2@example.com/", "it holds a user name or a password"],
+  ["http://example.com:25/", "port 25 is one that callbacks may not reach"],
+  ["https://user.example:0/", "port 0 is one that callbacks may not reach"],
   [`http://h/${"a".repeat(urlCharactersMax)}`, "2057 characters, at most 2048"],
 ])("%s is refused: %s", (text, fault) => {
   const parsed = parseCallbackUrl(text);

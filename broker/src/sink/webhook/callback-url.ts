@@ -1,3 +1,5 @@
+import { isBlockedPort, portOf } from "./callback-ports.ts";
+
 /** Longest callback address, in characters. */
 export const urlCharactersMax = 2048;
 
@@ -9,6 +11,8 @@ export type CallbackUrl =
 /** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
 export function parseCallbackUrl(text: string): CallbackUrl {
   if (text.trim() === "") return { isGood: false, fault: "it is blank" };
+  // PostgreSQL stores no text with one.
+  if (text.includes("\0")) return { isGood: false, fault: "it holds a NUL character" };
   if (text.length > urlCharactersMax) {
     return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
   }
@@ -22,6 +26,11 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   if (url.username !== "" || url.password !== "") {
     const hint = "Let the receiver check the signature: subscribe with a secret.";
     return { isGood: false, fault: "it holds a user name or a password", hint };
+  }
+  const port = portOf(url);
+  if (isBlockedPort(port)) {
+    const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
+    return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
   }
   return { isGood: true, url };
 }

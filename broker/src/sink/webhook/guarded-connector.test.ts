@@ -32,7 +32,27 @@ describe("the address guard", () => {
     expect(await faultOf("http://a.example/", lead("10.0.0.1"))).toContain("may not reach");
     expect(await faultOf("http://a.example/", lead("10.0.0.1", "93.184.216.34"))).toBe("");
     expect(await faultOf("http://a.example/", { ...lead("10.0.0.1"), allowNetworks: ["10.0.0.0/24"] })).toBe("");
-    expect(await faultOf("http://localhost/", { allowLoopback: true })).toBe("");
+    expect(await faultOf("http://localhost:8080/", { allowLoopback: true })).toBe("");
+  });
+
+  test("of loopback only ports from 1024 on, at subscribe and at connection time", async () => {
+    const fault = "port 80 of loopback is one that callbacks may not reach; those from 1024 on are open";
+    const { resolver } = lead("127.0.0.1", "::1");
+    for (const url of ["http://127.0.0.1/", "http://localhost/", "http://a.example/"]) {
+      expect(await faultOf(url, { allowLoopback: true, resolver })).toBe(fault);
+      const outcome = await attemptAt(url, { resolver });
+      const reason = expect.stringMatching(/^the address (127|::1).* is not one that callbacks may reach$/);
+      expect(outcome).toEqual({ status: "failed", reason });
+    }
+  });
+
+  test("no port that the Fetch standard blocks, wherever it is, at subscribe and at each attempt", async () => {
+    for (const url of ["http://93.184.216.34:25/", "https://a.example:6667/", "http://127.0.0.1:10080/"]) {
+      expect(await faultOf(url)).toMatch(/^port \d+ is one that callbacks may not reach$/);
+      expect(await attemptAt(url)).toMatchObject({
+        reason: expect.stringMatching(/^the url cannot be called: port \d/),
+      });
+    }
   });
 
   test("at subscribe, a name that cannot be looked up is let through", async () => {
@@ -124,7 +144,7 @@ async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): 
   }
 }
 
-function lead(...addresses: string[]): Pick<WebhookSinkOptions, "resolver"> {
+function lead(...addresses: string[]): Required<Pick<WebhookSinkOptions, "resolver">> {
   return { resolver: async () => addresses };
 }
 

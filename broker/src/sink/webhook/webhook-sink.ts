@@ -7,6 +7,7 @@ import type { AttemptOptions, AttemptOutcome, Notification, Sink } from "../../p
 import type { EventPlaces } from "../event-places.ts";
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from "./address-policy.ts";
 import { AttemptError } from "./attempt-error.ts";
+import { loopbackPortMin, portOf } from "./callback-ports.ts";
 import { hostOf, parseCallbackUrl } from "./callback-url.ts";
 import { describeFailure } from "./describe-failure.ts";
 import { Exchange } from "./exchange.ts";
@@ -87,7 +88,12 @@ class WebhookSink implements Sink {
     }
     const host = hostOf(parsed.url);
     const addresses = await this.#findAddresses(host);
-    if (addresses.length === 0 || addresses.some(this.#policy)) return;
+    const port = portOf(parsed.url);
+    if (addresses.length === 0 || addresses.some((address) => this.#policy(address, port))) return;
+    if (addresses.some((address) => this.#policy(address, loopbackPortMin))) {
+      const details = `port ${port} of loopback is one that callbacks may not reach; those from ${loopbackPortMin} on are open`;
+      throw new BrokerError("urlInvalid", { details });
+    }
     // Of a name, the caller is not told where it leads: names may be private too.
     const place = isIP(host) === 0 ? "the host leads to an address" : `${host} is an address`;
     throw new BrokerError("urlInvalid", {

@@ -1,7 +1,7 @@
 import { topicDigest } from "@stele/wire";
 import type { Insertable, Kysely, Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
-import { endOfBlock, positionZero } from "../../domain/position.ts";
+import { blockNumberMax, endOfBlock, positionZero } from "../../domain/position.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
@@ -109,6 +109,7 @@ export async function findVanished(
   groupId: GroupId,
   place: EventPlace,
 ): Promise<VanishedBatch | undefined> {
+  if (place.blockNumber > blockNumberMax) return undefined;
   const block = endOfBlock(place.blockNumber);
   const rows = await database
     .selectFrom("vanished")

@@ -23,7 +23,7 @@ export function notificationTo(subscription: Partial<Notification["subscription"
     subscription: {
       id: parseSubscriptionId("6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1"),
       interfaceType: "RESTful",
-      url: "http://127.0.0.1:1/",
+      url: "http://127.0.0.1:65535/",
       secret: undefined,
       ...subscription,
     },

@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { bodyOf, sendRaw } from "../testing/raw-http.ts";
+import { serve } from "../testing/serve.ts";
+
+const origin = "https://console.example.org";
+
+async function ask(url: string, headers: Readonly<Record<string, string>>, line = "GET /rest/exist?topic=a HTTP/1.1") {
+  const lines = Object.entries({ host: "localhost", connection: "close", ...headers });
+  const text = await sendRaw(url, [`${line}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`]);
+  return {
+    status: Number(text.slice(9, 12)),
+    head: text.slice(0, text.indexOf("\r\n\r\n")).toLowerCase(),
+    body: bodyOf(text),
+  };
+}
+
+test.each([
+  [
+    "host",
+    { host: "evil.example" },
+    'the host "evil.example" is not one of this broker\'s; STELE_ALLOWED_HOSTS lets names in',
+  ],
+  [
+    "site",
+    { "sec-fetch-site": "cross-site" },
+    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS lets origins in",
+  ],
+  [
+    "site and origin",
+    { "sec-fetch-site": "same-site", origin },
+    `a web page of "${origin}" sent the request; STELE_ALLOWED_ORIGINS lets origins in`,
+  ],
+  [
+    "site that is none",
+    { "sec-fetch-site": "" },
+    "a web page of another site sent the request; STELE_ALLOWED_ORIGINS lets origins in",
+  ],
+  ["origin", { origin }, `web pages of "${origin}" may not call; STELE_ALLOWED_ORIGINS lets origins in`],
+  ["origin of nobody", { origin: "null" }, 'web pages of "null" may not call; STELE_ALLOWED_ORIGINS lets origins in'],
+  [
+    "origin of nobody, typed in",
+    { origin: "null", "sec-fetch-site": "none" },
+    'web pages of "null" may not call; STELE_ALLOWED_ORIGINS lets origins in',
+  ],
+  ["callback of a broker", { "user-agent": "stele/1.2.3" }, "callbacks of a broker may not call a broker"],
+])("a foreign %s is told why, and the broker is not asked", async (_name, headers, details) => {
+  await using server = await serve({ exist: async () => true });
+  const { status, head, body } = await ask(server.url, headers);
+  expect({ status, body: JSON.parse(body) }).toEqual({
+    status: 403,
+    body: { code: 100703, message: `this origin or host may not call: ${details}` },
+  });
+  expect(head).toContain("\r\nconnection: close");
+  expect(head).toContain("\r\nstele-error-retry: false");
+  expect(server.calls).toEqual([]);
+  expect(server.errors).toEqual([]);
+});
+
+test.each([
+  {},
+  { "user-agent": "steleless/1" },
+  { origin: "http://localhost" },
+  { "sec-fetch-site": "none" },
+  { "sec-fetch-site": "same-origin", origin: "https://localhost" },
+])("%o may call", async (headers) => {
+  await using server = await serve({ exist: async () => true });
+  expect(await ask(server.url, headers)).toMatchObject({ status: 200, body: "true" });
+});
+
+test("Vary names what the answer depends on, once each", async () => {
+  await using server = await serve({ subscribe: async () => "id" as never }, { allowedOrigins: [origin] }); // Only passed on.
+  const line = "GET /rest/subscribe?topic=a&url=http://h/ HTTP/1.1";
+  expect((await ask(server.url, { origin }, line)).head).toContain("\r\nvary: origin, accept\r\n");
+});
+
+test("only a preflight of an allowed origin is answered as one", async () => {
+  await using server = await serve({}, { allowedOrigins: [origin] });
+  const line = "OPTIONS /jsonrpc HTTP/1.1";
+  const asked = { "access-control-request-method": "POST" };
+  expect((await ask(server.url, { origin, ...asked }, line)).status).toBe(204);
+  expect((await ask(server.url, { origin }, line)).status).toBe(404);
+  expect((await ask(server.url, asked, line)).status).toBe(404);
+  expect((await ask(server.url, { origin: "https://other.example", ...asked }, line)).status).toBe(403);
+  expect((await ask(server.url, { origin, ...asked }, "POST /jsonrpc HTTP/1.1")).status).toBe(200);
+});
+
+test("a preflight is granted no header that was not asked for, and no private network", async () => {
+  await using server = await serve({}, { allowedOrigins: ["*"] });
+  const headers = { origin, "access-control-request-method": "GET" };
+  const { head } = await ask(server.url, headers, "OPTIONS /rest/open HTTP/1.1");
+  expect(head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
+  expect(head).not.toMatch(/allow-headers|private-network|credentials/);
+});
+
+test("a failure can be read by a page of an allowed origin too", async () => {
+  await using server = await serve({}, { allowedOrigins: [origin] });
+  for (const line of ["GET /nothing HTTP/1.1", "GET /rest/open?topic=%zz HTTP/1.1", "GET /%zz HTTP/1.1"])
+    expect((await ask(server.url, { origin }, line)).head).toContain(`\r\naccess-control-allow-origin: ${origin}\r\n`);
+});

@@ -1,0 +1,30 @@
+import { BrokerError } from "@stele/wire";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "../../lib/logger.ts";
+import { sendFailure } from "../shared/send-failure.ts";
+import { CallerRule } from "./caller-rule.ts";
+import { answerCors } from "./cors.ts";
+import { OriginRule } from "./origin-rule.ts";
+
+export interface CallerGuardOptions {
+  readonly allowedHosts: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  readonly logger: Logger;
+}
+
+/**
+ * Builds what stands before every route, unknown paths included: answers 403 to callers that may not call, and CORS preflights. True when
+ * the request is answered. Nothing of a body is read before.
+ */
+export function createCallerGuard({ allowedHosts, allowedOrigins, logger }: CallerGuardOptions) {
+  const origins = new OriginRule(allowedOrigins);
+  const rule = new CallerRule({ allowedHosts, origins });
+  return (request: FastifyRequest, reply: FastifyReply): boolean => {
+    const details = rule.findRefusal(request.raw);
+    if (details === undefined) return answerCors(request, reply, origins);
+    // Without its body the connection cannot carry another request.
+    reply.status(403).header("connection", "close");
+    sendFailure(reply, new BrokerError("callerRefused", { details }), { logger, operation: "none" });
+    return true;
+  };
+}

@@ -1,0 +1,85 @@
+import type { IncomingMessage } from "node:http";
+import { quote } from "@stele/wire";
+import { HostRule } from "./host-rule.ts";
+import type { OriginRule } from "./origin-rule.ts";
+
+/** Settings by which operators let more callers in; a refusal names the one that helps. */
+const hostsSetting = "STELE_ALLOWED_HOSTS";
+const originsSetting = "STELE_ALLOWED_ORIGINS";
+
+/** How the `user-agent` of callbacks begins (docs/callbacks.md). */
+const callbackAgent = "stele/";
+
+const absoluteTarget = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
+
+export interface CallerRuleOptions {
+  /** Names under which clients reach this broker, beside IP addresses and localhost. */
+  readonly allowedHosts: readonly string[];
+  readonly origins: OriginRule;
+}
+
+/**
+ * Which requests are served at all. Without identity, whoever reaches the port may call; a web page in somebody's browser reaches ports
+ * that its author does not. Browsers say so in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
+ */
+export class CallerRule {
+  readonly #hosts: HostRule;
+  readonly #origins: OriginRule;
+
+  constructor({ allowedHosts, origins }: CallerRuleOptions) {
+    this.#hosts = new HostRule(allowedHosts);
+    this.#origins = origins;
+  }
+
+  /** Why a request is not served; undefined when it is. Looks at its head alone. */
+  findRefusal(request: IncomingMessage): string | undefined {
+    return this.#findHostFault(request) ?? this.#findPageFault(request) ?? findLoop(request);
+  }
+
+  #findHostFault({ headers, rawHeaders, url = "" }: IncomingMessage): string | undefined {
+    const { host } = headers;
+    if (url[0] !== "/") {
+      const target = absoluteTarget.exec(url)?.[1];
+      if (target !== undefined && !this.#hosts.allows(target)) return toHostFault(target);
+    }
+    // HTTP/1.0 needs none; no browser speaks it. Node answers 400 to HTTP/1.1 without one.
+    if (host === undefined) return undefined;
+    if (!this.#hosts.allows(host)) return toHostFault(host);
+    return isHostDoubled(rawHeaders) ? "the request has more than one Host header" : undefined;
+  }
+
+  #findPageFault({ headers }: IncomingMessage): string | undefined {
+    const site = headers["sec-fetch-site"];
+    const { origin, host } = headers;
+    if (site === undefined && origin === undefined) return undefined;
+    if (this.#origins.allows(origin)) return undefined;
+    // The browser has compared the origins itself, also where a proxy ends TLS and the scheme here is another one.
+    if (site === "same-origin") return undefined;
+    if (site !== undefined && site !== "none") {
+      const page = origin === undefined ? "another site" : quote(origin);
+      return `a web page of ${page} sent the request; ${originsSetting} lets origins in`;
+    }
+    if (origin === undefined || origin === `http://${host}`) return undefined;
+    return `web pages of ${quote(origin)} may not call; ${originsSetting} lets origins in`;
+  }
+}
+
+/** A subscription whose url publishes would feed itself, or two brokers each other, for ever. */
+function findLoop({ headers }: IncomingMessage): string | undefined {
+  const isCallback = headers["user-agent"]?.startsWith(callbackAgent) === true;
+  return isCallback ? "callbacks of a broker may not call a broker" : undefined;
+}
+
+function toHostFault(host: string): string {
+  return `the host ${quote(host)} is not one of this broker's; ${hostsSetting} lets names in`;
+}
+
+/** Node keeps the first of two, a proxy before it may have judged the other. */
+function isHostDoubled(rawHeaders: readonly string[]): boolean {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") count += 1;
+  }
+  return count > 1;
+}

@@ -1,0 +1,66 @@
+import { isIP } from "node:net";
+
+/** Allowed Host headers that are remembered, so that a known one costs one look-up. Refused ones are not: a stranger could fill the memory. */
+const hostsKeptMax = 1000;
+
+/** Longest Host header that is looked at: a DNS name and a port. */
+const hostCharactersMax = 260;
+
+/** `name`, `1.2.3.4` or `[::1]`, with or without a port. */
+const hostPattern = /^(?:\[([0-9a-f:.]+)\]|([^\s:@/?#[\]]+))(?::\d{0,5})?$/;
+
+/**
+ * Which names in a request's Host header are this broker's. A web page that rebinds its own name to this machine (DNS rebinding) sends that
+ * name here, and a browser takes its requests for same-origin: only the name gives it away.
+ */
+export class HostRule {
+  readonly #names: ReadonlySet<string>;
+  /** Each with its leading dot. */
+  readonly #suffixes: readonly string[];
+  readonly #allowsAll: boolean;
+  readonly #kept = new Set<string>();
+
+  /** `allowed` holds names, `*.name` for every name below one, or `*` for any. */
+  constructor(allowed: readonly string[]) {
+    const entries = allowed.map((entry) => entry.toLowerCase());
+    this.#allowsAll = entries.includes("*");
+    this.#names = new Set(["localhost", ...entries]);
+    this.#suffixes = [
+      ".localhost",
+      ...entries.filter((entry) => entry.startsWith("*.")).map((entry) => entry.slice(1)),
+    ];
+  }
+
+  allows(host: string): boolean {
+    if (this.#kept.has(host)) return true;
+    if (!this.#judge(host)) return false;
+    if (this.#kept.size >= hostsKeptMax) this.#kept.clear();
+    this.#kept.add(host);
+    return true;
+  }
+
+  #judge(host: string): boolean {
+    if (host.length > hostCharactersMax) return false;
+    const [, ipv6, name] = hostPattern.exec(host.toLowerCase()) ?? [];
+    if (ipv6 !== undefined) return this.#allowsAll || isOwnIpv6(ipv6);
+    return name !== undefined && this.#allowsName(name.replace(/\.$/, ""));
+  }
+
+  #allowsName(name: string): boolean {
+    if (this.#allowsAll || this.#names.has(name) || isOwnIpv4(name)) return true;
+    return this.#suffixes.some((suffix) => name.endsWith(suffix) && name.length > suffix.length);
+  }
+}
+
+/**
+ * No name leads to an address, so no page can rebind one. The unspecified address is left out: systems connect it to loopback, and
+ * browsers send no `Sec-Fetch-Site` there.
+ */
+function isOwnIpv4(name: string): boolean {
+  return isIP(name) === 4 && name !== "0.0.0.0";
+}
+
+/** `::` is the unspecified address; `::ffff:7f00:1` and its like lead to an IPv4 address that has a name of its own. */
+function isOwnIpv6(name: string): boolean {
+  return isIP(name) === 6 && (name === "::1" || !name.startsWith("::"));
+}

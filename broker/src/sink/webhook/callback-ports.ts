@@ -1,0 +1,25 @@
+/** Lowest port of loopback that callbacks may reach. Those below are for the services of the system, which trust whoever is local. */
+export const loopbackPortMin = 1024;
+
+/**
+ * Ports of services that read what an HTTP request carries as commands of their own, such as mail and chat (Fetch standard, section 2.9,
+ * "bad port"). Port 0 is none.
+ */
+const blockedPorts: ReadonlySet<number> = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+  111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+  540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+  6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+]);
+
+const defaultPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
+/** The port of a URL, or of a connection to its origin: where none is written, the scheme's. */
+export function portOf({ protocol, port }: { readonly protocol: string; readonly port: string }): number {
+  return port === "" ? (defaultPorts[protocol] ?? 0) : Number(port);
+}
+
+/** Whether no callback may go to a port, wherever it is. */
+export function isBlockedPort(port: number): boolean {
+  return blockedPorts.has(port);
+}
