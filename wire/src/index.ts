@@ -16,6 +16,7 @@ export {
   topicDigest,
 } from "./ids/event-id.ts";
 export {
+  type CompactClaim,
   type CompactProof,
   findCompactProof,
   formatCompactProof,
