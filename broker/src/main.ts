@@ -28,7 +28,7 @@ async function main(): Promise<void> {
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
-  const { exitCode, output, problem } = await runVerify(argv);
+  const { exitCode, output, problem } = await runVerify(argv, { env: process.env });
   process.stdout.write(output);
   process.stderr.write(problem);
   process.exitCode = exitCode;

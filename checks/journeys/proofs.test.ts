@@ -103,6 +103,7 @@ describe("a broker on a chain of others", () => {
   let broker: BrokerProcess;
   let client: Client;
   let eventIds: readonly string[];
+  let registry: string;
   const folder = createTempFolder();
 
   beforeAll(async () => {
@@ -116,6 +117,8 @@ describe("a broker on a chain of others", () => {
       Array.from({ length: 300 }, (_, index) => client.publish(topic, `event ${index}`, { "svc-n": String(index) })),
     );
     eventIds = results.map(({ eventId }) => eventId);
+    const proof = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventIds[0]}` });
+    ({ registry } = proof.json() as { registry: string }); // A proof.
   });
 
   afterAll(async () => {
@@ -126,7 +129,7 @@ describe("a broker on a chain of others", () => {
   });
 
   const verify = (...words: readonly string[]) =>
-    runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url] });
+    runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
   it("proves each of its events against the node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 25 === 0)) {
