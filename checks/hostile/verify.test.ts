@@ -2,12 +2,13 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   encodeEvents,
+  findCheckedBatch,
   formatCompactProof,
   merklePath,
   merkleRoot,
-  portableKeccak256,
   verifyCompactProof,
 } from "@stele/wire";
+import { encodeAbiParameters, toEventSelector, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
 import { type BrokerProcess, type EndedRun, runBroker, startBroker } from "../harness/broker-process.ts";
@@ -138,32 +139,23 @@ describe("stele verify on a chain that strangers write to", () => {
 });
 
 describe("verifyCompactProof", () => {
-  const word = 32;
-  const wordOf = (value: number): string => value.toString(16).padStart(2 * word, "0");
-
   it("refuses a proof of index 2 in a batch of 1, though the log claims a root to which it leads", () => {
     const events = ["one", "two", "three"].map((content) => ({ content: Buffer.from(content), extensions: [] }));
     const [first, , third] = events;
     if (first === undefined || third === undefined) throw new Error("no events");
     const tree = encodeEvents(events);
     const proof = formatCompactProof({ index: 2, count: 3, path: merklePath(tree, 2) });
-    const logOf = (written: Uint8Array, count: number) => ({
-      topics: [
-        hex(portableKeccak256(Buffer.from("EventsPublished(uint64,address,bytes32,uint32,bytes)"))),
-        `0x${wordOf(1)}`,
-        `0x${wordOf(7)}`,
-        hex(merkleRoot(tree)),
-      ],
-      data: `0x${[count, 2 * word, written.length].map(wordOf).join("")}${hex(written)
-        .slice(2)
-        .padEnd(2 * word * Math.ceil(written.length / word), "0")}`,
-    });
-    expect(verifyCompactProof({ proof, event: third, log: logOf(tree, 3) })).toBe(true);
-    expect(verifyCompactProof({ proof, event: third, log: logOf(encodeEvents([first]), 1) })).toBe(false);
-    expect(verifyCompactProof({ proof, event: third, log: logOf(tree, 1) })).toBe(false);
+    const batchOf = (written: Uint8Array, count: number) =>
+      findCheckedBatch({
+        topics: [
+          toEventSelector("EventsPublished(uint64,address,bytes32,uint32,bytes)"),
+          ...[1, 7].map((value) => toHex(value, { size: 32 })),
+          toHex(merkleRoot(tree)),
+        ],
+        data: encodeAbiParameters([{ type: "uint32" }, { type: "bytes" }], [count, toHex(written)]),
+      });
+    expect(verifyCompactProof({ proof, event: third, batch: batchOf(tree, 3) })).toBe(true);
+    expect(verifyCompactProof({ proof, event: third, batch: batchOf(encodeEvents([first]), 1) })).toBe(false);
+    expect(verifyCompactProof({ proof, event: third, batch: batchOf(tree, 1) })).toBe(false);
   });
 });
-
-function hex(bytes: Uint8Array): string {
-  return `0x${Buffer.from(bytes).toString("hex")}`;
-}

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { checkProof, verifyCompactProof, verifyProof } from "@stele/wire";
+import { checkProof, findCheckedBatch, verifyCompactProof, verifyProof } from "@stele/wire";
 import { createPublicClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
@@ -91,7 +91,9 @@ describe("notifications that carry their place", () => {
       const { logs, blockNumber } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // Checked by the chain.
       expect(block).toBe(String(blockNumber));
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
-      expect(logs.some((log) => verifyCompactProof({ proof, event: payload, log }))).toBe(true);
+      expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
+        true,
+      );
       expect(await client.getEvent(event.eventId)).toEqual({ ...event, extensions: own });
     }
   });

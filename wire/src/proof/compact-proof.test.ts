@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { encodeEvents } from "../batch/encode-events.ts";
 import { merklePath, merkleRoot } from "../batch/merkle.ts";
 import { MerkleTree } from "../batch/merkle-tree.ts";
-import { findCompactProof, formatCompactProof, verifyCompactProof } from "./compact-proof.ts";
+import { findCheckedBatch, findCompactProof, formatCompactProof, verifyCompactProof } from "./compact-proof.ts";
 import { publishedLog } from "./testing/published-log.ts";
 import { createDice } from "./testing/samples.ts";
 
@@ -17,15 +17,15 @@ describe("a compact proof", () => {
     const events = eventsOf(count);
     const encoded = encodeEvents(events);
     const tree = new MerkleTree(encoded);
-    const log = publishedLog(events);
+    const batch = findCheckedBatch(publishedLog(events));
     for (const [index, event] of events.entries()) {
       const path = tree.path(index);
       expect(path).toEqual(merklePath(encoded, index));
       const proof = formatCompactProof({ index, count, path });
       expect(findCompactProof(proof)).toEqual({ index, count, path });
-      expect(verifyCompactProof({ proof, event, log })).toBe(true);
+      expect(verifyCompactProof({ proof, event, batch })).toBe(true);
       const other = { ...event, content: Uint8Array.of(1) };
-      expect(verifyCompactProof({ proof, event: other, log })).toBe(false);
+      expect(verifyCompactProof({ proof, event: other, batch })).toBe(false);
     }
   });
 
@@ -35,14 +35,14 @@ describe("a compact proof", () => {
     const [event] = events;
     if (event === undefined) throw new Error("no event");
     const proof = formatCompactProof({ index: 0, count: 9, path: merklePath(encoded, 0) });
-    const log = publishedLog(events);
+    const batch = findCheckedBatch(publishedLog(events));
     const dice = createDice(17);
     for (let tried = 0; tried < 1000; tried += 1) {
       const at = dice(proof.length);
       const character = String.fromCharCode(33 + dice(94));
       if (character === proof[at]) continue;
       const changed = proof.slice(0, at) + character + proof.slice(at + 1);
-      expect(verifyCompactProof({ proof: changed, event, log }), changed).toBe(false);
+      expect(verifyCompactProof({ proof: changed, event, batch }), changed).toBe(false);
     }
   });
 
@@ -61,18 +61,26 @@ describe("a batch that is not what its log claims", () => {
   if (first === undefined || last === undefined) throw new Error("no events");
   const proof = formatCompactProof({ index: 2, count: 3, path: merklePath(encoded, 2) });
 
+  test("an honest log tells the batch", () => {
+    const batch = findCheckedBatch(publishedLog(events));
+    expect(batch).toMatchObject({ firstSequence: 1, publisher: `0x${"ab".repeat(20)}`, events });
+    expect(verifyCompactProof({ proof, event: last, batch })).toBe(true);
+  });
+
   test("a proof of index 2 is refused in a batch of 1, though its path leads to the claimed root", () => {
     const log = publishedLog([first], { eventsRoot: merkleRoot(encoded) });
-    expect(verifyCompactProof({ proof, event: last, log })).toBe(false);
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(log) })).toBe(false);
   });
 
   test.each([1, 2, 4])("a log that claims %i events and holds 3 is refused", (count) => {
-    expect(verifyCompactProof({ proof, event: last, log: publishedLog(events, { count }) })).toBe(false);
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(publishedLog(events, { count })) })).toBe(
+      false,
+    );
   });
 
   test("a log whose events have another root is refused", () => {
     const other = publishedLog(eventsOf(4).slice(1), { eventsRoot: merkleRoot(encoded) });
-    expect(verifyCompactProof({ proof, event: last, log: other })).toBe(false);
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(other) })).toBe(false);
   });
 
   test.each([
@@ -82,6 +90,6 @@ describe("a batch that is not what its log claims", () => {
     ["no data", { ...publishedLog(events), data: "0x" }],
     ["data that is no hex", { ...publishedLog(events), data: "events" }],
   ])("a log of %s is refused", (_, log) => {
-    expect(verifyCompactProof({ proof, event: last, log })).toBe(false);
+    expect(findCheckedBatch(log)).toBeUndefined();
   });
 });
