@@ -1,6 +1,7 @@
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
 import { createLedgers } from "./compose-groups.ts";
+import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
@@ -20,6 +21,7 @@ import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
+import type { SecretRows } from "./ports/secret-rows.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
@@ -27,6 +29,8 @@ import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
+import { SecretBox } from "./store/sealed/secret-box.ts";
+import { createSealedStore } from "./store/sealed/sealed-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
@@ -107,7 +111,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     store,
     isRemembered: config.coordination !== "none",
   });
-  const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
+  const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
+  const sealed = createSealedStore(store, { box, logger });
+  const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   closers.add(() => broker.stop(stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now())));
@@ -193,7 +199,7 @@ interface StoreParts extends EmbeddedParts {
 }
 
 interface Sharing {
-  readonly store: Store & Journal & GroupRecords;
+  readonly store: Store & Journal & GroupRecords & SecretRows;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
 }

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
+import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { loadConfig, type Secrets } from "./config/load-config.ts";
 import { groupsOf } from "./config/derived.ts";
@@ -47,7 +48,11 @@ async function run(): Promise<void> {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
     const { config, secrets } = outcome;
-    const problems = [...findDatabaseProblems(config), ...(await findSignerProblems(groupsOf(config), secrets))];
+    const problems = [
+      ...findDatabaseProblems(config),
+      ...findSecretProblems(config),
+      ...(await findSignerProblems(groupsOf(config), secrets)),
+    ];
     if (problems.length > 0) refuse(problems);
     else process.stdout.write(outcome.output);
   } else {
