@@ -24,8 +24,8 @@ describe("a sealed store", () => {
     inner = createMemoryStore();
   });
 
+  const note = (message: string, fields?: LogFields): void => void lines.push({ message, fields });
   const open = (...names: readonly [string, ...string[]]) => {
-    const note = (message: string, fields?: LogFields): void => void lines.push({ message, fields });
     const logger = { ...silentLogger, info: note, error: note };
     return createSealedStore(inner, { box: new SecretBox(keysOf(...names)), logger });
   };
