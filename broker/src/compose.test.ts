@@ -73,8 +73,10 @@ async function publish(groupId: string): Promise<unknown> {
   return call(`/rest/publish?topic=a&content=x&groupId=${groupId}`);
 }
 
-function verify(groupId: string, words: readonly string[] = []) {
-  return runVerify(["--topic", "a", "--broker", server?.url ?? "", "--group", groupId, ...words]);
+async function verify(groupId: string, words: readonly string[] = []) {
+  const registry = server?.health().find((group) => group.groupId === groupId)?.chain?.["registry"];
+  const common = ["--topic", "a", "--broker", server?.url ?? "", "--group", groupId, "--registry", String(registry)];
+  return runVerify([...common, ...words], { env: {} });
 }
 
 /** The topic of each group is verified against its own chain alone. */

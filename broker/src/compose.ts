@@ -3,6 +3,7 @@ import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { listen } from "./compose-listen.ts";
+import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import { addressOfNode, groupsOf, hostNamesOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
@@ -23,6 +24,7 @@ import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
+import type { SecretRows } from "./ports/secret-rows.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
@@ -30,6 +32,8 @@ import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
 import { createPostgresStore } from "./store/sql/postgres/postgres-store.ts";
+import { SecretBox } from "./store/sealed/secret-box.ts";
+import { createSealedStore } from "./store/sealed/sealed-store.ts";
 import { createSqlStore } from "./store/sql/sql-store.ts";
 import { createMetrics, type MetricsRegistry } from "./telemetry/metrics.ts";
 import { version } from "./version.ts";
@@ -115,7 +119,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   if (config.deliveries === "paused") {
     logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });
   }
-  const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
+  const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
+  const sealed = createSealedStore(store, { box, logger });
+  const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   closers.add(() => broker.stop(stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now())));
@@ -194,7 +200,7 @@ function transactionBytes(config: Config): number {
 }
 
 interface Sharing {
-  readonly store: Store & Journal & GroupRecords;
+  readonly store: Store & Journal & GroupRecords & SecretRows;
   /** What other nodes share beside the store; undefined where there are none. */
   readonly cluster: ClusterOptions | undefined;
 }

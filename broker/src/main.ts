@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
+import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
 import { groupsOf } from "./config/derived.ts";
@@ -30,7 +31,7 @@ async function main(): Promise<void> {
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
-  const { exitCode, output, problem } = await runVerify(argv);
+  const { exitCode, output, problem } = await runVerify(argv, { env: process.env });
   process.stdout.write(output);
   process.stderr.write(problem);
   process.exitCode = exitCode;
@@ -49,7 +50,11 @@ async function run(): Promise<void> {
     refuse(outcome.problems);
   } else if (outcome.status === "checked") {
     const { config, secrets } = outcome;
-    const problems = [...findDatabaseProblems(config), ...(await findSignerProblems(groupsOf(config), secrets))];
+    const problems = [
+      ...findDatabaseProblems(config),
+      ...findSecretProblems(config),
+      ...(await findSignerProblems(groupsOf(config), secrets)),
+    ];
     if (problems.length > 0) refuse(problems);
     else process.stdout.write(outcome.output);
   } else {

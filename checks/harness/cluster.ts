@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Anvil, type AnvilState, devKey, startAnvil } from "./anvil.ts";
 import type { Exit } from "./broker-process.ts";
@@ -34,6 +35,9 @@ export interface ClusterOptions {
 }
 
 const nodeCountDefault = 3;
+/** With which the nodes seal the secrets of subscriptions. */
+const secretKeyName = "secrets.key";
+const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
 
 interface Surroundings {
@@ -84,6 +88,7 @@ export class Cluster implements AsyncDisposable {
     };
     const database = options.database ?? (await (await DatabaseServer.start()).createDatabase());
     const random = createRandom(seed);
+    writeFileSync(join(folder.path, secretKeyName), secretKey, { mode: 0o600 });
     const cluster = new Cluster(options, { folder, anvilOptions, database, random });
     try {
       await cluster.resumeChain();
@@ -140,6 +145,7 @@ export class Cluster implements AsyncDisposable {
         ...groupsEnv([{ id: "1", ...group, endpoints, privateKey }]),
         STELE_PORT: String(port),
         STELE_ADVERTISED_ADDRESS: address,
+        STELE_SECRET_KEY_FILE: join(this.#surroundings.folder.path, secretKeyName),
         STELE_DATABASE_URL: this.database.address(proxies.database.port),
         STELE_LOG_LEVEL: "warn",
         ...env,

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { checkProof, verifyCompactProof, verifyProof } from "@stele/wire";
+import { checkProof, findCheckedBatch, verifyCompactProof, verifyProof } from "@stele/wire";
 import { createPublicClient, http } from "viem";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../harness/anvil.ts";
@@ -67,7 +67,7 @@ describe("docs/proofs.md", () => {
 
   it("names every step of the verification, in its order", () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (?=the |it is )/gm)].map(([, step]) => step);
-    expect(rows.slice(-7)).toEqual(["form", "header", "receipt", "log", "batch", "event", "topic"]);
+    expect(rows.slice(-8)).toEqual(["form", "header", "receipt", "log", "batch", "event", "topic", "publisher"]);
   });
 });
 
@@ -91,8 +91,9 @@ describe("notifications that carry their place", () => {
       const { logs, blockNumber } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // Checked by the chain.
       expect(block).toBe(String(blockNumber));
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
-      const roots = logs.map(({ topics }) => topics[3] ?? "");
-      expect(roots.some((eventsRoot) => verifyCompactProof({ proof, event: payload, eventsRoot }))).toBe(true);
+      expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
+        true,
+      );
       expect(await client.getEvent(event.eventId)).toEqual({ ...event, extensions: own });
     }
   });
@@ -104,6 +105,7 @@ describe("a broker on a chain of others", () => {
   let broker: BrokerProcess;
   let client: Client;
   let eventIds: readonly string[];
+  let registry: string;
   const folder = createTempFolder();
 
   beforeAll(async () => {
@@ -117,6 +119,8 @@ describe("a broker on a chain of others", () => {
       Array.from({ length: 300 }, (_, index) => client.publish(topic, `event ${index}`, { "svc-n": String(index) })),
     );
     eventIds = results.map(({ eventId }) => eventId);
+    const proof = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventIds[0]}` });
+    ({ registry } = proof.json() as { registry: string }); // A proof.
   });
 
   afterAll(async () => {
@@ -127,7 +131,7 @@ describe("a broker on a chain of others", () => {
   });
 
   const verify = (...words: readonly string[]) =>
-    runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url] });
+    runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
   it("proves each of its events against the node", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 25 === 0)) {

@@ -1,5 +1,6 @@
 // The brokers of the cluster.
-import { writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { root } from "../prepare.mjs";
@@ -9,10 +10,14 @@ const readyTimeoutMs = 60_000;
 const readyPollMs = 200;
 const main = join(root, "broker", "dist", "main.js");
 const scriptMode = 0o755;
+const secretMode = 0o600;
+/** File of the key that seals the secrets of subscriptions; all nodes share it. */
+export const secretKeyName = "secrets.key";
 
 /** Starts all nodes at once. */
 export function startNodes({ data, logs, ports, adopt, database, chain }) {
   const groups = JSON.stringify([{ id: "1", endpoints: [chain.url], fees: "zero" }]);
+  const secretKeyFile = makeSecretKey(data);
   return ports.map((port, index) => {
     const name = `node-${index + 1}`;
     const settings = {
@@ -20,6 +25,7 @@ export function startNodes({ data, logs, ports, adopt, database, chain }) {
       STELE_DATA_DIR: join(data, name),
       STELE_DATABASE_URL: database.url,
       STELE_DATABASE_PASSWORD_FILE: database.passwordFile,
+      STELE_SECRET_KEY_FILE: secretKeyFile,
       STELE_GROUPS: groups,
     };
     const startAgain = writeScript(join(data, `${name}.sh`), settings);
@@ -33,6 +39,12 @@ export function startNodes({ data, logs, ports, adopt, database, chain }) {
 export async function waitUntilReady(nodes) {
   await Promise.all(nodes.map(({ part }) => part.waitFor(/^Stele \S+ (is ready|has started)/m)));
   await Promise.all(nodes.map(waitForHealth));
+}
+
+function makeSecretKey(data) {
+  const file = join(data, secretKeyName);
+  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString("hex")}\n`, { mode: secretMode });
+  return file;
 }
 
 /** Settings of a broker that runs beside the cluster are none of the cluster's. */

@@ -6,7 +6,7 @@ import { chainFiles } from "./anvil.mjs";
 import { startChain } from "./chain.mjs";
 import { deleteDatabase, startDatabase } from "./database.mjs";
 import { describeCluster } from "./describe-cluster.mjs";
-import { startNodes, waitUntilReady } from "./nodes.mjs";
+import { secretKeyName, startNodes, waitUntilReady } from "./nodes.mjs";
 import { Parts } from "./parts.mjs";
 
 const keptPattern = /^(logs|node-\d(\.sh)?)$/;
@@ -43,7 +43,8 @@ async function start({ data, ports, parts }) {
 function deleteKept(data) {
   deleteDatabase(data);
   mkdirSync(data, { recursive: true });
-  for (const name of readdirSync(data).filter((entry) => chainFiles.includes(entry) || keptPattern.test(entry))) {
+  const files = [...chainFiles, secretKeyName];
+  for (const name of readdirSync(data).filter((entry) => files.includes(entry) || keptPattern.test(entry))) {
     rmSync(join(data, name), { recursive: true });
   }
 }

@@ -16,9 +16,13 @@ export {
   topicDigest,
 } from "./ids/event-id.ts";
 export {
+  type CheckedBatch,
+  type CompactClaim,
   type CompactProof,
+  findCheckedBatch,
   findCompactProof,
   formatCompactProof,
+  type LogText,
   verifyCompactProof,
 } from "./proof/compact-proof.ts";
 export { findBytes, type HexText, toHexText } from "./proof/hex.ts";

@@ -97,6 +97,15 @@ export const settings = {
       "Where subscriptions live: `store` keeps them in the data folder, or in the database; `none` keeps them in memory, and JSON-RPC unSubscribe is refused; see [cluster.md](cluster.md#coordination-none).",
     default: "store",
   }),
+  secretKeyFile: text({
+    section: "Storage",
+    description:
+      "File with the keys that seal the secrets of subscriptions in the store, newest first; see [callbacks.md](callbacks.md#secrets-at-rest). Nodes that share a database must share it too: without it, they refuse a secret.",
+    default: "",
+    defaultText: "empty: `secrets.key` in the data folder, made with the first secret",
+    rule: "empty or a path",
+    check: (value) => !value.includes("\0"),
+  }),
   databaseUrl: text({
     section: "Cluster",
     description:

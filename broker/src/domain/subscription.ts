@@ -11,8 +11,11 @@ export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
 export const interfaceTypes = ["RESTful", "JsonRPC", "MQTT", "STOMP"] as const;
 export type InterfaceType = (typeof interfaceTypes)[number];
 
-/** `suspended`: delivery has given up until somebody subscribes again; the cursor stays. */
-export type SubscriptionState = "active" | "suspended";
+/**
+ * `suspended`: delivery has given up until somebody subscribes again; the cursor stays. `locked`: the secret is kept and cannot be opened, so
+ * nothing is delivered until somebody subscribes again with it. No store keeps this state: it is found on reading.
+ */
+export type SubscriptionState = "active" | "suspended" | "locked";
 
 /** A consumer's standing order: what it wants to be told, where, and how far it is. Times are milliseconds since the epoch. */
 export interface Subscription {

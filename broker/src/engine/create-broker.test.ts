@@ -252,17 +252,30 @@ describe("subscribe", () => {
     await expect(engine.subscribe("b", { subscriptionId: id })).rejects.toEqual(refusal("subscriptionElsewhere"));
   });
 
-  it("keeps its secret when it continues without one, and takes a new one", async () => {
+  it.each([
+    ["keeps its secret at the same url", {}, "first"],
+    ["has none at another url", { url: "http://new/" }, undefined],
+    ["takes its secret to another url with it", { url: "http://new/", secret: "first" }, "first"],
+    ["takes another secret", { secret: "second" }, "second"],
+    ["takes another secret to another url", { url: "http://new/", secret: "second" }, "second"],
+  ])("%s when it continues with %j", async (_, params, secret) => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
-    const id = await engine.subscribe("a", { secret: "first" });
-    await engine.subscribe("a", { subscriptionId: id, url: "http://new/" });
+    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: "first" });
+    await engine.subscribe("a", { url: "http://old/", ...params, subscriptionId });
     await engine.publish("a", "1");
     await clock.settle();
-    await engine.subscribe("a", { subscriptionId: id, url: "http://new/", secret: "second" });
-    await engine.publish("a", "2");
+    expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual([secret]);
+  });
+
+  it("does not get a secret back that it lost at another url", async () => {
+    const { broker, sink, clock } = await start();
+    await broker.open(topic("a"));
+    const subscriptionId = await engine.subscribe("a", { url: "http://old/", secret: "first" });
+    for (const url of ["http://new/", "http://old/"]) await engine.subscribe("a", { url, subscriptionId });
+    await engine.publish("a", "1");
     await clock.settle();
-    expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual(["first", "second"]);
+    expect(sink.attempts.map(({ subscription }) => subscription.secret)).toEqual([undefined]);
   });
 
   it.each(["", " ", "whsec_", "whsec_!!", "whsec_abc"])("refuses the secret %j", async (secret) => {

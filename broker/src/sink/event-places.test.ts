@@ -1,4 +1,13 @@
-import { encodeEvents, merkleRoot, portableKeccak256, toHexText, verifyCompactProof } from "@stele/wire";
+import { topicAbi } from "@stele/contracts";
+import {
+  encodeEvents,
+  findCheckedBatch,
+  merkleRoot,
+  portableKeccak256,
+  toHexText,
+  verifyCompactProof,
+} from "@stele/wire";
+import { encodeAbiParameters, encodeEventTopics, type Hex } from "viem";
 import { expect, test } from "vitest";
 import type { Event, EventBatch } from "../domain/event.ts";
 import { toPosition } from "../domain/position.ts";
@@ -23,6 +32,17 @@ function batchOf(count: number, logIndex = 0): EventBatch {
   };
 }
 
+/** The log that the batch left on the chain. */
+function logOf({ events, count, firstSequence }: EventBatch) {
+  const data = encodeAbiParameters([{ type: "uint32" }, { type: "bytes" }], [count, toHexText(events)]);
+  const args = {
+    firstSequence: BigInt(firstSequence),
+    sender: `0x${"ab".repeat(20)}`,
+    eventsRoot: toHexText(merkleRoot(events)),
+  } as const;
+  return { topics: encodeEventTopics({ abi: topicAbi, eventName: "EventsPublished", args }) as Hex[], data }; // None is left open.
+}
+
 let hashes = 0;
 const counting = (bytes: Uint8Array): Uint8Array => {
   hashes += 1;
@@ -32,12 +52,12 @@ const counting = (bytes: Uint8Array): Uint8Array => {
 test.each([1, 2, 5, 1000])("every event of a batch of %i carries a place that holds", (count) => {
   const batch = batchOf(count);
   const places = new EventPlaces({ prefix: "svc-", keccak: portableKeccak256 });
-  const eventsRoot = toHexText(merkleRoot(batch.events));
+  const checked = findCheckedBatch(logOf(batch));
   for (const event of eventsOf(batch)) {
     const { "svc-block": block, "svc-tx": transaction, "svc-proof": proof = "", ...own } = extensionsOf(places, event);
     expect({ block, transaction }).toEqual({ block: "7", transaction: batch.transactionHash });
     const extensions = Object.entries(own);
-    expect(verifyCompactProof({ proof, event: { content: event.content, extensions }, eventsRoot })).toBe(true);
+    expect(verifyCompactProof({ proof, event: { content: event.content, extensions }, batch: checked })).toBe(true);
     expect(Number(proof.split("/")[0])).toBe(event.sequence - batch.firstSequence);
   }
 });

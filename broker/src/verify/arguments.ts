@@ -9,8 +9,14 @@ export interface CommonArguments {
   /** The node that is trusted; undefined for the broker's own view of the chain. */
   readonly rpc: string | undefined;
   readonly group: string | undefined;
-  /** The registry that is trusted. */
+  /** The registry that is trusted; undefined for one that is remembered. */
   readonly registry: string | undefined;
+  /** Whether the chain's registry is kept for the next time, and taken on first use. */
+  readonly remember: boolean;
+  /** File of the registries that are remembered; undefined for the user's own. */
+  readonly knownRegistries: string | undefined;
+  /** Accounts that may have published; undefined for anyone. */
+  readonly publishers: readonly string[] | undefined;
   readonly json: boolean;
 }
 
@@ -47,18 +53,27 @@ const valueFlags = [
   "--from",
   "--to",
   "--from-block",
+  "--known-registries",
+  "--publisher",
 ];
+/** Flags whose values add up. */
+const listFlags = ["--publisher"];
+/** Flags without a value. */
+const switches = ["--json", "--remember"];
 
 /** Reads the arguments of `stele verify`. @throws Unverifiable for what is wrong with them. */
 export function parseArguments(argv: readonly string[]): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
-  const { values, words, json } = readFlags(argv);
+  const { values, words, given } = readFlags(argv);
   const common = {
     broker: parseUrl(values.get("--broker") ?? defaultBroker, "--broker").replace(/\/+$/, ""),
     rpc: mapped(values.get("--rpc"), (text) => parseUrl(text, "--rpc")),
     group: values.get("--group"),
     registry: mapped(values.get("--registry"), (text) => parseHex(text, { bytes: addressBytes, flag: "--registry" })),
-    json,
+    remember: given.has("--remember"),
+    knownRegistries: values.get("--known-registries"),
+    publishers: mapped(values.get("--publisher"), parseAddresses),
+    json: given.has("--json"),
   };
   return values.has("--topic") ? toTopicArguments(values, words, common) : toEventArguments(values, words, common);
 }
@@ -72,6 +87,7 @@ function toEventArguments(values: Values, words: readonly string[], common: Comm
   const blockHash = mapped(values.get("--block-hash"), (text) =>
     parseHex(text, { bytes: hashBytes, flag: "--block-hash" }),
   );
+  if (blockHash !== undefined) refuseWithoutNode(common);
   return { kind: "event", ...common, what, blockHash };
 }
 
@@ -84,25 +100,46 @@ function toTopicArguments(values: Values, words: readonly string[], common: Comm
   return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
 }
 
-function readFlags(argv: readonly string[]): { values: Values; words: readonly string[]; json: boolean } {
+/** Registries are remembered by their chain, which only a node can name. */
+function refuseWithoutNode({ registry, remember }: CommonArguments): void {
+  if (registry === undefined)
+    throw new Unverifiable("--block-hash needs --registry: without a node, no chain is known");
+  if (remember) throw new Unverifiable("--remember needs a node: leave --block-hash out");
+}
+
+interface Flags {
+  readonly values: Values;
+  readonly words: readonly string[];
+  /** The switches that were given. */
+  readonly given: ReadonlySet<string>;
+}
+
+function readFlags(argv: readonly string[]): Flags {
   const values = new Map<string, string>();
   const words: string[] = [];
-  let json = false;
+  const given = new Set<string>();
   for (let at = 0; at < argv.length; at += 1) {
     const [flag, inline] = splitAtEquals(argv[at] ?? "");
-    if (flag === "--json" && inline === undefined) json = true;
+    if (switches.includes(flag) && inline === undefined) given.add(flag);
     else if (!flag.startsWith("-")) words.push(argv[at] ?? "");
     else {
-      if (!valueFlags.includes(flag))
-        throw new Unverifiable(`${quote(flag)} is not a known flag; see stele verify --help`);
-      if (values.has(flag)) throw new Unverifiable(`${flag} is given more than once`);
       if (inline === undefined) at += 1;
-      const value = inline ?? argv[at];
-      if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} lacks a value`);
-      values.set(flag, value);
+      setValue(values, flag, inline ?? argv[at]);
     }
   }
-  return { values, words, json };
+  return { values, words, given };
+}
+
+function setValue(values: Map<string, string>, flag: string, value: string | undefined): void {
+  if (!valueFlags.includes(flag)) throw new Unverifiable(`${quote(flag)} is not a known flag; see stele verify --help`);
+  const before = values.get(flag);
+  if (before !== undefined && !listFlags.includes(flag)) throw new Unverifiable(`${flag} is given more than once`);
+  if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} lacks a value`);
+  values.set(flag, before === undefined ? value : `${before},${value}`);
+}
+
+function parseAddresses(text: string): readonly string[] {
+  return text.split(",").map((address) => parseHex(address.trim(), { bytes: addressBytes, flag: "--publisher" }));
 }
 
 function splitAtEquals(argument: string): readonly [flag: string, inline: string | undefined] {

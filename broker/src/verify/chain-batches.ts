@@ -12,6 +12,8 @@ export interface ChainBatch {
   readonly firstSequence: number;
   readonly count: number;
   readonly blockNumber: number;
+  /** Who called the registry. */
+  readonly publisher: Address;
   readonly events: readonly BatchEvent[] | undefined;
   readonly fault: string | undefined;
 }
@@ -31,13 +33,13 @@ export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncG
   let next = 1;
   for await (const log of readLogs(chain, range)) {
     if (log.kind !== "events-published") continue;
-    const { firstSequence, count, blockNumber } = log;
+    const { firstSequence, count, blockNumber, sender: publisher } = log;
     if (firstSequence !== next) {
       const hint = next === 1 ? "; begin with an earlier --from-block" : "; ask another node";
       throw new Unverifiable(`the node gives events from sequence ${firstSequence} on where ${next} was next${hint}`);
     }
     next += count;
-    yield { firstSequence, count, blockNumber, ...readEvents(log) };
+    yield { firstSequence, count, blockNumber, publisher, ...readEvents(log) };
   }
 }
 

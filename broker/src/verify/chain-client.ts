@@ -8,6 +8,12 @@ import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { askJson } from "./http.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
+/** What tells one chain from another. */
+export interface ChainIdentity {
+  readonly chainId: number;
+  readonly genesisHash: string;
+}
+
 /** The node that is trusted. @throws Unverifiable where it does not answer, RpcFailure where it refuses. */
 export class ChainClient {
   readonly url: string;
@@ -29,6 +35,12 @@ export class ChainClient {
 
   async blockNumber(): Promise<number> {
     return Number(await this.#ask("eth_blockNumber"));
+  }
+
+  /** Which chain the node is on. */
+  async identity(): Promise<ChainIdentity> {
+    const [chainId, genesisHash] = await Promise.all([this.chainId(), this.blockHash(0)]);
+    return { chainId, genesisHash };
   }
 
   /** @throws Unverifiable when the node does not have the block. */

@@ -12,13 +12,23 @@ export interface MalformedBatch {
   readonly fault: string;
 }
 
-/** One difference between the chain and the broker. */
+/** One difference between the chain and the broker; or, `foreign`, between who published and who was expected to. */
 export interface Difference {
-  readonly kind: "missing" | "different" | "extra";
+  readonly kind: "missing" | "different" | "extra" | "foreign";
   readonly sequence: number;
   readonly eventId: string;
   /** Of an event that is different: what of it. */
   readonly field: keyof EventBody | undefined;
+  /** Of events that are foreign: who published them. */
+  readonly publisher?: string;
+}
+
+interface ComparedRange {
+  readonly topic: TopicName;
+  readonly from: number;
+  readonly to: number;
+  /** Who may have published; undefined for anyone. */
+  readonly publishers: readonly string[] | undefined;
 }
 
 /** Differences and malformed batches that a report names; further ones are counted. */
@@ -28,24 +38,24 @@ const eventsUnderWayMax = 16;
 
 /** Asks the broker for what the chain has, and keeps what differs. */
 export class Comparison {
-  readonly counts: Record<Difference["kind"], number> = { missing: 0, different: 0, extra: 0 };
+  readonly counts: Record<Difference["kind"], number> = { missing: 0, different: 0, extra: 0, foreign: 0 };
   readonly differences: Difference[] = [];
   readonly malformed: MalformedBatch[] = [];
   batches = 0;
   events = 0;
   malformedBatches = 0;
   readonly #broker: BrokerClient;
-  readonly #range: { readonly topic: TopicName; readonly from: number; readonly to: number };
+  readonly #range: ComparedRange;
   readonly #digest: string;
 
-  constructor(broker: BrokerClient, range: { readonly topic: TopicName; readonly from: number; readonly to: number }) {
+  constructor(broker: BrokerClient, range: ComparedRange) {
     this.#broker = broker;
     this.#range = range;
     this.#digest = topicDigest(range.topic);
   }
 
   get total(): number {
-    return this.counts.missing + this.counts.different + this.counts.extra;
+    return Object.values(this.counts).reduce((sum, count) => sum + count, 0);
   }
 
   async take(batch: ChainBatch): Promise<void> {
@@ -64,6 +74,7 @@ export class Comparison {
       for (const sequence of new Set([first, last])) await this.#expectNone(sequence, blockNumber);
       return;
     }
+    this.#checkPublisher(batch, { first, last });
     for (let sequence = first; sequence <= last; sequence += eventsUnderWayMax) {
       const some = events.slice(
         sequence - firstSequence,
@@ -85,6 +96,12 @@ export class Comparison {
     if (blockNumber > head)
       throw new Unverifiable(`the node is at block ${head}, the broker at ${blockNumber} or later`);
     this.#note({ kind: "extra", sequence: onChain + 1, eventId: "", field: undefined }, sequenceNumber - onChain);
+  }
+
+  #checkPublisher({ publisher, blockNumber }: ChainBatch, { first, last }: { first: number; last: number }): void {
+    if (this.#range.publishers?.includes(publisher) !== false) return;
+    const eventId = formatEventId({ topicDigest: this.#digest, sequence: first, blockNumber });
+    this.#note({ kind: "foreign", sequence: first, eventId, field: undefined, publisher }, last - first + 1);
   }
 
   async #expectNone(sequence: number, blockNumber: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Difference } from "./comparison.ts";
+import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";
 
@@ -7,8 +8,6 @@ interface Trust {
   readonly json: boolean;
   /** Whether the user gave a node of their own. */
   readonly hasOwnNode: boolean;
-  /** Whether the user said which registry is trusted. */
-  readonly hasOwnRegistry: boolean;
 }
 
 /** Text for the standard output; ends with a line break. */
@@ -21,7 +20,7 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
     ["content", `${event.content.length} bytes, ${event.extensions.length} extensions`],
     ["published", `by ${event.publisher}, transaction ${event.transactionIndex} of block ${event.blockNumber}`],
     ["block", `${blockHash}, as ${blockHashFrom ?? "you"} said`],
-    ["registry", event.registry],
+    ["registry", pinned(event.registry, report.pinnedBy)],
   ];
   return [`verified: event ${event.eventId} is on the chain`, ...toLines(rows), ...toNotes(trust, blockHashFrom)]
     .join("\n")
@@ -38,18 +37,29 @@ export function renderTopicReport(report: TopicReport, trust: Trust): string {
   const rows = [
     ["chain", `${report.events} events in ${report.batches} batches, as ${report.chain} says`],
     ...report.differences.map((difference) => [difference.kind, describe(difference)]),
-    ["in all", `${report.counts.missing} missing, ${report.counts.different} different, ${report.counts.extra} extra`],
+    ["in all", describeCounts(report.counts)],
     ...report.malformed.map(({ firstSequence, count, blockNumber, fault }) => [
       "malformed",
       `${count} sequences from ${firstSequence} on hold no events (block ${blockNumber}: ${fault})`,
     ]),
-    ["registry", report.registry],
+    ["registry", pinned(report.registry, report.pinnedBy)],
   ];
   return [head, ...toLines(rows), ...toNotes(trust, report.chain)].join("\n").concat("\n");
 }
 
-function describe({ sequence, eventId, field }: Difference): string {
+function describeCounts(counts: TopicReport["counts"]): string {
+  const { missing, different, extra, foreign } = counts;
+  const others = foreign === 0 ? "" : `, ${foreign} of other publishers`;
+  return `${missing} missing, ${different} different, ${extra} extra${others}`;
+}
+
+function pinned(registry: string, pinnedBy: PinnedBy): string {
+  return pinnedBy === "first use" ? `${registry}, taken on first use` : `${registry}, as ${pinnedBy} said`;
+}
+
+function describe({ sequence, eventId, field, publisher }: Difference): string {
   const what = eventId === "" ? `sequence ${sequence} and those after it` : `sequence ${sequence} (${eventId})`;
+  if (publisher !== undefined) return `${what} and those of its batch: published by ${publisher}`;
   return field === undefined ? what : `${what}: ${field}`;
 }
 
@@ -57,12 +67,9 @@ function toLines(rows: readonly (readonly string[])[]): readonly string[] {
   return rows.map(([name = "", value = ""]) => `  ${name.padEnd(10)}${value}`);
 }
 
-function toNotes({ hasOwnNode, hasOwnRegistry }: Trust, from: string | undefined): readonly string[] {
-  const notes: string[] = [];
-  if (!hasOwnNode && from !== undefined)
-    notes.push("The broker's own word was taken for the chain: give --rpc to ask another node.");
-  if (!hasOwnRegistry) notes.push("Any registry was accepted: give --registry to say which one is trusted.");
-  return notes;
+function toNotes({ hasOwnNode }: Trust, from: string | undefined): readonly string[] {
+  if (hasOwnNode || from === undefined) return [];
+  return ["The broker's own word was taken for the chain: give --rpc to ask another node."];
 }
 
 /** Bytes as Base64, as getEvent has them. */

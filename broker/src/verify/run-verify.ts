@@ -1,5 +1,9 @@
+import { homedir } from "node:os";
 import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
-import { parseArguments } from "./arguments.ts";
+import { type EventArguments, parseArguments, type TopicArguments } from "./arguments.ts";
+import { ChainClient } from "./chain-client.ts";
+import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
+import { type PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
 import { verifyEvent } from "./verify-event.ts";
@@ -20,7 +24,11 @@ The first verifies that one event is on the chain: the broker gives its proof, o
 on the chain with those that the broker gives: it finds what is missing, different or extra.
 
   --rpc URL         the node that is trusted (default: the broker's own view of its chain)
-  --registry ADDR   the topic registry that is trusted (default: any; the answer names it)
+  --registry ADDR   the topic registry that is trusted (default: the known one of this chain; without one, exit code 2)
+  --remember        keep the registry as the known one of this chain; without --registry, take it on first use, with a warning
+  --known-registries FILE
+                    where registries are kept (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
+  --publisher ADDR  an account that may publish; several by repeating it or with commas (default: anyone; the answer names it)
   --broker URL      base URL of the broker (default http://127.0.0.1:8080)
   --group ID        group of the event or topic
   --block-hash HASH the event's block, where it is known from elsewhere: no node is asked
@@ -30,28 +38,57 @@ on the chain with those that the broker gives: it finds what is missing, differe
 
 A group on a chain outside the broker needs --rpc.
 
-Exit codes: 0 verified; 1 refuted; 2 it cannot be told: wrong usage, somebody who has to be asked gives no answer, or another chain was asked.
+Exit codes: 0 verified; 1 refuted; 2 it cannot be told: wrong usage, no registry is pinned or it is another one than before, somebody who
+has to be asked gives no answer, or another chain was asked.
 `;
 
+export interface VerifyEnvironment {
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
 /** Runs `stele verify` with the arguments after that word. It never throws for what it meets. */
-export async function runVerify(argv: readonly string[]): Promise<VerifyOutcome> {
+export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
     const options = parseArguments(argv);
     if (options.kind === "help") return { exitCode: 0, output: usage, problem: "" };
-    const { json, rpc, registry } = options;
-    const trust = { json, hasOwnNode: rpc !== undefined, hasOwnRegistry: registry !== undefined };
-    if (options.kind === "event") {
-      const report = await verifyEvent(options);
-      return toOutcome(report.status, renderEventReport(report, trust));
-    }
-    const report = await verifyTopic(options);
-    return toOutcome(report.status, renderTopicReport(report, trust));
+    const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, homedir()));
+    return await verify(options, new RegistryPin({ ...options, known }));
   } catch (error) {
     if (!(error instanceof Unverifiable || error instanceof RpcFailure)) throw error;
-    return { exitCode: 2, output: "", problem: `stele verify: ${reasonOf(error)}\n` };
+    return { exitCode: 2, output: "", problem: toProblem(reasonOf(error)) };
   }
 }
 
-function toOutcome(status: "verified" | "refuted", output: string): VerifyOutcome {
-  return { exitCode: status === "verified" ? 0 : 1, output, problem: "" };
+async function verify(options: EventArguments | TopicArguments, pin: RegistryPin): Promise<VerifyOutcome> {
+  const trust = { json: options.json, hasOwnNode: options.rpc !== undefined };
+  if (options.kind === "topic") {
+    const report = await verifyTopic(options, pin);
+    const output = renderTopicReport(report, trust);
+    return report.status === "refuted" ? refuted(output) : verified(output, { ...report, options, pin });
+  }
+  const report = await verifyEvent(options, pin);
+  const output = renderEventReport(report, trust);
+  if (report.status === "refuted") return refuted(output);
+  return verified(output, { registry: report.event.registry, pinnedBy: report.pinnedBy, options, pin });
+}
+
+function refuted(output: string): VerifyOutcome {
+  return { exitCode: 1, output, problem: "" };
+}
+
+interface Trusted {
+  readonly registry: string;
+  readonly pinnedBy: PinnedBy;
+  readonly options: EventArguments | TopicArguments;
+  readonly pin: RegistryPin;
+}
+
+/** Only a registry under which all was verified is kept. */
+async function verified(output: string, { registry, pinnedBy, options, pin }: Trusted): Promise<VerifyOutcome> {
+  const warning = await pin.keep(registry, { chain: new ChainClient(options), pinnedBy });
+  return { exitCode: 0, output, problem: warning === "" ? "" : toProblem(warning) };
+}
+
+function toProblem(text: string): string {
+  return `stele verify: ${text}\n`;
 }

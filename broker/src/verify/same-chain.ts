@@ -9,7 +9,7 @@ import { Unverifiable } from "./unverifiable.ts";
 export async function isSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
   const expected = await broker.findGroupChain();
   if (expected === undefined) return false;
-  const [chainId, genesisHash] = await Promise.all([chain.chainId(), chain.blockHash(0)]);
+  const { chainId, genesisHash } = await chain.identity();
   if (chainId === expected.chainId && genesisHash === expected.genesisHash) return true;
   const served = `chain ${chainId} with the first block ${genesisHash}`;
   throw new Unverifiable(

@@ -13,6 +13,7 @@ import { keccak256 } from "../ledger/evm/native-crypto.ts";
 import type { EventArguments } from "./arguments.ts";
 import { BrokerClient } from "./broker-client.ts";
 import { ChainClient } from "./chain-client.ts";
+import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { isSameChain } from "./same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -23,21 +24,24 @@ export type EventReport =
       readonly event: ProvenEvent;
       readonly blockHash: string;
       readonly blockHashFrom: string | undefined;
+      readonly pinnedBy: PinnedBy;
     }
   | { readonly status: "refuted"; readonly step: string; readonly reason: string };
 
 const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 
 /** Verifies the proof of one event, which the broker gives or a file holds. @throws Unverifiable. */
-export async function verifyEvent(options: EventArguments): Promise<EventReport> {
+export async function verifyEvent(options: EventArguments, pin: RegistryPin): Promise<EventReport> {
   const isFile = !eventIdPattern.test(options.what);
   const read = isFile ? await readProof(options.what) : await askForProof(options);
   if ("reason" in read) return { status: "refuted", step: "form", reason: read.reason };
   const { proof } = read;
-  if (options.blockHash !== undefined) return toReport(check(proof, options.blockHash, options), options.blockHash);
+  const chain = new ChainClient(options);
+  if (options.blockHash !== undefined) {
+    return toReport(check(proof, options.blockHash, options), { blockHash: options.blockHash, chain, pin });
+  }
   const blockNumber = findBlockNumber(proof);
   if (blockNumber === undefined) return { status: "refuted", step: "event", reason: "its eventId is none" };
-  const chain = new ChainClient(options);
   const isSameForSure = !isFile && (await isSameChain(chain, new BrokerClient(options)));
   const blockHash = await chain.blockHash(blockNumber);
   const ownHash = headerHash(proof);
@@ -45,16 +49,28 @@ export async function verifyEvent(options: EventArguments): Promise<EventReport>
   const isOther = !isSameForSure && ownHash !== undefined && ownHash !== blockHash;
   const result = check(proof, isOther ? ownHash : blockHash, options);
   if (isOther && result.status === "verified") throw otherBlock(chain, { blockNumber, blockHash, ownHash });
-  return toReport(result, blockHash, chain.url);
+  return toReport(result, { blockHash, blockHashFrom: chain.url, chain, pin });
 }
 
-function check(proof: Proof, blockHash: string, { registry }: EventArguments): ProofResult {
-  const given = registry === undefined ? {} : { expectedRegistry: registry };
-  return verifyProof(proof, blockHash, { ...given, keccak: keccak256 });
+function check(proof: Proof, blockHash: string, { registry, publishers }: EventArguments): ProofResult {
+  return verifyProof(proof, blockHash, {
+    ...(registry === undefined ? {} : { expectedRegistry: registry }),
+    ...(publishers === undefined ? {} : { expectedPublishers: publishers }),
+    keccak: keccak256,
+  });
 }
 
-function toReport(result: ProofResult, blockHash: string, blockHashFrom?: string): EventReport {
-  return result.status === "refuted" ? result : { ...result, blockHash, blockHashFrom };
+interface Verified {
+  readonly blockHash: string;
+  readonly blockHashFrom?: string;
+  readonly chain: ChainClient;
+  readonly pin: RegistryPin;
+}
+
+async function toReport(result: ProofResult, of: Verified): Promise<EventReport> {
+  if (result.status === "refuted") return result;
+  const { blockHash, blockHashFrom, chain, pin } = of;
+  return { ...result, blockHash, blockHashFrom, pinnedBy: await pin.check(result.event.registry, chain) };
 }
 
 /** The hash that the proof's own block has; undefined when its header is no bytes. */

@@ -6,6 +6,7 @@ import { BrokerClient } from "./broker-client.ts";
 import { readBatches } from "./chain-batches.ts";
 import { ChainClient } from "./chain-client.ts";
 import { Comparison, type Difference, type MalformedBatch } from "./comparison.ts";
+import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { isSameChain } from "./same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
@@ -15,6 +16,7 @@ export interface TopicReport {
   readonly topic: TopicName;
   readonly topicAddress: Address;
   readonly registry: Address;
+  readonly pinnedBy: PinnedBy;
   readonly from: number;
   readonly to: number;
   /** Sequences of the topic on the chain. */
@@ -30,12 +32,13 @@ export interface TopicReport {
 }
 
 /** Compares a topic's events on the chain with those that the broker gives. @throws Unverifiable. */
-export async function verifyTopic(options: TopicArguments): Promise<TopicReport> {
+export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Promise<TopicReport> {
   const broker = new BrokerClient(options);
   const chain = new ChainClient(options);
   const state = await broker.findTopic(options.topic);
   await isSameChain(chain, broker);
   const { address, registry } = await locate(chain, options, state?.topicAddress);
+  const pinnedBy = await pin.check(registry, chain);
   const head = await chain.blockNumber();
   const contract = await chain.findTopic(address);
   if (contract === undefined) throw new Unverifiable(`the node at ${chain.url} has no topic contract at ${address}`);
@@ -43,7 +46,8 @@ export async function verifyTopic(options: TopicArguments): Promise<TopicReport>
   const to = options.to ?? onChain;
   const last = Math.max(onChain, state?.sequenceNumber ?? 0);
   if (to > last || options.from > to + 1) throw new Unverifiable(`the topic has ${last} events`);
-  const comparison = new Comparison(broker, { topic: options.topic, from: options.from, to });
+  const { topic, from, publishers } = options;
+  const comparison = new Comparison(broker, { topic, from, to, publishers });
   let read = 0;
   for await (const batch of readBatches(chain, { address, registry, fromBlock: options.fromBlock, head })) {
     await comparison.take(batch);
@@ -61,6 +65,7 @@ export async function verifyTopic(options: TopicArguments): Promise<TopicReport>
     topic: options.topic,
     topicAddress: address,
     registry,
+    pinnedBy,
     from: options.from,
     to,
     onChain,

@@ -37,13 +37,23 @@ afterAll(async () => {
 /** Runs the command against a broker with these claims. */
 async function run(
   words: readonly string[],
-  options: { readonly claims?: Claims; readonly operations?: Partial<Broker>; readonly topic?: Topic } = {},
+  options: {
+    readonly claims?: Claims;
+    readonly operations?: Partial<Broker>;
+    readonly topic?: Topic;
+    readonly isPinned?: boolean;
+  } = {},
 ): Promise<VerifyOutcome> {
   const of = options.topic ?? { chain, topic, batches };
   const claims = options.claims ?? honestClaims(of);
   await using server = await serve({ ...brokerOf(claims, of), ...options.operations });
-  return await runVerify([...words, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server goes with this block.
+  const pinned = options.isPinned === false || words.includes("--registry") ? [] : ["--registry", of.chain.registry];
+  return await call([...words, ...pinned, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server goes with this block.
 }
+
+/** Runs the command as a user without known registries, but for those that the test makes. */
+const call = (words: readonly string[]): Promise<VerifyOutcome> =>
+  runVerify(words, { env: { XDG_CONFIG_HOME: join(folder, "config") } });
 
 type Topic = Parameters<typeof brokerOf>[1];
 
@@ -64,8 +74,22 @@ describe("stele verify <eventId>", () => {
     expect(outcome.output).not.toMatch(/give --/);
   });
 
-  test("says whose word it took", async () => {
-    expect((await run([idAt(0)])).output).toContain("Any registry was accepted");
+  test("cannot tell without a registry that is pinned", async () => {
+    expect(await run([idAt(0)], { isPinned: false })).toEqual({
+      exitCode: 2,
+      output: "",
+      problem: expect.stringMatching(new RegExp(`no registry is pinned.* ${chain.registry}`)),
+    });
+  });
+
+  test("refutes an event of a publisher who is not expected", async () => {
+    const [, publisher = ""] = /by (0x\w+)/.exec((await run([idAt(0)])).output) ?? [];
+    const other = `0x${"ab".repeat(20)}`;
+    expect(await run([idAt(0), "--publisher", `${other},${publisher}`])).toMatchObject({ exitCode: 0 });
+    expect(await run([idAt(0), "--publisher", other])).toMatchObject({
+      exitCode: 1,
+      output: expect.stringMatching(/^refuted at step publisher: /),
+    });
   });
 
   test("answers in JSON", async () => {
@@ -105,10 +129,12 @@ describe("stele verify <eventId>", () => {
     ["an unknown flag", ["00000000-1-1", "--rcp", nobody]],
     ["a flag without value", ["00000000-1-1", "--group"]],
     ["a registry that is none", ["00000000-1-1", "--registry", "0x12"]],
+    ["a publisher that is none", ["00000000-1-1", "--publisher", `0x${"ab".repeat(20)},`]],
+    ["a registry to remember without a node", ["a file", "--block-hash", `0x${"00".repeat(32)}`, "--remember"]],
     ["a file that is not there", [join(tmpdir(), "no such file")]],
     ["a flag of the other form", ["00000000-1-1", "--from", "1"]],
   ])("cannot tell of %s", async (_, words) => {
-    const outcome = words.includes("--broker") ? await runVerify(words) : await run(words);
+    const outcome = words.includes("--broker") ? await call(words) : await run(words);
     expect(outcome).toEqual({ exitCode: 2, output: "", problem: expect.stringMatching(/^stele verify: .+\n$/) });
   });
 });
@@ -119,14 +145,16 @@ describe("stele verify <file>", () => {
     if (batch === undefined) throw new Error("no batch");
     const proof = await prove(chain, batch, 7);
     const file = await toFile(JSON.stringify(proof, null, 2));
-    expect(await runVerify([file, "--rpc", chain.url, "--registry", chain.registry])).toMatchObject({ exitCode: 0 });
+    expect(await call([file, "--rpc", chain.url, "--registry", chain.registry])).toMatchObject({ exitCode: 0 });
     const hash = await blockHash(chain.provider, batch.blockNumber);
-    expect(await runVerify([file, "--block-hash", hash])).toMatchObject({ exitCode: 0 });
+    const pinned = ["--registry", chain.registry];
+    expect(await call([file, "--block-hash", hash, ...pinned])).toMatchObject({ exitCode: 0 });
+    expect(await call([file, "--block-hash", hash])).toMatchObject({ exitCode: 2 });
     const wrong = await blockHash(chain.provider, batch.blockNumber - 1);
-    expect(await runVerify([file, "--block-hash", wrong])).toMatchObject({ exitCode: 1 });
+    expect(await call([file, "--block-hash", wrong, ...pinned])).toMatchObject({ exitCode: 1 });
     const absent = await toFile(JSON.stringify(proof).replace(/(eventId":"\w+-\d+)-\d+/, "$1-999999"));
-    expect(await runVerify([absent, "--rpc", chain.url])).toMatchObject({ exitCode: 2 });
-    expect(await runVerify([file, "--rpc", nobody])).toMatchObject({ exitCode: 2 });
+    expect(await call([absent, "--rpc", chain.url])).toMatchObject({ exitCode: 2 });
+    expect(await call([file, "--rpc", nobody])).toMatchObject({ exitCode: 2 });
   });
 
   test("cannot tell of a proof from another chain, refutes one that holds nowhere", async () => {
@@ -136,11 +164,11 @@ describe("stele verify <file>", () => {
       const [batch] = await other.publish(topic, [someEvents(1)]);
       if (batch === undefined) throw new Error("no batch");
       const text = JSON.stringify(await prove(other, batch, 0));
-      const outcome = await runVerify([await toFile(text), "--rpc", chain.url]);
+      const outcome = await call([await toFile(text), "--rpc", chain.url]);
       expect(outcome).toMatchObject({ exitCode: 2, output: "" });
       expect(outcome.problem).toMatch(/block \d+ of the node at .* is another one, .*: another chain, or reorganised/);
       const forged = await toFile(text.replace(/"content":"0x\w\w/, '"content":"0xff'));
-      expect(await runVerify([forged, "--rpc", chain.url])).toMatchObject({
+      expect(await call([forged, "--rpc", chain.url])).toMatchObject({
         exitCode: 1,
         output: expect.stringMatching(/^refuted at step batch: /),
       });
@@ -150,7 +178,7 @@ describe("stele verify <file>", () => {
   });
 
   test.each(["", "garbage", "{}", "\u0000".repeat(100), `{"version":1}`])("refutes %j", async (text) => {
-    const outcome = await runVerify([await toFile(text), "--rpc", chain.url]);
+    const outcome = await call([await toFile(text), "--rpc", chain.url]);
     expect(outcome).toMatchObject({ exitCode: 1, output: expect.stringMatching(/^refuted at step form: /) });
   });
 });
@@ -205,7 +233,7 @@ describe("a node of another chain than the group's", () => {
   test.each([[[]], [["--topic", topic]]])("without --rpc, a broker that serves no chain: %j", async (words) => {
     const of = { chain, topic, batches };
     await using server = await serve(brokerOf(honestClaims(of), of));
-    const outcome = await runVerify([...(words.length === 0 ? [idAt(0)] : words), "--broker", server.url]);
+    const outcome = await call([...(words.length === 0 ? [idAt(0)] : words), "--broker", server.url]);
     expect(outcome).toMatchObject({ exitCode: 2, output: "" });
     expect(outcome.problem).toContain("give --rpc of a node of the group's chain");
   });
@@ -217,7 +245,7 @@ describe("a node of another chain than the group's", () => {
     const of = { chain, topic, batches };
     const told = { ...brokerOf(honestClaims(of), of), health: () => [health("1", { chainId: 1, genesisHash: "0x" })] };
     await using server = await serve(told);
-    const outcome = await runVerify([idAt(0), "--broker", server.url, "--rpc", silent.url]);
+    const outcome = await call([idAt(0), "--broker", server.url, "--rpc", silent.url]);
     await silent.close();
     expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining("method not found") });
   });
@@ -329,6 +357,17 @@ describe("stele verify --topic", () => {
     });
   });
 
+  test("finds the events of a publisher who is not expected, and counts all of them", async () => {
+    const other = `0x${"ab".repeat(20)}`;
+    const { exitCode, output } = await run([...words, "--from", "2", "--publisher", other, "--json"]);
+    const report = JSON.parse(output);
+    expect(report).toMatchObject({ status: "refuted", counts: { foreign: 43, missing: 0, different: 0, extra: 0 } });
+    expect(exitCode).toBe(1);
+    const [{ publisher }] = report.differences;
+    expect((await run([...words, "--publisher", other])).output).toContain(`published by ${publisher}`);
+    expect((await run([...words, "--publisher", other, "--publisher", publisher])).exitCode).toBe(0);
+  });
+
   test("reads in smaller ranges where the node refuses large ones", async () => {
     const refusing = await serveNode(chain, ({ method, params }) => {
       const [filter] = params as readonly [{ fromBlock: string; toBlock: string }];
@@ -336,7 +375,7 @@ describe("stele verify --topic", () => {
       return isLarge ? { code: -32005, message: "query returned more than 10000 results" } : undefined;
     });
     await using server = await serve(brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches }));
-    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", refusing.url]);
+    const outcome = await call([...words, "--registry", chain.registry, "--broker", server.url, "--rpc", refusing.url]);
     await refusing.close();
     expect(outcome).toMatchObject({ exitCode: 0 });
   });
@@ -346,14 +385,14 @@ describe("stele verify --topic", () => {
       return method === "eth_getLogs" && Array.isArray(result) ? result.toSpliced(1, 1) : result;
     });
     await using server = await serve(brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches }));
-    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", hiding.url]);
+    const outcome = await call([...words, "--registry", chain.registry, "--broker", server.url, "--rpc", hiding.url]);
     await hiding.close();
     expect(outcome).toMatchObject({ exitCode: 2, problem: expect.stringContaining("ask another node") });
   });
 });
 
 test("stele verify --help", async () => {
-  expect(await runVerify(["--help"])).toMatchObject({
+  expect(await call(["--help"])).toMatchObject({
     exitCode: 0,
     output: expect.stringContaining("Usage: stele verify"),
   });

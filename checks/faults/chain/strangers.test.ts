@@ -206,7 +206,9 @@ describe("a stranger on the registry (issue: strangers on a shared chain)", () =
         expect(broker.stdout()).toMatch(new RegExp(`"${reason}".*chain entries skipped`));
       }
       const last = [...load.acknowledged.keys()].at(-1) ?? "";
-      const proven = await runBroker({ args: ["verify", last, "--broker", broker.url, "--rpc", anvil.url] });
+      const proven = await runBroker({
+        args: ["verify", last, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry],
+      });
       expect({ code: proven.code, out: proven.stdout }).toEqual({ code: 0, out: expect.stringContaining("verified") });
       expect((await broker.stop()).code).toBe(0);
     }

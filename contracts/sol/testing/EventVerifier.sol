@@ -4,6 +4,8 @@ pragma solidity 0.8.35;
 import {MerkleProof} from "@openzeppelin/contracts/utils/cryptography/MerkleProof.sol";
 
 /// @notice How another contract verifies that an event is in a batch whose root it knows.
+/// @dev A root in a log proves nothing by itself: the registry checks neither count nor root, and a publisher may claim any. Take only a
+/// root whose batch a reader found to decode to its count of events under it, as verifyProof and verifyCompactProof do.
 contract EventVerifier {
     /// @param path The sibling hashes of the event's proof, from its leaf up.
     /// @param eventsRoot Root of the batch.

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { encodeEvents } from "../batch/encode-events.ts";
 import { merklePath, merkleRoot } from "../batch/merkle.ts";
 import { MerkleTree } from "../batch/merkle-tree.ts";
-import { findCompactProof, formatCompactProof, verifyCompactProof } from "./compact-proof.ts";
-import { toHexText } from "./hex.ts";
+import { findCheckedBatch, findCompactProof, formatCompactProof, verifyCompactProof } from "./compact-proof.ts";
+import { publishedLog } from "./testing/published-log.ts";
 import { createDice } from "./testing/samples.ts";
 
 const eventsOf = (count: number) =>
@@ -17,33 +17,32 @@ describe("a compact proof", () => {
     const events = eventsOf(count);
     const encoded = encodeEvents(events);
     const tree = new MerkleTree(encoded);
-    const eventsRoot = toHexText(merkleRoot(encoded));
+    const batch = findCheckedBatch(publishedLog(events));
     for (const [index, event] of events.entries()) {
       const path = tree.path(index);
       expect(path).toEqual(merklePath(encoded, index));
       const proof = formatCompactProof({ index, count, path });
       expect(findCompactProof(proof)).toEqual({ index, count, path });
-      expect(verifyCompactProof({ proof, event, eventsRoot })).toBe(true);
+      expect(verifyCompactProof({ proof, event, batch })).toBe(true);
       const other = { ...event, content: Uint8Array.of(1) };
-      expect(verifyCompactProof({ proof, event: other, eventsRoot })).toBe(false);
+      expect(verifyCompactProof({ proof, event: other, batch })).toBe(false);
     }
   });
 
-  test("is not the same after a change of any of its characters, but for a count whose tree has the same form", () => {
+  test("is refused after a change of any of its characters", () => {
     const events = eventsOf(9);
     const encoded = encodeEvents(events);
     const [event] = events;
     if (event === undefined) throw new Error("no event");
     const proof = formatCompactProof({ index: 0, count: 9, path: merklePath(encoded, 0) });
-    const eventsRoot = toHexText(merkleRoot(encoded));
+    const batch = findCheckedBatch(publishedLog(events));
     const dice = createDice(17);
-    const start = proof.lastIndexOf("/");
     for (let tried = 0; tried < 1000; tried += 1) {
-      const at = start + dice(proof.length - start);
+      const at = dice(proof.length);
       const character = String.fromCharCode(33 + dice(94));
       if (character === proof[at]) continue;
       const changed = proof.slice(0, at) + character + proof.slice(at + 1);
-      expect(verifyCompactProof({ proof: changed, event, eventsRoot }), changed).toBe(false);
+      expect(verifyCompactProof({ proof: changed, event, batch }), changed).toBe(false);
     }
   });
 
@@ -53,4 +52,44 @@ describe("a compact proof", () => {
       expect(findCompactProof(text)).toBeUndefined();
     },
   );
+});
+
+describe("a batch that is not what its log claims", () => {
+  const events = eventsOf(3);
+  const encoded = encodeEvents(events);
+  const [first, , last] = events;
+  if (first === undefined || last === undefined) throw new Error("no events");
+  const proof = formatCompactProof({ index: 2, count: 3, path: merklePath(encoded, 2) });
+
+  test("an honest log tells the batch", () => {
+    const batch = findCheckedBatch(publishedLog(events));
+    expect(batch).toMatchObject({ firstSequence: 1, publisher: `0x${"ab".repeat(20)}`, events });
+    expect(verifyCompactProof({ proof, event: last, batch })).toBe(true);
+  });
+
+  test("a proof of index 2 is refused in a batch of 1, though its path leads to the claimed root", () => {
+    const log = publishedLog([first], { eventsRoot: merkleRoot(encoded) });
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(log) })).toBe(false);
+  });
+
+  test.each([1, 2, 4])("a log that claims %i events and holds 3 is refused", (count) => {
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(publishedLog(events, { count })) })).toBe(
+      false,
+    );
+  });
+
+  test("a log whose events have another root is refused", () => {
+    const other = publishedLog(eventsOf(4).slice(1), { eventsRoot: merkleRoot(encoded) });
+    expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(other) })).toBe(false);
+  });
+
+  test.each([
+    ["another kind", { ...publishedLog(events), topics: publishedLog(events).topics.toReversed() }],
+    ["no topics", { ...publishedLog(events), topics: [] }],
+    ["topics that are no hex", { ...publishedLog(events), topics: ["EventsPublished"] }],
+    ["no data", { ...publishedLog(events), data: "0x" }],
+    ["data that is no hex", { ...publishedLog(events), data: "events" }],
+  ])("a log of %s is refused", (_, log) => {
+    expect(findCheckedBatch(log)).toBeUndefined();
+  });
 });

@@ -1,7 +1,10 @@
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
+import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { hashBytes, leafHash, verifyPath } from "../batch/merkle.ts";
-import { findBytes } from "./hex.ts";
+import { findBytes, type HexText, toHexText } from "./hex.ts";
+import { readBatchEvents, readPublished } from "./published-log.ts";
+import { isSame } from "./rlp-items.ts";
 
 /** An event's place in its batch: index from 0, number of events, and the sibling hashes from its leaf up to the eventsRoot. */
 export interface CompactProof {
@@ -27,18 +30,66 @@ export function findCompactProof(text: string): CompactProof | undefined {
   return proof;
 }
 
+/** A log as a node gives it: topics and data in hex. */
+export interface LogText {
+  readonly topics: readonly string[];
+  readonly data: string;
+}
+
+/** A batch whose log was checked: the events are as many as the log claims, and have the root that it claims. */
+export interface CheckedBatch {
+  readonly firstSequence: number;
+  /** The account that called the registry. */
+  readonly publisher: HexText;
+  readonly eventsRoot: Uint8Array;
+  readonly events: readonly BatchEvent[];
+}
+
 /**
- * Whether a compact proof leads from the event to the eventsRoot. The root stands in the log `EventsPublished` of the event's topic, in
- * the transaction and block that came with the proof; the event's sequence is the log's firstSequence plus the index.
+ * The batch of a log `EventsPublished`; undefined for a log of another kind, and for a batch that is not what it claims to be: it holds no
+ * events, and readers skip it. It hashes every event, so call it once for a log. Whose log it is, is for the caller to check.
+ */
+export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKeccak256): CheckedBatch | undefined {
+  const topics = log.topics.map((topic) => findBytes(topic.toLowerCase()));
+  const data = findBytes(log.data.toLowerCase());
+  if (data === undefined || !topics.every((topic) => topic !== undefined)) return undefined;
+  try {
+    const batch = readPublished({ topics, data }, keccak);
+    const { firstSequence, sender, eventsRoot } = batch;
+    return { firstSequence, publisher: toHexText(sender), eventsRoot, events: readBatchEvents(batch, keccak) };
+  } catch (error) {
+    if (error instanceof MalformedBatchError) return undefined;
+    throw error;
+  }
+}
+
+/** What a notification says of its place, and the batch that its transaction left on the chain. */
+export interface CompactClaim {
+  /** The extension that holds the compact proof. */
+  readonly proof: string;
+  /** The event without the three extensions that tell its place. */
+  readonly event: BatchEvent;
+  /** What {@link findCheckedBatch} found in the log. */
+  readonly batch: CheckedBatch | undefined;
+}
+
+/**
+ * Whether the batch holds the event at the place that the compact proof says: the proof claims as many events as there are, the one at the
+ * index is this event, and the path leads from it to the root. The event's sequence is the batch's firstSequence plus the index.
  */
 export function verifyCompactProof(
-  claim: { readonly proof: string; readonly event: BatchEvent; readonly eventsRoot: string },
+  { proof: text, event, batch }: CompactClaim,
   keccak: Keccak256 = portableKeccak256,
 ): boolean {
-  const proof = findCompactProof(claim.proof);
-  const root = findBytes(claim.eventsRoot.toLowerCase());
-  if (proof === undefined || root === undefined) return false;
-  return verifyPath({ leaf: leafHash(proof.index, claim.event, keccak), path: proof.path, root }, keccak);
+  const proof = findCompactProof(text);
+  const listed = proof === undefined ? undefined : batch?.events[proof.index];
+  if (proof === undefined || batch === undefined || listed === undefined) return false;
+  if (batch.events.length !== proof.count) return false;
+  const leaf = leafHash(proof.index, event, keccak);
+  return (
+    isSame(leaf, leafHash(proof.index, listed, keccak)) &&
+    verifyPath({ leaf, path: proof.path, root: batch.eventsRoot }, keccak)
+  );
 }
 
 /** Siblings of a leaf: one a level, but where it is the odd one at the end, which is carried up. */

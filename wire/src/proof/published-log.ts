@@ -1,6 +1,9 @@
 import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { decodeEvents } from "../batch/decode-events.ts";
+import type { BatchEvent } from "../batch/encode-events.ts";
 import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
+import { merkleRoot } from "../batch/merkle.ts";
 import type { ReceiptLog } from "./receipt.ts";
 import { isSame, toSafeInteger } from "./rlp-items.ts";
 
@@ -31,7 +34,10 @@ function publishedSignature(keccak: Keccak256): Uint8Array {
 }
 
 /** Reads the log `EventsPublished` of a topic, in the one form that the contract writes. @throws MalformedBatchError for any other log. */
-export function readPublished({ topics, data }: ReceiptLog, keccak: Keccak256 = portableKeccak256): PublishedBatch {
+export function readPublished(
+  { topics, data }: Pick<ReceiptLog, "topics" | "data">,
+  keccak: Keccak256 = portableKeccak256,
+): PublishedBatch {
   const [kind, firstSequence, sender, eventsRoot] = topics;
   const isPublished = kind !== undefined && isSame(kind, publishedSignature(keccak)) && topics.length === topicCount;
   if (!isPublished || firstSequence === undefined || sender === undefined || eventsRoot === undefined) {
@@ -51,6 +57,21 @@ export function readPublished({ topics, data }: ReceiptLog, keccak: Keccak256 = 
     count: wordAt(data, 0),
     events: data.subarray(start, start + length),
   };
+}
+
+/**
+ * The events of a batch. The contract checks neither count nor root, so a reader does.
+ * @throws MalformedBatchError unless the bytes decode to `count` events under `eventsRoot`, with sequences below 2^53.
+ */
+export function readBatchEvents(batch: PublishedBatch, keccak: Keccak256 = portableKeccak256): readonly BatchEvent[] {
+  const { count, events, eventsRoot, firstSequence } = batch;
+  const decoded = decodeEvents(events);
+  if (decoded.length !== count) throw new MalformedBatchError(`${decoded.length} events where ${count} were claimed`);
+  if (!isSame(merkleRoot(events, keccak), eventsRoot)) {
+    throw new MalformedBatchError("the events have another root than was claimed");
+  }
+  if (!Number.isSafeInteger(firstSequence + count - 1)) throw new MalformedBatchError("sequences beyond 2^53 - 1");
+  return decoded;
 }
 
 function wordAt(data: Uint8Array, index: number): number {

@@ -107,6 +107,22 @@ describe("what refutes a proof", () => {
     expect(check(changed)).toMatchObject({ status: "refuted", step, reason: expect.stringMatching(/./) });
   });
 
+  test("a publisher who is not expected", () => {
+    const verified = check(proof);
+    if (verified.status !== "verified") throw new Error(verified.reason);
+    const { publisher } = verified.event;
+    const other = `0x${"ab".repeat(20)}`;
+    const checkWith = (expectedPublishers: readonly string[]) => verifyProof(proof, blockHash, { expectedPublishers });
+    expect(checkWith([other, publisher.toUpperCase().replace("0X", "0x")])).toEqual(verified);
+    for (const publishers of [[other], []]) {
+      expect(checkWith(publishers)).toMatchObject({
+        status: "refuted",
+        step: "publisher",
+        reason: expect.stringContaining(publisher),
+      });
+    }
+  });
+
   test("a topic that shares its digest, but not its name, has another address", () => {
     const unbound = { ...proof, registry: `0x${"cd".repeat(20)}` };
     expect(verifyProof(unbound, blockHash)).toMatchObject({ status: "refuted", step: "topic" });
@@ -121,6 +137,7 @@ describe("what refutes a proof", () => {
   test("a hash or a registry that is none is a mistake of the caller", () => {
     expect(() => verifyProof(proof, "0x12")).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedRegistry: "orders" })).toThrow(TypeError);
+    expect(() => verifyProof(proof, blockHash, { expectedPublishers: ["orders"] })).toThrow(TypeError);
   });
 });
 

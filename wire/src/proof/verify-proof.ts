@@ -1,13 +1,12 @@
-import { decodeEvents } from "../batch/decode-events.ts";
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
-import { leafHash, merkleRoot, verifyPath } from "../batch/merkle.ts";
+import { leafHash, verifyPath } from "../batch/merkle.ts";
 import { type EventId, formatEventId, topicDigest } from "../ids/event-id.ts";
 import { findBytes, type HexText, toHexText } from "./hex.ts";
 import { type ProvenHeader, readProvenHeader } from "./header.ts";
 import { checkProof, type Proof } from "./proof-schema.ts";
-import { type PublishedBatch, readPublished } from "./published-log.ts";
+import { type PublishedBatch, readBatchEvents, readPublished } from "./published-log.ts";
 import { readReceiptLogs, type ReceiptLog } from "./receipt.ts";
 import { findReceipt } from "./receipts-trie.ts";
 import { type ProofStep, Refuted } from "./refuted.ts";
@@ -42,8 +41,16 @@ export type ProofResult =
 export interface VerifyOptions {
   /** The registry that the proof has to be about. Without it, any registry will do, and the result names it. */
   readonly expectedRegistry?: string;
+  /** Accounts that may have published the event. Without it, anyone may have, and the result names the publisher. */
+  readonly expectedPublishers?: readonly string[];
   /** A faster keccak-256 than the one in JavaScript. */
   readonly keccak?: Keccak256;
+}
+
+/** What the caller expects, as bytes. */
+interface Expected {
+  readonly registry: Uint8Array | undefined;
+  readonly publishers: readonly Uint8Array[] | undefined;
 }
 
 const hashBytes = 32;
@@ -52,19 +59,15 @@ const addressBytes = 20;
 /**
  * Whether `proof` shows that its event is in the block with the hash `trustedBlockHash`. It asks nobody: what it takes for granted is that
  * block, and the registry. `proof` may be anything, and so may be its parts; every part is bound to the hash.
- * @throws TypeError when `trustedBlockHash` or `expectedRegistry` is not what its name says.
+ * @throws TypeError when `trustedBlockHash` or an expected address is not what its name says.
  */
 export function verifyProof(proof: unknown, trustedBlockHash: string, options: VerifyOptions = {}): ProofResult {
   const blockHash = parseGiven(trustedBlockHash, { bytes: hashBytes, what: "a block's hash" });
-  const { expectedRegistry, keccak = portableKeccak256 } = options;
-  const registry =
-    expectedRegistry === undefined
-      ? undefined
-      : parseGiven(expectedRegistry, { bytes: addressBytes, what: "a registry's address" });
+  const expected = parseExpected(options);
   const checked = checkProof(proof);
   if (checked.status === "malformed") return { status: "refuted", step: "form", reason: checked.reason };
   try {
-    const event = new ProofVerifier(checked.proof, keccak).verify(blockHash, registry);
+    const event = new ProofVerifier(checked.proof, options.keccak ?? portableKeccak256).verify(blockHash, expected);
     return { status: "verified", event };
   } catch (error) {
     if (!(error instanceof Refuted)) throw error;
@@ -81,12 +84,13 @@ class ProofVerifier {
     this.#keccak = keccak;
   }
 
-  verify(blockHash: Uint8Array, expectedRegistry: Uint8Array | undefined): ProvenEvent {
+  verify(blockHash: Uint8Array, { registry, publishers }: Expected): ProvenEvent {
     const header = this.#header(blockHash);
     const log = this.#log(this.#receipt(header));
     const batch = this.#batch(log);
     this.#checkEvent(batch, header);
-    this.#checkTopic(log, expectedRegistry);
+    this.#checkTopic(log, registry);
+    this.#checkPublisher(batch, publishers);
     return this.#toProven(header, { log, batch });
   }
 
@@ -114,23 +118,29 @@ class ProofVerifier {
   /** A batch that is not what it claims to be holds no events: readers skip it, and so a proof of one of its events proves nothing. */
   #batch(log: ReceiptLog): PublishedBatch {
     const batch = reading("log", () => readPublished(log, this.#keccak));
-    const { count, events, eventsRoot, firstSequence } = batch;
-    const found = reading("batch", () => decodeEvents(events).length);
-    if (found !== count) throw new Refuted("batch", `${found} events where ${count} were claimed`);
-    const root = reading("batch", () => merkleRoot(events, this.#keccak));
-    if (!isSame(root, eventsRoot)) throw new Refuted("batch", "the events have another root than was claimed");
-    if (!Number.isSafeInteger(firstSequence + count - 1)) throw new Refuted("batch", "sequences beyond 2^53 - 1");
+    const events = reading("batch", () => readBatchEvents(batch, this.#keccak));
+    this.#checkPlace(batch, events);
     return batch;
   }
 
-  #checkEvent({ count, eventsRoot, firstSequence }: PublishedBatch, { number }: ProvenHeader): void {
+  #checkPlace({ eventsRoot }: PublishedBatch, events: readonly BatchEvent[]): void {
     const { event, batch } = this.#proof;
-    if (batch.index >= count) throw new Refuted("batch", `there is no event ${batch.index} in a batch of ${count}`);
+    const listed = events[batch.index];
+    if (listed === undefined) {
+      throw new Refuted("batch", `there is no event ${batch.index} in a batch of ${events.length}`);
+    }
     const payload = { content: bytesOf(event.content), extensions: event.extensions };
     const leaf = leafHash(batch.index, payload, this.#keccak);
+    if (!isSame(leaf, leafHash(batch.index, listed, this.#keccak))) {
+      throw new Refuted("batch", `event ${batch.index} of the batch is another one`);
+    }
     if (!verifyPath({ leaf, path: batch.path.map(bytesOf), root: eventsRoot }, this.#keccak)) {
       throw new Refuted("batch", "the event's path does not lead to the batch's root");
     }
+  }
+
+  #checkEvent({ firstSequence }: PublishedBatch, { number }: ProvenHeader): void {
+    const { event, batch } = this.#proof;
     const sequence = firstSequence + batch.index;
     const eventId = formatEventId({ topicDigest: topicDigest(event.topic), sequence, blockNumber: number });
     if (eventId !== event.eventId) throw new Refuted("event", `the event's identifier is ${eventId}`);
@@ -144,6 +154,11 @@ class ProofVerifier {
     const expected = topicAddress({ registry, name: this.#proof.event.topic }, this.#keccak);
     if (isSame(address, expected)) return;
     throw new Refuted("topic", `the log is of ${toHexText(address)}, the topic's contract is ${toHexText(expected)}`);
+  }
+
+  #checkPublisher({ sender }: PublishedBatch, publishers: readonly Uint8Array[] | undefined): void {
+    if (publishers === undefined || publishers.some((publisher) => isSame(publisher, sender))) return;
+    throw new Refuted("publisher", `${toHexText(sender)} published the event, who is not expected to`);
   }
 
   #toProven(
@@ -183,6 +198,17 @@ function bytesOf(text: string): Uint8Array {
   const bytes = findBytes(text);
   if (bytes === undefined) throw new TypeError("the form of the proof was not checked");
   return bytes;
+}
+
+function parseExpected({ expectedRegistry, expectedPublishers }: VerifyOptions): Expected {
+  const registry =
+    expectedRegistry === undefined
+      ? undefined
+      : parseGiven(expectedRegistry, { bytes: addressBytes, what: "a registry's address" });
+  const publishers = expectedPublishers?.map((text) =>
+    parseGiven(text, { bytes: addressBytes, what: "a publisher's address" }),
+  );
+  return { registry, publishers };
 }
 
 function parseGiven(text: string, { bytes, what }: { readonly bytes: number; readonly what: string }): Uint8Array {

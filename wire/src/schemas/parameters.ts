@@ -14,7 +14,9 @@ export const parameter = {
   offset: optionalText(
     "Where a new subscription starts: OFFSET_FIRST, OFFSET_LAST (default) or an eventId, exclusive.",
   ),
-  secret: optionalText("Secret that signs the callbacks (Standard Webhooks)."),
+  secret: optionalText(
+    "Secret that signs the callbacks (Standard Webhooks). It belongs to its url: another url needs it again.",
+  ),
   base64Content: z
     .string()
     .describe("Event content: Base64 with the standard alphabet and padding.")

@@ -251,12 +251,19 @@ function checkSame(existing: Subscription, { group, filter }: Order): void {
   throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
 }
 
-/** What subscribing again changes. */
+/** What subscribing again changes. @throws BrokerError 200001. */
 function toChange(existing: Subscription, call: SubscribeCall) {
-  return {
-    url: call.url,
-    interfaceType: call.interfaceType,
-    secret: call.secret ?? existing.secret,
-    state: "active",
-  } as const;
+  const { url, interfaceType } = call;
+  return { url, interfaceType, secret: call.secret ?? secretOf(existing, url), state: "active" } as const;
+}
+
+/**
+ * The secret of a subscription that continues and is not given one. A secret belongs to its url: who knows no more than the identifier gets
+ * no signatures at another address. @throws BrokerError 200001 when it is kept and cannot be opened.
+ */
+function secretOf(existing: Subscription, url: string): string | undefined {
+  if (existing.url !== url) return undefined;
+  if (existing.state !== "locked") return existing.secret;
+  const details = '"secret" must be given again: the one that this subscription has cannot be opened any more';
+  throw new BrokerError("parameterInvalid", { details });
 }

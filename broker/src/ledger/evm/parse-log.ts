@@ -25,6 +25,8 @@ export type ContractLog = LogPlace &
     | {
         readonly kind: "events-published";
         readonly firstSequence: number;
+        /** Who called the registry. */
+        readonly sender: Address;
         readonly count: number;
         readonly eventsRoot: Hex;
         readonly events: Buffer;
@@ -82,7 +84,11 @@ function parseOpened(log: RpcLog): { kind: "topic-opened"; name: string; sender:
   const data = fromHex(log.data);
   const length = data.length < 2 * word ? 0 : data.readUInt32BE(2 * word - 4);
   const name = nameDecoder.decode(data.subarray(2 * word, 2 * word + length));
-  return { kind: "topic-opened", name, sender: `0x${(log.topics[2] ?? "").slice(-40)}` };
+  return { kind: "topic-opened", name, sender: addressIn(log.topics[2]) };
+}
+
+function addressIn(topic: string | undefined): Address {
+  return `0x${(topic ?? "").slice(-40)}`;
 }
 
 /** By hand: the one log that comes in masses. Data is count, offset of events, length of events, events. */
@@ -90,13 +96,14 @@ function parsePublished(
   log: RpcLog,
 ): Pick<
   Extract<ContractLog, { kind: "events-published" }>,
-  "kind" | "firstSequence" | "count" | "eventsRoot" | "events"
+  "kind" | "firstSequence" | "sender" | "count" | "eventsRoot" | "events"
 > {
   const data = fromHex(log.data);
   const length = data.length < 3 * word ? 0 : data.readUInt32BE(3 * word - 4);
   return {
     kind: "events-published",
     firstSequence: Number(log.topics[1] ?? 0),
+    sender: addressIn(log.topics[2]),
     count: data.length < word ? 0 : data.readUInt32BE(word - 4),
     eventsRoot: log.topics[3] ?? "0x",
     events: data.subarray(3 * word, 3 * word + length),

@@ -7,6 +7,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
+import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
@@ -27,7 +28,7 @@ import { GroupIndex } from "./group-index.ts";
 import { MemoryGroups } from "./memory-groups.ts";
 
 /** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
-export function createMemoryStore(): Store & Journal & GroupRecords {
+export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows {
   return new MemoryStore();
 }
 
@@ -159,6 +160,15 @@ export class MemoryStore extends MemoryGroups implements Store {
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
     return this.#change(key, { url, interfaceType, secret, state });
+  }
+
+  async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
+    const due = changes.filter(({ id, from }) => this.#subscriptions.get(id)?.secret === from);
+    for (const { id, to } of due) {
+      const known = this.#subscriptions.get(id);
+      if (known !== undefined) this.#subscriptions.set(id, { ...known, secret: to });
+    }
+    return due.length;
   }
 
   async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {

@@ -17,6 +17,7 @@ import {
 } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
+import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { schemaVersion } from "./migrations.ts";
@@ -26,6 +27,7 @@ import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
 testGroupRecords("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
+testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 
 describe("the SQLite store", () => {

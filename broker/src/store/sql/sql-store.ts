@@ -10,6 +10,7 @@ import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
+import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   ApplyOptions,
   BatchRange,
@@ -42,7 +43,7 @@ export interface SqlStoreOptions {
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
-export function createSqlStore(options: SqlStoreOptions): Store & Journal & GroupRecords {
+export function createSqlStore(options: SqlStoreOptions): Store & Journal & GroupRecords & SecretRows {
   return new SqlStore(createSqliteBackend(options.file, options.onFault), options.logger ?? silentLogger);
 }
 
@@ -178,6 +179,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     return this.#parts().subscriptions.update(key, change);
+  }
+
+  async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
+    return this.#parts().subscriptions.replaceSecrets(changes);
   }
 
   async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {

@@ -2,6 +2,7 @@ import type { CompiledQuery } from "kysely";
 import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
+import type { SecretChange } from "../../ports/secret-rows.ts";
 import type { InsertOutcome, Progress } from "../../ports/store.ts";
 import { fromSubscriptionRow, toSubscriptionRow } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -62,6 +63,19 @@ export class SqlSubscriptions {
     const { url, interfaceType, secret, state } = change;
     const row = { ...toKey(key), url, interface_type: interfaceType, secret: secret ?? null, state };
     return this.#changeDurably(this.#queries.update.bind(row));
+  }
+
+  async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
+    return this.#database.durable.transaction().execute(async (transaction) => {
+      let count = 0n;
+      for (const { id, from, to } of changes) {
+        const { numAffectedRows = 0n } = await transaction.executeQuery(
+          this.#queries.replaceSecret.bind({ id, from, to }),
+        );
+        count += numAffectedRows;
+      }
+      return Number(count);
+    });
   }
 
   async setState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {

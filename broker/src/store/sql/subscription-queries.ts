@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { SecretChange } from "../../ports/secret-rows.ts";
 import { prepare } from "./prepared.ts";
 import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
@@ -45,6 +46,9 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
         .set({ url, interface_type, secret, state })
         .where("id", "=", id)
         .where("epoch", "=", epoch),
+    ),
+    replaceSecret: prepare(({ id, from, to }: SecretChange) =>
+      database.updateTable("subscriptions").set({ secret: to }).where("id", "=", id).where("secret", "=", from),
     ),
     setState: prepare(({ id, epoch, state }: Key & Pick<SubscriptionTable, "state">) =>
       database.updateTable("subscriptions").set({ state }).where("id", "=", id).where("epoch", "=", epoch),

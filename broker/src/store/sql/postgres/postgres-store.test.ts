@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { positionZero } from "../../../domain/position.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
+import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
@@ -21,6 +22,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   testStore("PostgreSQL", create);
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
+  testSecretRows("PostgreSQL", create);
 
   testSharedStore("PostgreSQL", async () => {
     const url = await server.createSchema();

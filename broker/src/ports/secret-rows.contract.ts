@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { NodeId } from "../domain/node.ts";
+import type { SecretRows } from "./secret-rows.ts";
+import type { Store } from "./store.ts";
+import { subscriptionOf } from "./store-examples.contract.ts";
+
+const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
+
+/** The guarantees of the SecretRows port. `create` answers a store that is empty and not started. */
+export function testSecretRows(name: string, create: () => Promise<Store & SecretRows>): void {
+  describe(`${name} keeps the contract of secret rows`, () => {
+    let store: Store & SecretRows;
+    beforeEach(async () => {
+      store = await create();
+      await store.start();
+    });
+    afterEach(async () => store.stop());
+
+    it("replaces a secret that is still as given, at any epoch, and nothing else", async () => {
+      const given = [1, 2, 3].map((number) =>
+        subscriptionOf(number, { secret: `old ${number}`, owner: node, epoch: number }),
+      );
+      for (const subscription of given) await store.insertSubscription(subscription, 0);
+      await store.insertSubscription(subscriptionOf(4, { secret: undefined }), 0);
+      const unknown = [4, 5].map((number) => ({ id: subscriptionOf(number).id, from: "old", to: "new" }));
+      const changes = given.map(({ id }, index) => ({
+        id,
+        from: index === 1 ? "older" : `old ${index + 1}`,
+        to: "new",
+      }));
+      expect(await store.replaceSecrets([...changes, ...unknown])).toBe(2);
+      const rows = await store.listSubscriptions();
+      expect(rows.map(({ secret }) => secret)).toEqual(["new", "old 2", "new", undefined]);
+      expect(rows[0]).toEqual({ ...given[0], secret: "new" });
+      expect(await store.replaceSecrets([])).toBe(0);
+    });
+  });
+}

@@ -1,0 +1,89 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { type LogFields, silentLogger } from "../../lib/logger.ts";
+import { testStore } from "../../ports/store.contract.ts";
+import { subscriptionOf } from "../../ports/store-examples.contract.ts";
+import { createMemoryStore } from "../memory/memory-store.ts";
+import { createSqlStore } from "../sql/sql-store.ts";
+import { temporaryFile } from "../temporary-file.contract.ts";
+import { SecretBox } from "./secret-box.ts";
+import { createSealedStore } from "./sealed-store.ts";
+import { keysOf } from "./testing/keys.ts";
+
+const options = { box: new SecretBox(keysOf("new", "old")), logger: silentLogger };
+testStore("a sealed memory", async () => createSealedStore(createMemoryStore(), options));
+testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: temporaryFile() }), options));
+
+describe("a sealed store", () => {
+  const one = subscriptionOf(1, { secret: "the first secret" });
+  const two = subscriptionOf(2, { secret: "the second secret" });
+  let lines: { readonly message: string; readonly fields: LogFields | undefined }[];
+  let inner: ReturnType<typeof createMemoryStore>;
+
+  beforeEach(() => {
+    lines = [];
+    inner = createMemoryStore();
+  });
+
+  const note = (message: string, fields?: LogFields): void => void lines.push({ message, fields });
+  const open = (...names: readonly [string, ...string[]]) => {
+    const logger = { ...silentLogger, info: note, error: note };
+    return createSealedStore(inner, { box: new SecretBox(keysOf(...names)), logger });
+  };
+  const keptSecret = async (number: number) => (await inner.findSubscription(subscriptionOf(number).id))?.secret ?? "";
+
+  it("gives a new secret on update a seal of its own, and forgets one that is left out", async () => {
+    const store = open("new");
+    await store.insertSubscription(one, 0);
+    const before = await keptSecret(1);
+    await store.updateSubscription(one, { ...one, url: "http://new/" });
+    expect(await keptSecret(1)).not.toBe(before);
+    expect(await store.findSubscription(one.id)).toEqual({ ...one, url: "http://new/" });
+    await store.updateSubscription(one, { ...one, secret: undefined });
+    expect(await keptSecret(1)).toBe("");
+    expect(await store.findSubscription(one.id)).toEqual({ ...one, secret: undefined });
+  });
+
+  it("locks what it cannot open, without its secret, and says so once", async () => {
+    await open("old").insertSubscription(one, 0);
+    const store = open("new");
+    await store.insertSubscription(two, 0);
+    const locked = { ...one, secret: undefined, state: "locked" };
+    expect(await store.listSubscriptions()).toEqual([locked, two]);
+    expect(await store.findSubscription(one.id)).toEqual(locked);
+    expect(await store.findSubscriptions([one.id, two.id])).toEqual([locked, two]);
+    expect(lines).toEqual([
+      {
+        message: "subscriptions not delivered: their signing keys cannot be opened",
+        fields: expect.objectContaining({
+          count: 1,
+          subscriptionId: one.id,
+          reason: expect.stringMatching(/^its key /),
+        }),
+      },
+    ]);
+    await store.updateSubscription(one, one);
+    expect(await store.findSubscription(one.id)).toEqual(one);
+  });
+
+  it("locks one whose sealed secret is another subscription's", async () => {
+    const store = open("new");
+    await store.insertSubscription(one, 0);
+    await store.insertSubscription(two, 0);
+    await inner.updateSubscription(two, { ...two, secret: await keptSecret(1) });
+    expect(await store.findSubscription(two.id)).toMatchObject({ state: "locked", secret: undefined });
+  });
+
+  it("seals anew with the newest key at its start, so that the older one can go", async () => {
+    const many = Array.from({ length: 450 }, (_, index) => subscriptionOf(index + 1, { secret: `secret ${index}` }));
+    const old = open("old");
+    for (const subscription of many) await old.insertSubscription(subscription, 0);
+    await inner.insertSubscription(subscriptionOf(999, { secret: "never sealed" }), 0);
+    const both = open("new", "old");
+    await both.start();
+    expect(lines).toEqual([{ message: "sealed anew with the newest key", fields: { subscriptions: 450, left: 0 } }]);
+    await both.start();
+    expect(lines).toHaveLength(1);
+    expect((await open("new").listSubscriptions()).slice(0, 450)).toEqual(many);
+    expect(await keptSecret(999)).toBe("never sealed");
+  });
+});

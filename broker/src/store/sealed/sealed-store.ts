@@ -1,0 +1,148 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
+import type { Store } from "../../ports/store.ts";
+import type { SecretBox } from "./secret-box.ts";
+
+export interface SealedStoreOptions {
+  readonly box: SecretBox;
+  readonly logger: Logger;
+}
+
+/** Secrets opened in one turn of the event loop; each takes about 25 microseconds. */
+const opensPerTurnMax = 200;
+
+/**
+ * A store that holds the secrets of subscriptions sealed, for an engine that sees them plain. A subscription whose secret cannot be opened
+ * comes back without one in state `locked`, and the log says so once.
+ */
+export function createSealedStore(store: Store & SecretRows, options: SealedStoreOptions): Store {
+  const { box } = options;
+  const opener = new Opener(options);
+  const seal = (id: SubscriptionId, secret: string | undefined) =>
+    secret === undefined ? undefined : box.seal(id, secret);
+  return {
+    ...passedThrough(store),
+    start: async () => {
+      await store.start();
+      await sealAnew(store, options);
+    },
+    findSubscription: async (id) => {
+      const row = await store.findSubscription(id);
+      return row === undefined ? undefined : (await opener.openAll([row]))[0];
+    },
+    findSubscriptions: async (ids) => opener.openAll(await store.findSubscriptions(ids)),
+    listSubscriptions: async () => opener.openAll(await store.listSubscriptions()),
+    insertSubscription: async (subscription, generation) => {
+      const secret = seal(subscription.id, subscription.secret);
+      return store.insertSubscription({ ...subscription, secret }, generation);
+    },
+    updateSubscription: async (key, change) => {
+      return store.updateSubscription(key, { ...change, secret: seal(key.id, change.secret) });
+    },
+  };
+}
+
+/** Seals with the newest key what an older one sealed, so that the older one can leave the key file. */
+async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
+  const older = (await store.listSubscriptions()).filter(
+    ({ secret }) => secret !== undefined && box.isOfOlderKey(secret),
+  );
+  let count = 0;
+  for (let start = 0; start < older.length; start += opensPerTurnMax) {
+    const rows = older.slice(start, start + opensPerTurnMax);
+    count += await store.replaceSecrets(rows.flatMap((row) => toChange(row, box)));
+  }
+  if (older.length > 0)
+    logger.info("sealed anew with the newest key", { subscriptions: count, left: older.length - count });
+}
+
+function toChange({ id, secret: from }: Subscription, box: SecretBox): readonly SecretChange[] {
+  const opened = from === undefined ? undefined : box.open(id, from);
+  if (from === undefined || opened?.status !== "open") return [];
+  return [{ id, from, to: box.seal(id, opened.secret) }];
+}
+
+/** Opens rows, and reports those that stay shut. */
+class Opener {
+  readonly #options: SealedStoreOptions;
+  readonly #reported = new Set<SubscriptionId>();
+
+  constructor(options: SealedStoreOptions) {
+    this.#options = options;
+  }
+
+  async openAll(rows: readonly Subscription[]): Promise<readonly Subscription[]> {
+    const opened: Subscription[] = [];
+    const shut: Shut[] = [];
+    for (const [index, row] of rows.entries()) {
+      if (index > 0 && index % opensPerTurnMax === 0) await nextTurn();
+      opened.push(this.#open(row, shut));
+    }
+    this.#report(shut);
+    return opened;
+  }
+
+  #open(row: Subscription, shut: Shut[]): Subscription {
+    if (row.secret === undefined) return row;
+    const outcome = this.#options.box.open(row.id, row.secret);
+    if (outcome.status === "open") {
+      this.#reported.delete(row.id);
+      return { ...row, secret: outcome.secret };
+    }
+    shut.push({ id: row.id, reason: outcome.reason });
+    return { ...row, secret: undefined, state: "locked" };
+  }
+
+  #report(shut: readonly Shut[]): void {
+    const news = shut.filter(({ id }) => !this.#reported.has(id));
+    const [first] = news;
+    if (first === undefined) return;
+    for (const { id } of news) this.#reported.add(id);
+    this.#options.logger.error("subscriptions not delivered: their signing keys cannot be opened", {
+      count: news.length,
+      subscriptionId: first.id,
+      reason: first.reason,
+      remedy: "restore the key file and start again, or have each receiver subscribe again with its secret",
+    });
+  }
+}
+
+interface Shut {
+  readonly id: SubscriptionId;
+  readonly reason: string;
+}
+
+type Sealed =
+  | "start"
+  | "findSubscription"
+  | "findSubscriptions"
+  | "listSubscriptions"
+  | "insertSubscription"
+  | "updateSubscription";
+
+/** What carries no secret. Each call is written out, so that one that comes new is looked at. */
+function passedThrough(store: Store): Omit<Store, Sealed> {
+  return {
+    stop: () => store.stop(),
+    findHead: (groupId) => store.findHead(groupId),
+    applyBlocks: (groupId, blocks, options) => store.applyBlocks(groupId, blocks, options),
+    listBlocks: (groupId, page) => store.listBlocks(groupId, page),
+    rollBack: (groupId, to, lease) => store.rollBack(groupId, to, lease),
+    findVanished: (groupId, place) => store.findVanished(groupId, place),
+    listSkippedEntries: (groupId, atMost) => store.listSkippedEntries(groupId, atMost),
+    findTopic: (groupId, name) => store.findTopic(groupId, name),
+    findTopicByAddress: (groupId, address) => store.findTopicByAddress(groupId, address),
+    listTopics: (groupId, page) => store.listTopics(groupId, page),
+    findTopicsByDigest: (groupId, digest) => store.findTopicsByDigest(groupId, digest),
+    findBatch: (groupId, event) => store.findBatch(groupId, event),
+    readBatches: (groupId, range) => store.readBatches(groupId, range),
+    countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),
+    countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
+    countSubscriptions: () => store.countSubscriptions(),
+    setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
+    deleteSubscription: (key) => store.deleteSubscription(key),
+    saveProgress: (rows) => store.saveProgress(rows),
+  };
+}

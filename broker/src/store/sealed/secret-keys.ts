@@ -1,0 +1,52 @@
+import { createHash } from "node:crypto";
+
+/** A key that seals secrets, and the name by which what it sealed refers to it. */
+export interface SecretKey {
+  /** Tells keys apart, and says nothing of the key. */
+  readonly id: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The keys of a broker. */
+export interface SecretKeys {
+  /** The key that seals from now on. @throws BrokerError where there is none. */
+  newest(): SecretKey;
+  /** Undefined for a key that this broker does not have. */
+  find(id: string): SecretKey | undefined;
+}
+
+export const keyBytes = 32;
+/** Keys in one file: the newest, and older ones with which secrets are still sealed. */
+export const secretKeysMax = 16;
+
+const idCharacters = 16;
+const hexKey = /^[0-9a-f]{64}$/i;
+const base64Key = /^[A-Za-z0-9+/]{43}=$/;
+
+export function toSecretKey(bytes: Uint8Array): SecretKey {
+  const digest = createHash("sha256").update("stele secret key").update(bytes).digest("hex");
+  return { id: digest.slice(0, idCharacters), bytes };
+}
+
+/**
+ * The keys of a key file: one a line, newest first, 32 bytes in hexadecimal or Base64; lines that are empty or begin with `#` are left out.
+ * @throws Error that names `source` and the line, and shows no key.
+ */
+export function parseSecretKeys(text: string, source: string): readonly SecretKey[] {
+  const lines = text.split("\n").map((line, index) => ({ number: index + 1, text: line.trim() }));
+  const keys = lines
+    .filter((line) => line.text !== "" && !line.text.startsWith("#"))
+    .map((line) => toSecretKey(parseKey(line.text, `${source}, line ${line.number}`)));
+  if (keys.length === 0) throw new Error(`${source} holds no key; write one by: openssl rand -hex ${keyBytes}`);
+  if (keys.length > secretKeysMax)
+    throw new Error(`${source} holds ${keys.length} keys; ${secretKeysMax} is the limit`);
+  return keys;
+}
+
+function parseKey(text: string, place: string): Uint8Array {
+  if (hexKey.test(text)) return Buffer.from(text, "hex");
+  if (base64Key.test(text)) return Buffer.from(text, "base64");
+  throw new Error(
+    `${place}: no key of ${keyBytes} bytes in hexadecimal or Base64; make one by: openssl rand -hex ${keyBytes}`,
+  );
+}

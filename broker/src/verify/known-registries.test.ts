@@ -1,0 +1,55 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
+
+const chain = { chainId: 1, genesisHash: `0x${"1".repeat(64)}` };
+const [one, two] = [`0x${"a".repeat(40)}`, `0x${"b".repeat(40)}`];
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-known-"));
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const open = () => new KnownRegistries(join(folder, "deeper", "known.json"));
+
+test("keeps the registries of each chain, once, for whoever reads the file next", () => {
+  expect(open().list(chain)).toEqual([]);
+  open().add(chain, one);
+  open().add({ ...chain, chainId: 2 }, two);
+  open().add({ ...chain, genesisHash: "0x" }, two);
+  open().add(chain, two);
+  open().add(chain, two);
+  expect(open().list(chain)).toEqual([one, two]);
+  expect(open().list({ ...chain, chainId: 2 })).toEqual([two]);
+  expect(open().list({ ...chain, chainId: 3 })).toEqual([]);
+  expect(readdirSync(dirname(open().file))).toEqual(["known.json"]);
+  expect(statSync(open().file).mode & 0o777).toBe(0o600);
+});
+
+test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chains":[{"chainId":1}]}'])(
+  "refuses a file that holds %j, and leaves it as it is",
+  (text) => {
+    const known = new KnownRegistries(join(folder, "known.json"));
+    writeFileSync(known.file, text);
+    expect(() => known.list(chain)).toThrow(known.file);
+    expect(() => known.add(chain, one)).toThrow(known.file);
+    expect(readFileSync(known.file, "utf8")).toBe(text);
+  },
+);
+
+test("says so where it cannot write", () => {
+  writeFileSync(join(folder, "deeper"), "");
+  expect(() => open().add(chain, one)).toThrow("known.json");
+});
+
+test.each([
+  [{ XDG_CONFIG_HOME: "/etc/mine" }, "/etc/mine/stele/known-registries.json"],
+  [{ XDG_CONFIG_HOME: "relative" }, "/home/me/.config/stele/known-registries.json"],
+  [{}, "/home/me/.config/stele/known-registries.json"],
+])("with %j the file is %s", (env, file) => {
+  expect(knownRegistriesFile(env, "/home/me")).toBe(file);
+});

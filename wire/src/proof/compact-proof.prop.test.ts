@@ -1,0 +1,94 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { type BatchEvent, encodeEvents } from "../batch/encode-events.ts";
+import { merklePath } from "../batch/merkle.ts";
+import { findCheckedBatch, findCompactProof, formatCompactProof, verifyCompactProof } from "./compact-proof.ts";
+import { publishedLog } from "./testing/published-log.ts";
+
+const text = fc.string({ unit: "grapheme", maxLength: 8 });
+const event = fc.record({
+  content: fc.uint8Array({ maxLength: 40 }),
+  extensions: fc.array(fc.tuple(text, text), { maxLength: 3 }),
+});
+const claim = fc.array(event, { minLength: 1, maxLength: 12 }).chain((events) =>
+  fc.nat({ max: events.length - 1 }).map((index): Claim => {
+    const path = merklePath(encodeEvents(events), index);
+    const proof = formatCompactProof({ index, count: events.length, path });
+    return { proof, event: events[index] ?? { content: new Uint8Array(), extensions: [] }, log: publishedLog(events) };
+  }),
+);
+
+interface Claim {
+  readonly proof: string;
+  readonly event: BatchEvent;
+  readonly log: ReturnType<typeof publishedLog>;
+}
+
+type Change = (honest: Claim, at: number, to: number) => Claim;
+
+const isVerified = ({ proof, event, log }: Claim): boolean =>
+  verifyCompactProof({ proof, event, batch: findCheckedBatch(log) });
+
+/** Topics 1 and 2 are the sequence and the sender: they are not what the proof is about. */
+const boundTopics = [0, 3];
+
+const changes: Readonly<Record<string, Change>> = {
+  "its index": (honest, at) => withNumbers(honest, { index: at }),
+  "its count": (honest, at) => withNumbers(honest, { count: at + 1 }),
+  "a character of its text": (honest, at, to) => ({
+    ...honest,
+    proof: replaceAt(honest.proof, at, String.fromCharCode(33 + (to % 94))),
+  }),
+  "a byte of the content": ({ event, ...honest }, at, to) => ({
+    ...honest,
+    event: { ...event, content: event.content.map((byte, index) => (index === at % 41 ? to : byte)) },
+  }),
+  "an extension more": ({ event, ...honest }) => ({
+    ...honest,
+    event: { ...event, extensions: [...event.extensions, ["svc-n", "1"] as const] },
+  }),
+  "an extension less": ({ event, ...honest }) => ({
+    ...honest,
+    event: { ...event, extensions: event.extensions.slice(1) },
+  }),
+  "a digit of the log's data": ({ log, ...honest }, at, to) => ({
+    ...honest,
+    log: { ...log, data: `0x${replaceAt(log.data.slice(2), at, (to % 16).toString(16))}` },
+  }),
+  "a digit of the log's kind or root": ({ log, ...honest }, at, to) => {
+    const which = boundTopics[at % 2] ?? 0;
+    const digits = replaceAt((log.topics[which] ?? "").slice(2), at, (to % 16).toString(16));
+    return { ...honest, log: { ...log, topics: log.topics.with(which, `0x${digits}`) } };
+  },
+};
+
+test("an honest compact proof is accepted", () => {
+  fc.assert(fc.property(claim, (honest) => isVerified(honest)));
+});
+
+test.each(Object.entries(changes))("a compact proof is refused after a change of %s", (_, change) => {
+  fc.assert(
+    fc.property(claim, fc.nat({ max: 5000 }), fc.nat({ max: 255 }), (honest, at, to) => {
+      const changed = change(honest, at, to);
+      fc.pre(JSON.stringify(plain(changed)) !== JSON.stringify(plain(honest)));
+      expect(isVerified(changed)).toBe(false);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+function withNumbers(honest: Claim, change: { readonly index?: number; readonly count?: number }): Claim {
+  const known = findCompactProof(honest.proof);
+  if (known === undefined) throw new Error("an honest proof has its form");
+  return { ...honest, proof: formatCompactProof({ ...known, ...change }) };
+}
+
+function replaceAt(text: string, at: number, character: string): string {
+  const index = at % text.length;
+  return text.slice(0, index) + character + text.slice(index + 1);
+}
+
+/** Typed arrays are no arrays to JSON. */
+function plain({ event, ...claim }: Claim): unknown {
+  return { ...claim, extensions: event.extensions, content: [...event.content] };
+}
