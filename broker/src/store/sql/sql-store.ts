@@ -21,6 +21,9 @@ import type {
   RollBack,
   SkippedEntry,
   Store,
+  Stretch,
+  StretchCounts,
+  SubscriptionPage,
   TopicPage,
   TopicPlace,
 } from "../../ports/store.ts";
@@ -153,6 +156,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.countEventsAfterEach(groupId, places);
   }
 
+  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
+    return this.#parts().index.countStretch(groupId, stretch);
+  }
+
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
     return this.#parts().subscriptions.find(id);
   }
@@ -165,8 +172,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.count();
   }
 
-  async listSubscriptions(): Promise<readonly Subscription[]> {
-    return this.#parts().subscriptions.list();
+  async listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]> {
+    return this.#parts().subscriptions.list(page);
   }
 
   async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
