@@ -3,6 +3,7 @@ import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
+import { TimeSlices } from "../lib/time-slices.ts";
 import { Turnstile } from "../lib/turnstile.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
@@ -120,6 +121,7 @@ class Engine implements RunningBroker {
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       turns: new KeyedMutex<SubscriptionId>(),
+      slices: new TimeSlices(options.clock),
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);

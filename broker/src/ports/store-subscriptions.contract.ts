@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
+import type { Subscription } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
 import { group, hashOf, history, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
@@ -59,13 +60,16 @@ export function testSubscriptions(store: () => Store): void {
 }
 
 function testMany(store: () => Store): void {
-  it("they are listed by when they were made, and of one time by identifier", async () => {
-    const [first, second, third] = [3, 1, 2].map((number) =>
-      subscriptionOf(number, { createdAt: number === 3 ? 1 : 2 }),
-    );
-    const given = [first, second, third].flatMap((subscription) => subscription ?? []);
+  it("they are listed by identifier, all of them or page by page", async () => {
+    const given = [1, 2, 3, 4, 5].map((number) => subscriptionOf(number, { createdAt: 10 - number }));
     for (const subscription of given.toReversed()) await store().insertSubscription(subscription, 0);
     expect(await store().listSubscriptions()).toEqual(given);
+    const page = async (after: Subscription | undefined) => store().listSubscriptions({ after: after?.id, limit: 2 });
+    expect(await page(undefined)).toEqual(given.slice(0, 2));
+    expect(await page(given[1])).toEqual(given.slice(2, 4));
+    await store().deleteSubscription(subscriptionOf(4));
+    expect(await page(given[3])).toEqual(given.slice(4));
+    expect(await page(given[4])).toEqual([]);
   });
   it("they are counted", async () => {
     expect(await store().countSubscriptions()).toBe(0);

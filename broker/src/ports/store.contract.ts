@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, Store } from "./store.ts";
+import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
 import { testProgress, testSubscriptions } from "./store-subscriptions.contract.ts";
@@ -307,6 +307,42 @@ function testCounts(store: () => Store): void {
     expect(await store().countEventsAfterEach(group, places)).toEqual(each);
     expect(await store().countEventsAfterEach(otherGroup, places)).toEqual(places.map(() => 0));
     expect(await store().countEventsAfterEach(group, [])).toEqual([]);
+  });
+  it.each<[string, Omit<Stretch, "batchesMax">, [number, number]]>([
+    ["everything", { after: positionZero, upTo: endOfBlock(6) }, [6, 3]],
+    ["nothing", { after: endOfBlock(4), upTo: endOfBlock(5) }, [0, 0]],
+    ["from inside a batch", { after: toPosition(2, 1), upTo: endOfBlock(2) }, [1, 2]],
+    ["up to inside a batch", { after: endOfBlock(1), upTo: toPosition(2, 3) }, [3, 1]],
+    ["inside one batch", { after: toPosition(2, 0), upTo: toPosition(2, 1) }, [1, 0]],
+    ["beyond the head", { after: endOfBlock(4), upTo: endOfBlock(blockNumberMax) }, [1, 0]],
+    ["that ends where it begins", { after: endOfBlock(4), upTo: endOfBlock(4) }, [0, 0]],
+  ])("counts the events of a stretch by topic: %s", async (_, bounds, [alphas, betas]) => {
+    await store().applyBlocks(group, history);
+    const { counts, upTo } = await store().countStretch(group, { ...bounds, batchesMax: 10 });
+    const found = new Map(counts.map(({ topic, count }) => [topic, count]));
+    expect([found.get(alpha) ?? 0, found.get(beta) ?? 0]).toEqual([alphas, betas]);
+    expect(upTo).toBe(bounds.upTo);
+  });
+  it("counts no more batches of a stretch than it may, and says how far it came", async () => {
+    await store().applyBlocks(group, history);
+    const whole = { after: positionZero, upTo: endOfBlock(6) };
+    const first = await store().countStretch(group, { ...whole, batchesMax: 2 });
+    expect(first.upTo).toBe(toPosition(2, 4));
+    expect(first.counts.map(({ count }) => count).toSorted()).toEqual([2, 3]);
+    const second = await store().countStretch(group, { ...whole, after: first.upTo, batchesMax: 2 });
+    expect(second).toEqual({
+      counts: expect.arrayContaining([
+        { topic: beta, count: 1 },
+        { topic: alpha, count: 2 },
+      ]),
+      upTo: toPosition(4, 2),
+    });
+    const third = await store().countStretch(group, { ...whole, after: second.upTo, batchesMax: 2 });
+    expect(third).toEqual({ counts: [{ topic: alpha, count: 1 }], upTo: endOfBlock(6) });
+  });
+  it("counts no stretch of an unknown group", async () => {
+    const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
+    expect(await store().countStretch(otherGroup, stretch)).toEqual({ counts: [], upTo: stretch.upTo });
   });
   it("counts what is read", async () => {
     await store().applyBlocks(group, history);

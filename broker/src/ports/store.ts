@@ -104,6 +104,29 @@ export interface TopicPlace {
   readonly after: Position;
 }
 
+/** A stretch of the index: events after `after` and up to `upTo`, both positions. */
+export interface Stretch {
+  readonly after: Position;
+  readonly upTo: Position;
+  /** At most this many batches are counted; at least one where there is any. */
+  readonly batchesMax: number;
+}
+
+/** Events of a stretch by topic. */
+export interface StretchCounts {
+  /** Each topic once, in any order. */
+  readonly counts: readonly { readonly topic: TopicName; readonly count: number }[];
+  /** How far they were counted: the end of the stretch, or of the last batch that was counted. */
+  readonly upTo: Position;
+}
+
+/** A page of subscriptions in the order of their identifiers. */
+export interface SubscriptionPage {
+  /** Begins after this identifier; undefined for the first page. */
+  readonly after: SubscriptionId | undefined;
+  readonly limit: number;
+}
+
 /** The progress of one subscription, as it is written in groups. */
 export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
@@ -186,11 +209,14 @@ export interface Store {
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
   /** The same for many places, by one look at the index: a count for each, in their order. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]>;
+  /** Events of all topics, by topic, without reading them. */
+  countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
   /** Those that there are, in any order. */
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
-  listSubscriptions(): Promise<readonly Subscription[]>;
+  /** In the order of their identifiers: all of them, or a page. */
+  listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
   /**
    * Inserts, unless the identifier is taken, or the group's index went back since it was at `generation` (of an index without a head, 0). Where

@@ -171,6 +171,28 @@ async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promis
   expect(await readIndex(store)).toEqual(await readIndex(fresh));
 }
 
+/** Events of a range by topic, one page after the other. */
+async function countStretchByPages(store: Store, { after, upTo, batchesMax }: BatchRange) {
+  const found = new Map<TopicName, number>();
+  for (let from = after; from < upTo; ) {
+    const page = await store.countStretch(group, { after: from, upTo, batchesMax });
+    for (const { topic, count } of page.counts) found.set(topic, (found.get(topic) ?? 0) + count);
+    expect(page.upTo).toBeGreaterThan(from);
+    from = page.upTo;
+  }
+  return found;
+}
+
+function countStretchNaively(batches: readonly EventBatch[], { after, upTo }: BatchRange) {
+  const found = new Map<TopicName, number>();
+  for (const { topic, firstPosition, count } of batches) {
+    for (let position = firstPosition as number; position < firstPosition + count; position += 1) {
+      if (position > after && position <= upTo) found.set(topic, (found.get(topic) ?? 0) + 1);
+    }
+  }
+  return found;
+}
+
 async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: BatchRange): Promise<void> {
   const batches = blocks.flatMap((block) => block.batches);
   expect(await store.readBatches(group, range)).toEqual(readNaively(batches, range));
@@ -180,4 +202,5 @@ async function checkRange(store: Store, blocks: readonly IndexedBlock[], range: 
   const places = [positionZero, range.after, range.upTo].map((after) => ({ topic: name, after }));
   const counts = places.map(({ after }) => countNaively(batches, name, after));
   expect(await store.countEventsAfterEach(group, places)).toEqual(counts);
+  expect(await countStretchByPages(store, range)).toEqual(countStretchNaively(batches, range));
 }

@@ -1,50 +1,167 @@
+import fc from "fast-check";
 import { beforeEach, expect, it } from "vitest";
-import { positionZero, toPosition } from "../../domain/position.ts";
-import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import { group, history, otherGroup } from "../../ports/store-examples.contract.ts";
-import type { Store } from "../../ports/store.ts";
+import { endOfBlock, type Position, positionZero, toPosition } from "../../domain/position.ts";
+import { isPattern, matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import { batchOf, blockOf, group, history, otherGroup, topicOf } from "../../ports/store-examples.contract.ts";
+import type { IndexedBlock, Store } from "../../ports/store.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { PendingCounts, type Standing } from "./pending-counts.ts";
 
+const slices = new TimeSlices(new VirtualClock());
 let store: Store;
-let asked: number[];
-beforeEach(async () => {
-  asked = [];
+beforeEach(() => {
   store = createMemoryStore();
-  const countEach = store.countEventsAfterEach.bind(store);
-  store.countEventsAfterEach = async (groupId, places) => {
-    asked.push(places.length);
-    return countEach(groupId, places);
-  };
-  for (const groupId of [group, otherGroup]) await store.applyBlocks(groupId, history);
 });
 
 const standing = (filter: string, cursor = positionZero, groupId = group): Standing => {
   return { groupId, filter: parseTopicFilter(filter), cursor };
 };
 
+async function countAll(standings: readonly Standing[]): Promise<readonly number[]> {
+  const counts = new PendingCounts({ store, slices });
+  for (const one of standings) counts.add(one);
+  await counts.read();
+  return standings.map((one) => counts.get(one));
+}
+
+/** Counts the calls that a listing makes of the store. */
+function countCalls(): Map<string, number> {
+  const calls = new Map<string, number>();
+  const note = (name: string): void => void calls.set(name, (calls.get(name) ?? 0) + 1);
+  const { countEventsAfterEach: countEach, countStretch } = store;
+  store.countEventsAfterEach = (groupId, places) => {
+    note("countEventsAfterEach");
+    return countEach.call(store, groupId, places);
+  };
+  store.countStretch = (groupId, stretch) => {
+    note("countStretch");
+    return countStretch.call(store, groupId, stretch);
+  };
+  return calls;
+}
+
 it("counts what is left for each, by the name of a topic and by a pattern, in each group", async () => {
-  const counts = new PendingCounts(store);
+  for (const groupId of [group, otherGroup]) await store.applyBlocks(groupId, history);
   const standings = [
     standing("alpha"),
     standing("alpha", toPosition(2, 1)),
     standing("beta"),
     standing("#"),
     standing("#", toPosition(4, 1)),
+    standing("+", toPosition(4, 1)),
+    standing("alpha/#", toPosition(4, 1)),
     standing("alpha", toPosition(4, 1), otherGroup),
+    standing("#", toPosition(4, 1), otherGroup),
     standing("gamma"),
+    standing("gamma/#"),
   ];
-  await counts.read(standings);
-  expect(standings.map((one) => counts.get(one))).toEqual([6, 4, 3, 9, 2, 2, 0]);
+  expect(await countAll(standings)).toEqual([6, 4, 3, 9, 2, 2, 2, 2, 2, 0, 0]);
 });
 
-it("asks the store once for many, and once for those that stand at the same event", async () => {
+it("counts none in a group that has no index", async () => {
+  expect(await countAll([standing("#"), standing("alpha")])).toEqual([0, 0]);
+});
+
+it("asks the store once for many names, and once for those that stand at the same event", async () => {
+  await store.applyBlocks(group, history);
+  const calls = countCalls();
   const places = Array.from({ length: 500 }, (_, index) => standing("alpha", toPosition(1, index)));
-  await new PendingCounts(store).read([...places, ...places]);
-  expect(asked).toEqual([500]);
+  await countAll([...places, ...places]);
+  expect(calls).toEqual(new Map([["countEventsAfterEach", 1]]));
+});
+
+it("asks the store once for all patterns that stand at the same event", async () => {
+  await store.applyBlocks(group, history);
+  const calls = countCalls();
+  await countAll(Array.from({ length: 500 }, (_, index) => standing(`${index}/#`)));
+  expect(calls).toEqual(new Map([["countStretch", 1]]));
 });
 
 it("asks nothing where nothing is to be counted", async () => {
-  await new PendingCounts(store).read([]);
-  expect(asked).toEqual([]);
+  const calls = countCalls();
+  expect(await countAll([])).toEqual([]);
+  expect(calls).toEqual(new Map());
 });
+
+it("looks up topics, and reads no further, where a stretch has more batches than the group has topics", async () => {
+  const calls = countCalls();
+  await store.applyBlocks(group, longHistory(5_000));
+  const cursors = [toPosition(4_990, 0), toPosition(2_000, 0), positionZero];
+  expect(await countAll(cursors.map((cursor) => standing("#", cursor)))).toEqual([10, 3_000, 5_000]);
+  expect(calls).toEqual(
+    new Map([
+      ["countStretch", 3],
+      ["countEventsAfterEach", 2],
+    ]),
+  );
+});
+
+it("a standing beyond the head has nothing left", async () => {
+  await store.applyBlocks(group, history);
+  expect(await countAll([standing("#", endOfBlock(99)), standing("#", toPosition(6, 0))])).toEqual([0, 0]);
+});
+
+const names = ["a/1", "a/2", "b", "$c"].map(parseTopicName);
+const filters = ["a/1", "b", "#", "a/#", "+", "+/+", "a/+", "$c/#"];
+const batchArbitrary = fc.record({ name: fc.nat({ max: names.length - 1 }), count: fc.integer({ min: 1, max: 4 }) });
+const blockArbitrary = fc.array(batchArbitrary, { maxLength: 4 });
+const standingArbitrary = fc.record({
+  filter: fc.constantFrom(...filters),
+  block: fc.nat({ max: 12 }),
+  index: fc.nat({ max: 10 }),
+});
+
+it("counts what a look at every event counts, whatever the history and the cursors", async () => {
+  const histories = fc.array(blockArbitrary, { minLength: 1, maxLength: 10 });
+  await fc.assert(
+    fc.asyncProperty(histories, fc.array(standingArbitrary, { maxLength: 12 }), async (given, standings) => {
+      const { blocks, events } = toHistory(given);
+      store = createMemoryStore();
+      await store.applyBlocks(group, blocks);
+      const asked = standings.map(({ filter, block, index }) => standing(filter, toPosition(block, index)));
+      const expected = asked.map(({ filter, cursor }) => {
+        const matching = events.filter(({ topic }) =>
+          isPattern(filter) ? matchesFilter(filter, topic) : (filter as string) === topic,
+        );
+        return matching.filter(({ position }) => position > cursor).length;
+      });
+      expect(await countAll(asked)).toEqual(expected);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+/** One event of one topic in each block after the first. */
+function longHistory(eventCount: number): readonly IndexedBlock[] {
+  const topic = parseTopicName("a/1");
+  const opened = blockOf(0, { opened: [topicOf(topic)] });
+  const batchAt = (block: number) => batchOf(topic, { block, sequence: block, count: 1 });
+  const blocks = Array.from({ length: eventCount }, (_, index) =>
+    blockOf(index + 1, { batches: [batchAt(index + 1)] }),
+  );
+  return [opened, ...blocks];
+}
+
+function toHistory(given: readonly (readonly { readonly name: number; readonly count: number }[])[]) {
+  const sequences = new Map<string, number>();
+  const events: { readonly topic: (typeof names)[number]; readonly position: Position }[] = [];
+  const blocks = given.map((batches, number) => {
+    let index = 0;
+    const made = batches.flatMap(({ name, count }) => {
+      const topic = names[name];
+      if (topic === undefined) return [];
+      const sequence = (sequences.get(topic) ?? 0) + 1;
+      sequences.set(topic, sequence + count - 1);
+      const batch = batchOf(topic, { block: number + 1, index, sequence, count });
+      for (let place = 0; place < count; place += 1)
+        events.push({ topic, position: toPosition(number + 1, index + place) });
+      index += count;
+      return [batch];
+    });
+    return blockOf(number + 1, { batches: made });
+  });
+  return { blocks: [blockOf(0, { opened: names.map(topicOf) }), ...blocks], events };
+}

@@ -1,37 +1,49 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { blockOf, type Position } from "../../domain/position.ts";
+import type { Position } from "../../domain/position.ts";
 import type { Subscription } from "../../domain/subscription.ts";
-import { isPattern, matchesFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
+import { isPattern, type TopicFilter } from "../../domain/topic-filter.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { chunksOf } from "../../lib/chunks.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
+import { PatternCounts } from "./pattern-counts.ts";
 
-/** Places in topics that are counted by one call of the store. */
-const placesAtOnceMax = 10_000;
-
-/** Topics read in one page while a pattern is counted. */
-const topicsPerRead = 500;
+/** Places in topics that one call of the store counts. */
+const placesCountedMax = 500;
 
 /** Where a subscription stands. */
 export type Standing = Pick<Subscription, "groupId" | "filter" | "cursor">;
 
-/** Matching events past a cursor. Many subscriptions of one topic stand at the same event, and many more are counted by one call. */
+export interface PendingCountsParts {
+  readonly store: Store;
+  readonly slices: TimeSlices;
+}
+
+/** Filters by the cursors at which they stand. */
+type ByCursor = Map<Position, Set<TopicFilter>>;
+
+/** Matching events past a cursor. Many subscriptions stand at the same event, and each place is counted once. */
 export class PendingCounts {
-  readonly #store: Store;
+  readonly #parts: PendingCountsParts;
+  readonly #names = new Map<GroupId, ByCursor>();
+  readonly #patterns = new Map<GroupId, ByCursor>();
   readonly #counts = new Map<string, number>();
 
-  constructor(store: Store) {
-    this.#store = store;
+  constructor(parts: PendingCountsParts) {
+    this.#parts = parts;
   }
 
-  async read(standings: readonly Standing[]): Promise<void> {
-    const distinct = [...new Map(standings.map((standing) => [keyOf(standing), standing])).values()];
-    const [patterns, names] = [distinct.filter(isOfPattern), distinct.filter((one) => !isOfPattern(one))];
-    for (const [groupId, ofGroup] of byGroup(names)) {
-      for (let start = 0; start < ofGroup.length; start += placesAtOnceMax) {
-        await this.#readNames(groupId, ofGroup.slice(start, start + placesAtOnceMax));
-      }
-    }
-    for (const standing of patterns) this.#counts.set(keyOf(standing), await this.#countPattern(standing));
+  /** Notes a standing that is to be counted. */
+  add({ groupId, filter, cursor }: Standing): void {
+    const kind = isPattern(filter) ? this.#patterns : this.#names;
+    const ofGroup = getOrAdd(kind, groupId, () => new Map());
+    getOrAdd(ofGroup, cursor, () => new Set()).add(filter);
+  }
+
+  /** Counts what was added. */
+  async read(): Promise<void> {
+    for (const [groupId, byCursor] of this.#names) await this.#readNames(groupId, byCursor);
+    for (const [groupId, byCursor] of this.#patterns) await this.#readPatterns(groupId, byCursor);
   }
 
   /** Of a standing that was read. */
@@ -39,29 +51,27 @@ export class PendingCounts {
     return this.#counts.get(keyOf(standing)) ?? 0;
   }
 
-  async #readNames(groupId: GroupId, standings: readonly Standing[]): Promise<void> {
-    const places = standings.map(({ filter, cursor }) => ({ topic: parseTopicName(filter), after: cursor }));
-    const counts = await this.#store.countEventsAfterEach(groupId, places);
-    for (const [index, standing] of standings.entries()) this.#counts.set(keyOf(standing), counts[index] ?? 0);
-  }
-
-  async #countPattern(standing: Standing): Promise<number> {
-    const { groupId, cursor } = standing;
-    let count = 0;
-    for await (const topic of this.#matchingTopics(standing)) {
-      count += await this.#store.countEventsAfter(groupId, topic, cursor);
+  async #readNames(groupId: GroupId, byCursor: ByCursor): Promise<void> {
+    const { store, slices } = this.#parts;
+    const standings = [...standingsOf(groupId, byCursor)];
+    for (const chunk of chunksOf(standings, placesCountedMax)) {
+      const places = chunk.map(({ filter, cursor }) => ({ topic: parseTopicName(filter), after: cursor }));
+      const counts = await store.countEventsAfterEach(groupId, places);
+      for (const [index, standing] of chunk.entries()) this.#counts.set(keyOf(standing), counts[index] ?? 0);
+      await slices.pause();
     }
-    return count;
   }
 
-  /** Topics that match, but for those whose newest event the cursor has passed. */
-  async *#matchingTopics({ groupId, filter, cursor }: Standing): AsyncIterable<TopicName> {
-    for (let offset = 0; ; offset += topicsPerRead) {
-      const { topics } = await this.#store.listTopics(groupId, { offset, limit: topicsPerRead });
-      for (const topic of topics) {
-        if (isAfter(topic.blockNumber, cursor) && matchesFilter(filter, topic.name)) yield topic.name;
+  async #readPatterns(groupId: GroupId, byCursor: ByCursor): Promise<void> {
+    const { slices } = this.#parts;
+    const patterns = await PatternCounts.begin({ ...this.#parts, groupId });
+    const newestFirst = [...byCursor].toSorted(([left], [right]) => right - left);
+    for (const [cursor, filters] of newestFirst) {
+      await patterns.goBackTo(cursor);
+      for (const filter of filters) {
+        this.#counts.set(keyOf({ groupId, filter, cursor }), patterns.count(filter));
+        await slices.pause();
       }
-      if (topics.length < topicsPerRead) return;
     }
   }
 }
@@ -70,20 +80,14 @@ function keyOf({ groupId, cursor, filter }: Standing): string {
   return `${groupId} ${cursor} ${filter}`;
 }
 
-function isOfPattern({ filter }: Standing): boolean {
-  return isPattern(filter);
+function* standingsOf(groupId: GroupId, byCursor: ByCursor): Iterable<Standing> {
+  for (const [cursor, filters] of byCursor) for (const filter of filters) yield { groupId, cursor, filter };
 }
 
-function byGroup(standings: readonly Standing[]): ReadonlyMap<GroupId, readonly Standing[]> {
-  const groups = new Map<GroupId, Standing[]>();
-  for (const standing of standings) {
-    const known = groups.get(standing.groupId);
-    if (known === undefined) groups.set(standing.groupId, [standing]);
-    else known.push(standing);
-  }
-  return groups;
-}
-
-function isAfter(blockNumber: number, cursor: Position): boolean {
-  return blockNumber >= blockOf(cursor);
+function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const value = create();
+  map.set(key, value);
+  return value;
 }

@@ -1,14 +1,17 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { Subscription } from "../../domain/subscription.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
 import type { NodeListing, SubscriptionStatus } from "../broker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import { subscriptionsOf } from "../subscriptions-of.ts";
 import { PendingCounts } from "./pending-counts.ts";
 
 export interface SubscriptionQueryParts {
   readonly store: Store;
+  readonly slices: TimeSlices;
   readonly dispatcher: Dispatcher;
   readonly progressWriter: ProgressWriter;
   /** Knows the nodes, where several share the store. */
@@ -31,22 +34,30 @@ export class SubscriptionQuery {
   }
 
   async list(): Promise<readonly NodeListing[]> {
-    const { store, coordinator } = this.#parts;
+    const { coordinator } = this.#parts;
     const nodes = (await coordinator?.listNodes()) ?? [{ id: undefined, address: undefined }];
     const byOwner = new Map<NodeId | undefined, SubscriptionStatus[]>(nodes.map(({ id }) => [id, []]));
     const ownerOf = ({ owner }: Subscription): NodeId | undefined => coordinator && owner;
-    const rows = (await store.listSubscriptions()).filter((row) => byOwner.has(ownerOf(row)));
-    for (const status of await this.#toStatuses(rows)) byOwner.get(ownerOf(status))?.push(status);
+    for await (const status of this.#statuses((row) => byOwner.has(ownerOf(row)))) {
+      byOwner.get(ownerOf(status))?.push(status);
+    }
     return nodes.map(({ id, address }) => ({ address, subscriptions: byOwner.get(id) ?? [] }));
   }
 
-  async #toStatuses(rows: readonly Subscription[]): Promise<readonly SubscriptionStatus[]> {
-    const all = rows.map((row) => this.#toCurrent(row));
-    const counts = new PendingCounts(this.#parts.store);
-    await counts.read(all.flatMap(({ subscription, isIdle }) => (isIdle ? [] : [subscription])));
-    return all.map(({ subscription, isIdle }) => {
-      return { ...subscription, notifyingCount: isIdle ? 0 : counts.get(subscription) };
-    });
+  async *#statuses(isListed: (row: Subscription) => boolean): AsyncIterable<SubscriptionStatus> {
+    const counts = new PendingCounts(this.#parts);
+    const all: Current[] = [];
+    for await (const row of subscriptionsOf(this.#parts)) {
+      if (!isListed(row)) continue;
+      const current = this.#toCurrent(row);
+      if (!current.isIdle) counts.add(current.subscription);
+      all.push(current);
+    }
+    await counts.read();
+    for (const { subscription, isIdle } of all) {
+      yield { ...subscription, notifyingCount: isIdle ? 0 : counts.get(subscription) };
+      await this.#parts.slices.pause();
+    }
   }
 
   #toCurrent(stored: Subscription): Current {

@@ -6,6 +6,7 @@ import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topi
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
@@ -17,6 +18,7 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
+import { subscriptionsOf } from "../subscriptions-of.ts";
 import type { Ownership } from "./ownership.ts";
 import { findStartPosition } from "./start-position.ts";
 
@@ -34,6 +36,7 @@ export interface SubscriptionServiceParts {
   readonly ownership: Ownership;
   /** In which calls for one identifier are handled one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
+  readonly slices: TimeSlices;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
@@ -77,8 +80,8 @@ export class SubscriptionService {
   }
 
   async #startWorkers(groupId: GroupId): Promise<void> {
-    const { store, dispatcher } = this.#parts;
-    for (const subscription of await store.listSubscriptions()) {
+    const { dispatcher } = this.#parts;
+    for await (const subscription of subscriptionsOf(this.#parts)) {
       const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
       if (isIdle && subscription.groupId === groupId) dispatcher.add(subscription);
     }

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
-import { toListing, toSkippedListing } from "./listing.ts";
+import { toSkippedListing } from "./listing.ts";
+import { SharedListing } from "./shared-listing.ts";
 
 /** Renders every metric, as Prometheus reads them. */
 export interface MetricsPage {
@@ -30,11 +31,12 @@ export interface AdminOptions {
 
 /** What operators ask: subscriptions, health, metrics, and where everything is. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
+  const listing = new SharedListing(options);
   app.route({
     method: ["GET", "POST"],
     url: "/admin/listSubscription",
     exposeHeadRoute: false,
-    handler: (_request, reply) => sendListing(reply, options),
+    handler: (_request, reply) => sendListing(reply, listing, options.logger),
   });
   app.get("/admin/skippedEntries", (request, reply) => sendSkippedEntries(reply, queryOf(request), options));
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
@@ -49,11 +51,12 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
 }
 
-async function sendListing(reply: FastifyReply, options: AdminOptions): Promise<FastifyReply> {
+async function sendListing(reply: FastifyReply, listing: SharedListing, logger: Logger): Promise<FastifyReply> {
   try {
-    return sendJson(reply, toListing(options.nodeAddress(), await options.broker.listSubscriptions()));
+    const { byteCount, body } = await listing.read();
+    return reply.header("content-type", jsonType).header("content-length", byteCount).send(body);
   } catch (error) {
-    return sendFailure(reply, error, { logger: options.logger, operation: "listSubscription" });
+    return sendFailure(reply, error, { logger, operation: "listSubscription" });
   }
 }
 

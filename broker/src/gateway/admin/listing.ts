@@ -1,13 +1,28 @@
-import type { SkippedListing, SubscriptionEntry, SubscriptionListing } from "@stele/wire";
+import type { SkippedListing, SubscriptionEntry } from "@stele/wire";
 import type { NodeListing, SkippedEntriesResult, SubscriptionStatus } from "../../engine/broker.ts";
+import { chunksOf } from "../../lib/chunks.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 
-/** The admin listing; this node is known to others by `ownAddress`, host:port. */
-export function toListing(ownAddress: string, nodes: readonly NodeListing[]): SubscriptionListing {
-  const entries = nodes.map(({ address, subscriptions }): [string, SubscriptionListing[string]] => [
-    address ?? ownAddress,
-    Object.fromEntries(subscriptions.map((status) => [status.id, toEntry(status)])),
-  ]);
-  return Object.fromEntries(entries);
+/** Entries that are encoded in one step, and sent in one piece: about 50 KB, and half a millisecond. */
+const entriesEncodedMax = 200;
+
+/** The admin listing as JSON, in pieces; this node is known to others by `ownAddress`, host:port. */
+export async function encodeListing(
+  nodes: readonly NodeListing[],
+  { ownAddress, slices }: { readonly ownAddress: string; readonly slices: TimeSlices },
+): Promise<readonly Buffer[]> {
+  const pieces: Buffer[] = [];
+  for (const { address, subscriptions } of nodes) {
+    const before = pieces.length === 0 ? "{" : ",";
+    pieces.push(Buffer.from(`${before}${JSON.stringify(address ?? ownAddress)}:{`));
+    for (const [index, chunk] of [...chunksOf(subscriptions, entriesEncodedMax)].entries()) {
+      pieces.push(Buffer.from(`${index === 0 ? "" : ","}${chunk.map(toMember).join(",")}`));
+      await slices.pause();
+    }
+    pieces.push(Buffer.from("}"));
+  }
+  pieces.push(Buffer.from(pieces.length === 0 ? "{}" : "}"));
+  return pieces;
 }
 
 /** The admin listing of what was left out of a group's index. */
@@ -16,6 +31,10 @@ export function toSkippedListing({ groupId, entries }: SkippedEntriesResult): Sk
     return { reason: code, details: reason, blockNumber, transactionHash, logIndex, topicAddress: address };
   });
   return { groupId, entries: rows };
+}
+
+function toMember(status: SubscriptionStatus): string {
+  return `${JSON.stringify(status.id)}:${JSON.stringify(toEntry(status))}`;
 }
 
 function toEntry(status: SubscriptionStatus): SubscriptionEntry {

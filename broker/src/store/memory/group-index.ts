@@ -1,6 +1,6 @@
 import { topicDigest } from "@stele/wire";
 import type { Event, EventBatch } from "../../domain/event.ts";
-import { endOfBlock, type Position } from "../../domain/position.ts";
+import { endOfBlock, fromStored, type Position } from "../../domain/position.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -15,6 +15,8 @@ import {
   reorganisationBlocksMax,
   type SkippedEntry,
   skippedEntriesMax,
+  type Stretch,
+  type StretchCounts,
   type TopicPage,
   vanishedBatchesMax,
 } from "../../ports/store.ts";
@@ -161,6 +163,24 @@ export class GroupIndex {
     const next = records[lowerBound(records, after + 1, lastPositionOfRecord)];
     if (next === undefined) return 0;
     return total - next.eventsBefore - Math.max(0, after - next.batch.firstPosition + 1);
+  }
+
+  countStretch({ after, upTo, batchesMax }: Stretch): StretchCounts {
+    const counts = new Map<TopicName, number>();
+    const start = lowerBound(this.#batches, after + 1, lastPositionOfRecord);
+    let end = start;
+    for (; end < start + batchesMax; end += 1) {
+      const batch = this.#batches[end]?.batch;
+      if (batch === undefined || batch.firstPosition > upTo) break;
+      const first = Math.max(batch.firstPosition, after + 1);
+      const count = Math.min(lastPositionOf(batch), upTo) - first + 1;
+      counts.set(batch.topic, (counts.get(batch.topic) ?? 0) + count);
+    }
+    const last = end < start + batchesMax ? undefined : this.#batches[end - 1];
+    return {
+      counts: [...counts].map(([topic, count]) => ({ topic, count })),
+      upTo: last === undefined ? upTo : fromStored(Math.min(upTo, lastPositionOfRecord(last))),
+    };
   }
 
   #insert(record: TopicRecord): void {

@@ -21,6 +21,9 @@ import type {
   RollBack,
   SkippedEntry,
   Store,
+  Stretch,
+  StretchCounts,
+  SubscriptionPage,
   TopicPage,
   TopicPlace,
 } from "../../ports/store.ts";
@@ -35,6 +38,7 @@ export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows
 export class MemoryStore extends MemoryGroups implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
+  #sortedIds: readonly SubscriptionId[] | undefined;
 
   constructor(subscriptions = new Map<SubscriptionId, Subscription>()) {
     super();
@@ -128,6 +132,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     return places.map(({ topic, after }) => group?.countEventsAfter(topic, after) ?? 0);
   }
 
+  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
+    return this.#groups.get(groupId)?.countStretch(stretch) ?? { counts: [], upTo: stretch.upTo };
+  }
+
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
     return this.#subscriptions.get(id);
   }
@@ -140,10 +148,17 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#subscriptions.size;
   }
 
-  async listSubscriptions(): Promise<readonly Subscription[]> {
-    return [...this.#subscriptions.values()].toSorted(
-      (left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1),
-    );
+  async listSubscriptions(page: Partial<SubscriptionPage> = {}): Promise<readonly Subscription[]> {
+    const { after, limit = Number.POSITIVE_INFINITY } = page;
+    const ids = this.#idsInOrder();
+    const start = after === undefined ? 0 : ids.findIndex((id) => id > after);
+    return start < 0 ? [] : this.findSubscriptions(ids.slice(start, start + limit));
+  }
+
+  /** Sorted again only when there are others: a listing reads page after page. */
+  #idsInOrder(): readonly SubscriptionId[] {
+    this.#sortedIds ??= [...this.#subscriptions.keys()].toSorted();
+    return this.#sortedIds;
   }
 
   async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {
@@ -151,6 +166,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     const { groupId, cursor } = subscription;
     if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
+    this.#sortedIds = undefined;
     return "inserted";
   }
 
@@ -176,6 +192,7 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
+    this.#sortedIds = undefined;
     return this.#find(key) !== undefined && this.#subscriptions.delete(key.id);
   }
 

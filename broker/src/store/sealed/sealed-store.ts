@@ -33,7 +33,7 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
       return row === undefined ? undefined : (await opener.openAll([row]))[0];
     },
     findSubscriptions: async (ids) => opener.openAll(await store.findSubscriptions(ids)),
-    listSubscriptions: async () => opener.openAll(await store.listSubscriptions()),
+    listSubscriptions: async (page) => opener.openAll(await store.listSubscriptions(page)),
     insertSubscription: async (subscription, generation) => {
       const secret = seal(subscription.id, subscription.secret);
       return store.insertSubscription({ ...subscription, secret }, generation);
@@ -140,6 +140,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     readBatches: (groupId, range) => store.readBatches(groupId, range),
     countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
+    countStretch: (groupId, stretch) => store.countStretch(groupId, stretch),
     countSubscriptions: () => store.countSubscriptions(),
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
     deleteSubscription: (key) => store.deleteSubscription(key),

@@ -1,8 +1,9 @@
 import { CompiledQuery } from "kysely";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
+import { positionZero, toPosition } from "../../domain/position.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
-import { eventsAfterEach } from "./count-events.ts";
+import { eventsAfterEach, eventsOfStretch } from "./count-events.ts";
 import { createIndexQueries } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -94,6 +95,23 @@ describe("query plans", () => {
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
     const steps = [/^SCAN json_each/, /^SEARCH topics .*name=/, /^SEARCH batches .*topic_id=\? AND last_position>/];
     expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
+  });
+
+  it("events of a stretch are counted batch by batch in the order of the index", async () => {
+    const bounds = { after: positionZero, upTo: toPosition(1, 0), batchesMax: 3 };
+    const query = eventsOfStretch(defaultGroupId, bounds).compile(database.relaxed);
+    const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
+    const steps = [
+      /^SEARCH batches .*group_id=\? AND last_position>/,
+      /^SCAN page/,
+      /^SEARCH topics USING INTEGER PRIMARY KEY/,
+    ];
+    expect(plan).toEqual(steps.map((step) => expect.stringMatching(step) as unknown));
+  });
+
+  it("a page of subscriptions goes by key", async () => {
+    const query = createSubscriptionQueries(database.relaxed).list.bind({ after: "a", limit: 2 });
+    expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*\(id>/)]);
   });
 
   it("subscriptions are counted in an index, which is smaller than the table", async () => {

@@ -16,11 +16,13 @@ import {
   LeaseLostError,
   type RollBack,
   type SkippedEntry,
+  type Stretch,
+  type StretchCounts,
   type TopicPage,
   type TopicPlace,
 } from "../../ports/store.ts";
 import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
-import { countEventsAfterEach } from "./count-events.ts";
+import { countEventsAfterEach, countStretch } from "./count-events.ts";
 import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
 import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
@@ -158,6 +160,10 @@ export class SqlIndex {
 
   async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
     return countEventsAfterEach(this.#shared, groupId, places);
+  }
+
+  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
+    return countStretch(this.#shared, groupId, stretch);
   }
 
   /** One change of a group's index at a time, by nobody but its follower; who reads the index is told of it. */

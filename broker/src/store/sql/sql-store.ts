@@ -22,6 +22,9 @@ import type {
   RollBack,
   SkippedEntry,
   Store,
+  Stretch,
+  StretchCounts,
+  SubscriptionPage,
   TopicPage,
   TopicPlace,
 } from "../../ports/store.ts";
@@ -154,6 +157,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.countEventsAfterEach(groupId, places);
   }
 
+  async countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts> {
+    return this.#parts().index.countStretch(groupId, stretch);
+  }
+
   async findSubscription(id: SubscriptionId): Promise<Subscription | undefined> {
     return this.#parts().subscriptions.find(id);
   }
@@ -166,8 +173,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.count();
   }
 
-  async listSubscriptions(): Promise<readonly Subscription[]> {
-    return this.#parts().subscriptions.list();
+  async listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]> {
+    return this.#parts().subscriptions.list(page);
   }
 
   async insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome> {

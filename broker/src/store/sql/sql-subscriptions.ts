@@ -3,10 +3,12 @@ import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
-import type { InsertOutcome, Progress } from "../../ports/store.ts";
+import type { InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
 import { fromSubscriptionRow, toSubscriptionRow } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
+
+const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
 
 /** Held while a group's index goes back, and shared by whoever writes a position that must be right until its commit. */
 export function goingBack(groupId: string): string {
@@ -28,8 +30,9 @@ export class SqlSubscriptions {
     return rows[0] === undefined ? undefined : fromSubscriptionRow(rows[0]);
   }
 
-  async list(): Promise<readonly Subscription[]> {
-    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.list.bind({}));
+  /** No identifier is empty, so that all of them come after the empty one. */
+  async list({ after, limit }: SubscriptionPage = everything): Promise<readonly Subscription[]> {
+    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.list.bind({ after: after ?? "", limit }));
     return rows.map(fromSubscriptionRow);
   }
 

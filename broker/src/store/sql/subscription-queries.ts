@@ -13,7 +13,9 @@ type Key = Pick<SubscriptionTable, "id" | "epoch">;
 export function createSubscriptionQueries(database: Kysely<Schema>) {
   return {
     find: prepare(({ id }: Identified) => database.selectFrom("subscriptions").selectAll().where("id", "=", id)),
-    list: prepare(() => database.selectFrom("subscriptions").selectAll().orderBy("created_at").orderBy("id")),
+    list: prepare(({ after, limit }: { readonly after: string; readonly limit: number }) =>
+      database.selectFrom("subscriptions").selectAll().where("id", ">", after).orderBy("id").limit(limit),
+    ),
     insert: prepare((row: SubscriptionTable) => {
       const { id, group_id, filter, interface_type, url, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;

@@ -4,7 +4,7 @@ import { silentLogger } from "../../../lib/logger.ts";
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
-import { eventsAfterEach } from "../count-events.ts";
+import { eventsAfterEach, eventsOfStretch } from "../count-events.ts";
 import { createIndexQueries } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
@@ -111,6 +111,14 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
       expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_topic/);
       expect(plan).not.toMatch(/Seq Scan on batches/);
     }
+  });
+
+  it("events of a stretch are counted batch by batch in the order of the index, and only so many", async () => {
+    const bounds = { after: middle, upTo: toPosition(batches, 0), batchesMax: 1_000 };
+    const query = eventsOfStretch(defaultGroupId, bounds).compile(database.relaxed);
+    const plan = (await planOf(query, true)).join("\n");
+    expect(plan).toMatch(/Limit[^]*Index Scan using batches_by_position/);
+    expect(plan).not.toMatch(/Seq Scan on batches/);
   });
 
   it("what a node owns goes by owner", async () => {

@@ -1,4 +1,5 @@
 import type { DatabaseConnection, QueryResult } from "kysely";
+import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { toStoreError } from "./errors.ts";
 import { Mutex } from "../mutex.ts";
 import { StoreError, type StoreFault } from "../store-error.ts";
@@ -29,6 +30,7 @@ export class SqliteSession implements DatabaseConnection {
   readonly #database: NativeDatabase; // Statements do not keep it alive.
   readonly #options: SqliteSessionOptions;
   readonly #mutex = new Mutex();
+  readonly #slices = createLoopSlices();
   readonly #statements = new Map<string, CachedStatement>();
   #synchronous: Synchronous | undefined;
   #isOpen = true;
@@ -54,10 +56,13 @@ export class SqliteSession implements DatabaseConnection {
     this.#mutex.release();
   }
 
+  /** A statement runs on the thread of the event loop, and one answers within the turn: without slices, a caller of many would hold the loop. */
   async executeQuery<Row>(query: {
     readonly sql: string;
     readonly parameters: readonly unknown[];
   }): Promise<QueryResult<Row>> {
+    const pause = this.#slices.pause();
+    if (pause !== undefined) await pause;
     return this.#run(query.sql, query.parameters as readonly SqliteValue[]); // SQLite refuses any other value.
   }
 

@@ -1,0 +1,86 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { blockOf, endOfBlock, type Position } from "../../domain/position.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
+import { TopicTally } from "../../domain/topic-tally.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
+
+/** Batches that one call of the store counts. */
+const batchesCountedMax = 1_000;
+
+/** Topics that are counted in one step when a stretch has more batches than there are topics. */
+const topicsCountedMax = 500;
+
+export interface PatternCountsParts {
+  readonly store: Store;
+  readonly slices: TimeSlices;
+  readonly groupId: GroupId;
+}
+
+/**
+ * Counts the events of one group that match patterns and lie after cursors. It goes through the index once, from the head back to the oldest
+ * cursor, and keeps the events passed so far by topic: so a cursor costs the stretch to the next one, or one look-up for each topic where
+ * that is less, however many patterns stand there.
+ */
+export class PatternCounts {
+  readonly #parts: PatternCountsParts;
+  #tally = new TopicTally();
+  /** The events after here are in the tally. */
+  #from: Position;
+
+  private constructor(parts: PatternCountsParts, head: Position) {
+    this.#parts = parts;
+    this.#from = head;
+  }
+
+  /** Begins at the head of the index. */
+  static async begin(parts: PatternCountsParts): Promise<PatternCounts> {
+    const head = await parts.store.findHead(parts.groupId);
+    return new PatternCounts(parts, endOfBlock(Math.max(0, head?.blockNumber ?? 0)));
+  }
+
+  /** Goes back to a cursor; one that is further on than the one before changes nothing. */
+  async goBackTo(cursor: Position): Promise<void> {
+    if (cursor >= this.#from) return;
+    if (!(await this.#addStretch(cursor))) await this.#countAnew(cursor);
+    this.#from = cursor;
+  }
+
+  /** Matching events after the cursor. */
+  count(filter: TopicFilter): number {
+    return this.#tally.sum(filter);
+  }
+
+  /** Adds what lies between a cursor and what is counted; false, and the tally is of no more use, when that has more batches than there are topics. */
+  async #addStretch(cursor: Position): Promise<boolean> {
+    const { store, slices, groupId } = this.#parts;
+    const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });
+    for (let after = cursor, batches = 0; after < this.#from; batches += batchesCountedMax) {
+      if (batches > total) return false;
+      const counted = await store.countStretch(groupId, {
+        after,
+        upTo: this.#from,
+        batchesMax: batchesCountedMax,
+      });
+      for (const { topic, count } of counted.counts) this.#tally.add(topic, count);
+      after = counted.upTo;
+      await slices.pause();
+    }
+    return true;
+  }
+
+  /** Asks each topic, but for those whose newest event the cursor has passed. */
+  async #countAnew(cursor: Position): Promise<void> {
+    const { store, slices, groupId } = this.#parts;
+    this.#tally = new TopicTally();
+    for (let offset = 0, isLast = false; !isLast; offset += topicsCountedMax) {
+      const { topics } = await store.listTopics(groupId, { offset, limit: topicsCountedMax });
+      isLast = topics.length < topicsCountedMax;
+      const due = topics.filter(({ blockNumber }) => blockNumber >= blockOf(cursor));
+      const places = due.map(({ name }) => ({ topic: name, after: cursor }));
+      const counts = await store.countEventsAfterEach(groupId, places);
+      for (const [index, { name }] of due.entries()) this.#tally.add(name, counts[index] ?? 0);
+      await slices.pause();
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import type { Subscription } from "../domain/subscription.ts";
+import type { TimeSlices } from "../lib/time-slices.ts";
+import type { Store } from "../ports/store.ts";
+
+/** Subscriptions that one call of the store reads. */
+const subscriptionsReadMax = 500;
+
+/** Every subscription in the store, page by page. */
+export async function* subscriptionsOf(parts: {
+  readonly store: Store;
+  readonly slices: TimeSlices;
+}): AsyncIterable<Subscription> {
+  const { store, slices } = parts;
+  for (let after: Subscription["id"] | undefined; ; ) {
+    const page = await store.listSubscriptions({ after, limit: subscriptionsReadMax });
+    for (const subscription of page) {
+      yield subscription;
+      await slices.pause();
+    }
+    after = page.at(-1)?.id;
+    if (page.length < subscriptionsReadMax) return;
+  }
+}

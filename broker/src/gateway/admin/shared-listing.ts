@@ -1,0 +1,65 @@
+import { Readable } from "node:stream";
+import { setTimeout as rest } from "node:timers/promises";
+import type { Broker } from "../../engine/broker.ts";
+import { SharedRead } from "../../lib/shared-read.ts";
+import { createLoopSlices } from "../../lib/system/loop-slices.ts";
+import { encodeListing } from "./listing.ts";
+
+/** Longest rest, in milliseconds, between two listings. */
+const listingRestMsMax = 5_000;
+
+export interface SharedListingOptions {
+  readonly broker: Pick<Broker, "listSubscriptions">;
+  /** host:port under which the listing names this node. */
+  readonly nodeAddress: () => string;
+}
+
+export interface EncodedListing {
+  readonly byteCount: number;
+  readonly body: Readable;
+}
+
+/**
+ * The listing of subscriptions, made once for all who ask meanwhile: they get the same bytes, which are no older than their requests. After
+ * each, making listings rests for as long as it took, so that callers, however many, leave half of the processor to others.
+ */
+export class SharedListing {
+  readonly #options: SharedListingOptions;
+  readonly #slices = createLoopSlices();
+  readonly #shared = new SharedRead(() => this.#makeRested());
+  #rested: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SharedListingOptions) {
+    this.#options = options;
+  }
+
+  /** The listing as JSON. What one receiver takes at once holds up the others for no more than a slice. */
+  async read(): Promise<EncodedListing> {
+    const pieces = await this.#shared.read();
+    const byteCount = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+    return { byteCount, body: Readable.from(this.#inSlices(pieces)) };
+  }
+
+  async *#inSlices(pieces: readonly Buffer[]): AsyncIterable<Buffer> {
+    for (const piece of pieces) {
+      await this.#slices.pause();
+      yield piece;
+    }
+  }
+
+  async #makeRested(): Promise<readonly Buffer[]> {
+    await this.#rested;
+    const startedAt = performance.now();
+    try {
+      return await this.#make();
+    } finally {
+      const tookMs = performance.now() - startedAt;
+      this.#rested = rest(Math.min(tookMs, listingRestMsMax), undefined, { ref: false });
+    }
+  }
+
+  async #make(): Promise<readonly Buffer[]> {
+    const { broker, nodeAddress } = this.#options;
+    return encodeListing(await broker.listSubscriptions(), { ownAddress: nodeAddress(), slices: this.#slices });
+  }
+}

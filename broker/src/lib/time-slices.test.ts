@@ -1,0 +1,77 @@
+import { expect, it } from "vitest";
+import { TimeSlices } from "./time-slices.ts";
+
+const sliceMs = 5;
+
+/** An event loop whose time moves with the work, and whose turns come when they are asked for. */
+class ManualTurns {
+  now = 0;
+  #due: (() => void)[] = [];
+
+  monotonic(): number {
+    return this.now;
+  }
+
+  soon(action: () => void): void {
+    this.#due.push(action);
+  }
+
+  /** Runs what was due before this turn, and what follows each of them at once. */
+  async turn(): Promise<void> {
+    const due = this.#due;
+    this.#due = [];
+    for (const action of due) {
+      action();
+      for (let step = 0; step < 10; step += 1) await Promise.resolve();
+    }
+  }
+}
+
+async function work(slices: TimeSlices, turns: ManualTurns, onStep: () => void): Promise<void> {
+  for (let step = 0; step < 6; step += 1) {
+    turns.now += 2;
+    onStep();
+    await slices.pause();
+  }
+}
+
+it("lets work go on until its slice is used up, and resumes it in a later turn", async () => {
+  const turns = new ManualTurns();
+  const slices = new TimeSlices(turns);
+  expect(slices.pause()).toBeUndefined();
+  turns.now += sliceMs - 1;
+  expect(slices.pause()).toBeUndefined();
+  turns.now += 1;
+  let isResumed = false;
+  const waiting = slices.pause()?.then(() => (isResumed = true));
+  expect(isResumed).toBe(false);
+  await turns.turn();
+  await waiting;
+  expect(isResumed).toBe(true);
+});
+
+it("gives a new slice in a new turn", async () => {
+  const turns = new ManualTurns();
+  const slices = new TimeSlices(turns);
+  expect(slices.pause()).toBeUndefined();
+  await turns.turn();
+  turns.now += 10 * sliceMs;
+  expect(slices.pause()).toBeUndefined();
+});
+
+it("holds no turn for longer than two slices and a step, however many tasks there are, and takes them in turn", async () => {
+  const turns = new ManualTurns();
+  const slices = new TimeSlices(turns);
+  const steps: number[] = [];
+  const held: number[] = [];
+  const tasks = Array.from({ length: 100 }, async (_, task) => work(slices, turns, () => steps.push(task)));
+  let isDone = false;
+  void Promise.all(tasks).then(() => (isDone = true));
+  while (!isDone) {
+    const before = turns.now;
+    await turns.turn();
+    held.push(turns.now - before);
+  }
+  expect(Math.max(...held)).toBeLessThanOrEqual(2 * sliceMs + 2);
+  expect(steps.slice(100, 200).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, task) => task));
+});
