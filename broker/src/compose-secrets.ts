@@ -6,7 +6,7 @@ import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
-import { isReadByOthers, readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
+import { readOrCreateSecret, readSecretText } from "./lib/system/secret-file.ts";
 import { keyBytes, parseSecretKeys, type SecretKey, type SecretKeys, toSecretKey } from "./store/sealed/secret-keys.ts";
 
 type SecretSettings = Pick<Config, "secretKeyFile" | "databaseUrl">;
@@ -61,14 +61,12 @@ class FileKeys implements SecretKeys {
 }
 
 function readKeys(file: string, logger: Logger): readonly SecretKey[] {
-  const keys = parseSecretKeys(readSecretText(file), file);
-  if (isReadByOthers(file)) logger.warn("secret file can be read by others: take their rights away", { file });
-  return keys;
+  return parseSecretKeys(readSecretText(file, logger), file);
 }
 
 function make(file: string, logger: Logger): SecretKey {
   try {
-    const key = toSecretKey(readOrCreateSecret(file, { bytes: keyBytes, create: () => randomBytes(keyBytes) }));
+    const key = toSecretKey(readOrCreateSecret(file, { bytes: keyBytes, create: () => randomBytes(keyBytes), logger }));
     logger.info("key file made: back it up with the data folder", { file });
     return key;
   } catch (cause) {
