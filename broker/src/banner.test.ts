@@ -8,11 +8,18 @@ import { version } from "./version.ts";
 const up = { ready: true, reason: undefined, indexedBlock: 1, chain: { chainId: 7, other: "x", signer: "0xaa" } };
 const down = { ready: false, reason: "http://two: the connection was refused", indexedBlock: -1 };
 
-function settings(): Config {
-  const outcome = loadConfig({ env: {}, argv: [], readFile: () => "", version });
+function settings(argv: readonly string[] = []): Config {
+  const outcome = loadConfig({ env: {}, argv, readFile: () => "", version });
   if (outcome.status !== "loaded") throw new Error(outcome.status);
   return outcome.config;
 }
+
+test("it says which implementation signs, and that callbacks are paused where they are", () => {
+  const started = { url: "http://127.0.0.1:8080", dataDir: "/data", groups: [{ groupId: "1", ...up }] };
+  expect(toBanner(started, settings())).toMatch(/^ {2}Signing {3}native addon \(secp256k1\)$/m);
+  expect(toBanner(started, settings())).not.toContain("Callbacks");
+  expect(toBanner(started, settings(["--deliveries", "paused"]))).toMatch(/^ {2}Callbacks paused/m);
+});
 
 test.each<[readonly GroupHealth[], string, readonly string[]]>([
   [[{ groupId: "1", ...up }], "is ready.", ["1: chainId 7, signer 0xaa"]],

@@ -44,6 +44,25 @@ test("a file that others can read is warned about", () => {
   expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
+test("a key that the address names is a secret like the others", () => {
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message) => warnings.push(message) };
+  const databaseUrl = `postgres://stele@db/stele?sslmode=verify-full&sslkey=${fileOf("key", 0o640)}`;
+  databaseAddress({ databaseUrl, databasePasswordFile: "" }, logger);
+  expect(warnings).toEqual(["secret file is open to other users"]);
+});
+
+test.each(["sslkey", "sslcert", "sslrootcert"])(
+  "%s that names a missing file is told before anything is reached",
+  (name) => {
+    const file = join(folder, "none");
+    const databaseUrl = `postgres://stele:hunter2@db/stele?sslmode=verify-full&${name}=${file}`;
+    expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
+      expect.stringContaining(`STELE_DATABASE_URL: ${file} does not exist`),
+    ]);
+  },
+);
+
 test("an sslmode that there is not is told, without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([

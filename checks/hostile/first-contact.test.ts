@@ -72,13 +72,15 @@ describe("a secret that others may read", () => {
     await using first = await startBroker({ dataDir });
     await first.stop();
     const keyFile = join(folder.path, "key.pem");
-    writeFileSync(keyFile, "11".repeat(32), { mode: 0o640 });
+    writeFileSync(keyFile, "11".repeat(32));
+    chmodSync(keyFile, 0o640);
     const configFile = join(folder.path, "stele.json");
     const groups = [
       { id: "1", endpoints: "embedded" },
-      { id: "2", endpoints: ["http://127.0.0.1:1"], signer: { privateKeyFile: keyFile } },
+      { id: "2", endpoints: ["http://127.0.0.1:1/key-of-the-endpoint"], signer: { privateKeyFile: keyFile } },
     ];
     writeFileSync(configFile, JSON.stringify({ groups }));
+    chmodSync(configFile, 0o604);
     const signerKey = join(dataDir, "signer.key");
     chmodSync(signerKey, 0o644);
     chmodSync(dataDir, 0o755);
@@ -89,6 +91,7 @@ describe("a secret that others may read", () => {
       expect.arrayContaining([
         expect.objectContaining({ file: signerKey, mode: "0644", remedy: `chmod 600 ${signerKey}` }),
         expect.objectContaining({ file: keyFile, mode: "0640", remedy: `chmod 600 ${keyFile}` }),
+        expect.objectContaining({ file: configFile, mode: "0604", remedy: `chmod 600 ${configFile}` }),
       ]),
     );
     expect(logged({ stdout: () => run.stdout }, "data folder is open to other users")).toMatchObject([
