@@ -155,8 +155,8 @@ export class EvmLedger implements Ledger {
     const failure = this.#options.provider.failure?.();
     const signer = this.#signer.address;
     if (this.#parts === undefined) return { outage: failure, headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry, height, guard } = this.#parts;
-    const outage = failure ?? height.look() ?? guard.outage;
+    const { chain, heads, registry, height, guard, feed } = this.#parts;
+    const outage = failure ?? height.look() ?? guard.outage ?? feed.outage;
     return { outage, headBlock: heads.last.number, facts: { ...chain, registry: registry.address, signer } };
   }
 
@@ -270,10 +270,10 @@ export class EvmLedger implements Ledger {
     return this.#parts;
   }
 
-  /** @throws BrokerError 200205 while there is no registry to write to. */
+  /** @throws BrokerError 200205 while there is no registry to write to, or what is written could not be read. */
   #writable(): LedgerParts {
     const parts = this.#started();
-    if (parts.guard.outage !== undefined) throw this.#unreachable();
+    if (parts.guard.outage !== undefined || parts.feed.isRefused) throw this.#unreachable();
     return parts;
   }
 
@@ -302,12 +302,12 @@ export class EvmLedger implements Ledger {
       restore: () => this.#deployer.restore(address, common),
     });
     const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
-    const topics = new TopicSet(async (topic, blockNumber) => {
-      if (await registry.isTopic(topic, blockNumber)) return true;
-      const isNear = !this.isFinal && heads.latest.number - blockNumber < nearBlocks;
-      return isNear && registry.wasTopic(topic, blockNumber);
+    const isNear = (number: number): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
+    const topics = new TopicSet({
+      ask: (topic, { number }) => registry.isTopic(topic, { number, isNear: isNear(number) }),
+      list: (block) => registry.listTopics(block),
     });
-    const reader = new BlockReader({ rpc: this.#rpc, registry: address, topics, verifier: this.#verifier });
+    const reader = new BlockReader({ ...common, registry: address, topics, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,

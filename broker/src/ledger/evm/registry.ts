@@ -1,12 +1,15 @@
 import { topicRegistryAbi } from "@stele/contracts";
 import { decodeFunctionResult, encodeFunctionData } from "viem";
 import type { Address, Topic } from "../../domain/topic.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import { fromHex } from "./hex.ts";
 import type { Rpc } from "./rpc.ts";
 
 /** What the ledger asks the registry. */
 export type TopicStatus = "never-opened" | "open" | "closed";
 
+/** Topics in one page of the registry's list: with names of 1,024 bytes each it takes less gas than endpoints give a call. */
+const topicsAtOnce = 100;
 const zeroAddress: Address = `0x${"0".repeat(40)}`;
 
 /** The registry's views, and the calldata of what changes topics. */
@@ -38,18 +41,36 @@ export class Registry {
     return (await this.#stateOf(topic)).closed ? "closed" : "open";
   }
 
-  /** Whether it is one, as a node says that has the block. */
-  async isTopic(address: Topic["address"], blockNumber: number): Promise<boolean> {
-    const request = { from: this.#from, to: this.address, data: stateCalldata(address) };
-    const answer = await this.#rpc.callHaving(blockNumber, request);
-    if (answer === "0x") throw this.#onMissing();
-    return decodeState(answer).topic !== zeroAddress;
+  /**
+   * Whether it is one after a block, or any later one. `isNear` says whether an endpoint may have the block on another branch: then one that
+   * has not got it refuses to answer. Before the registry, nothing was a topic.
+   */
+  async isTopic(address: Topic["address"], { number, isNear }: { number: number; isNear: boolean }): Promise<boolean> {
+    const data = stateCalldata(address);
+    const now = await this.#rpc.callHaving(number, { from: this.#from, to: this.address, data });
+    if (now === "0x") throw this.#onMissing();
+    if (decodeState(now).topic !== zeroAddress) return true;
+    if (!isNear) return false;
+    const then = await this.#call(data, number);
+    return then !== "0x" && decodeState(then).topic !== zeroAddress;
   }
 
-  /** Whether it was one after a block; an endpoint that has not got that block refuses to answer. Before the registry, nothing was. */
-  async wasTopic(address: Topic["address"], blockNumber: number): Promise<boolean> {
-    const answer = await this.#call(stateCalldata(address), blockNumber);
-    return answer !== "0x" && decodeState(answer).topic !== zeroAddress;
+  /** Pages of all topics with events: those of the newest state of a node whose chain has the block. @throws RpcFailure. */
+  async *listTopics(block: BlockRef): AsyncGenerator<readonly Address[]> {
+    let length = topicsAtOnce;
+    for (let offset = 0n; length === topicsAtOnce; offset += BigInt(topicsAtOnce)) {
+      const page = await this.#topics(block, offset);
+      length = page.length;
+      yield page.flatMap(({ topic, sequence }) => (sequence > 0n ? [toLowerCase(topic)] : []));
+    }
+  }
+
+  async #topics(block: BlockRef, offset: bigint): Promise<readonly TopicState[]> {
+    const call = { abi: topicRegistryAbi, functionName: "topics" } as const;
+    const data = encodeFunctionData({ ...call, args: [offset, BigInt(topicsAtOnce)] });
+    const answer = await this.#rpc.callOn(block, { from: this.#from, to: this.address, data });
+    if (answer === "0x") throw this.#onMissing();
+    return decodeFunctionResult({ ...call, data: answer });
   }
 
   async #stateOf(address: Address): Promise<TopicState> {
@@ -65,7 +86,12 @@ export class Registry {
 
 interface TopicState {
   readonly topic: Address;
+  readonly sequence: bigint;
   readonly closed: boolean;
+}
+
+function toLowerCase(address: Address): Address {
+  return address.toLowerCase() as Address; // An address in lower case is still one.
 }
 
 function stateCalldata(address: Address): `0x${string}` {
