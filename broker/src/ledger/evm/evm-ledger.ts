@@ -107,6 +107,7 @@ export class EvmLedger implements Ledger {
   readonly #gas = new GasPolicy();
   readonly #deployer: RegistryDeployer;
   #parts: LedgerParts | undefined;
+  #proofs: ProofMaker | undefined;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
@@ -212,7 +213,8 @@ export class EvmLedger implements Ledger {
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const { registry } = this.#started();
-    return new ProofMaker({ provider: this.#options.provider, registry: registry.address }).make(place, signal);
+    this.#proofs ??= new ProofMaker({ provider: this.#options.provider, registry: registry.address });
+    return this.#proofs.make(place, signal);
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {
