@@ -106,6 +106,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     embedded,
     store,
     isRemembered: config.coordination !== "none",
+    publishing: config,
   });
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
   let stopBy: number | undefined;

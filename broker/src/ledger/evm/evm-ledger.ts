@@ -1,4 +1,5 @@
 import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import type { EventRules } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -17,6 +18,7 @@ import type {
   OutgoingBatch,
 } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
+import { toOutcome } from "./batch-outcome.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader, nearBlocks } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
@@ -30,7 +32,6 @@ import { ChainHeight } from "./chain-height.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
-import type { ContractLog } from "./parse-log.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
@@ -75,6 +76,8 @@ export interface EvmLedgerOptions {
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;
+  /** What is read of what others write; what every broker reads when left out. */
+  readonly eventRules?: EventRules;
   /** Whether the chain never takes a block back, as the embedded one. */
   readonly isFinal?: boolean;
   /** Which blocks count as final; all when left out. */
@@ -103,7 +106,7 @@ export class EvmLedger implements Ledger {
   readonly #rpc: Rpc;
   readonly #signer: Signer;
   readonly #finality: FinalityPolicy;
-  readonly #verifier = new BatchVerifier();
+  readonly #verifier: BatchVerifier;
   readonly #gas = new GasPolicy();
   readonly #deployer: RegistryDeployer;
   #parts: LedgerParts | undefined;
@@ -116,6 +119,7 @@ export class EvmLedger implements Ledger {
     this.publishTimeoutMs = options.deadlineMs;
     this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
+    this.#verifier = new BatchVerifier(options.eventRules);
     this.#rpc = new Rpc(options.provider);
     this.#deployer = new RegistryDeployer(this.#rpc, options.logger);
     this.#finality = new FinalityPolicy(this.#rpc, options.finality ?? "latest");
@@ -303,12 +307,10 @@ export class EvmLedger implements Ledger {
       isBehind: () => height.look() !== undefined,
       restore: () => this.#deployer.restore(address, common),
     });
-    const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
-    const isNear = (number: number): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
-    const topics = new TopicSet({
-      ask: (topic, { number }) => registry.isTopic(topic, { number, isNear: isNear(number) }),
-      list: (block) => registry.listTopics(block),
-    });
+    const isNear = ({ number }: BlockRef): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
+    const onMissing = (): Error => guard.onMissing();
+    const registry = new Registry(this.#rpc, { address, from: signer, isNear, onMissing });
+    const topics = new TopicSet(registry);
     const reader = new BlockReader({ ...common, registry: address, topics, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
@@ -390,11 +392,4 @@ export class EvmLedger implements Ledger {
 
 function abortedEarly(): BrokerError {
   return new BrokerError("chainUnreachable", { details: "given up before it was asked" });
-}
-
-function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {
-  if (log.kind === "batch-rejected") return { status: "rejected", reason: log.reason };
-  return log.kind === "events-published"
-    ? { status: "committed", firstSequence: log.firstSequence, blockNumber }
-    : undefined;
 }

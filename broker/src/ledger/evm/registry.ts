@@ -12,19 +12,26 @@ export type TopicStatus = "never-opened" | "open" | "closed";
 const topicsAtOnce = 100;
 const zeroAddress: Address = `0x${"0".repeat(40)}`;
 
+export interface RegistryOptions {
+  readonly address: Address;
+  readonly from: Address;
+  /** Whether a block is so near the head that the chain may take it back. */
+  readonly isNear: (block: BlockRef) => boolean;
+  /** What is thrown when there is no code at the address. */
+  readonly onMissing: () => Error;
+}
+
 /** The registry's views, and the calldata of what changes topics. */
 export class Registry {
   readonly address: Address;
   readonly #rpc: Rpc;
   readonly #from: Address;
   readonly #onMissing: () => Error;
+  readonly #isNear: RegistryOptions["isNear"];
 
-  /** `onMissing` answers what is thrown when there is no code at the address. */
-  constructor(
-    rpc: Rpc,
-    options: { readonly address: Address; readonly from: Address; readonly onMissing: () => Error },
-  ) {
+  constructor(rpc: Rpc, options: RegistryOptions) {
     this.#onMissing = options.onMissing;
+    this.#isNear = options.isNear;
     this.#rpc = rpc;
     this.address = options.address;
     this.#from = options.from;
@@ -41,17 +48,15 @@ export class Registry {
     return (await this.#stateOf(topic)).closed ? "closed" : "open";
   }
 
-  /**
-   * Whether it is one after a block, or any later one. `isNear` says whether an endpoint may have the block on another branch: then one that
-   * has not got it refuses to answer. Before the registry, nothing was a topic.
-   */
-  async isTopic(address: Topic["address"], { number, isNear }: { number: number; isNear: boolean }): Promise<boolean> {
+  /** Whether it is one, as a node says that has the block; or was one then, which a node without the block refuses to answer. */
+  async isTopic(address: Topic["address"], block: BlockRef): Promise<boolean> {
     const data = stateCalldata(address);
-    const now = await this.#rpc.callHaving(number, { from: this.#from, to: this.address, data });
+    const now = await this.#rpc.callHaving(block.number, { from: this.#from, to: this.address, data });
     if (now === "0x") throw this.#onMissing();
     if (decodeState(now).topic !== zeroAddress) return true;
-    if (!isNear) return false;
-    const then = await this.#call(data, number);
+    if (!this.#isNear(block)) return false;
+    const then = await this.#call(data, block.number);
+    // Before the registry, nothing was a topic.
     return then !== "0x" && decodeState(then).topic !== zeroAddress;
   }
 

@@ -13,11 +13,11 @@ const isTopic = (address: Address): boolean => Number(address) % 2 === 0;
 function createSet(topicCount: number): { readonly topics: TopicSet; readonly requests: string[] } {
   const requests: string[] = [];
   const topics = new TopicSet({
-    ask: async (address) => {
+    isTopic: async (address) => {
       requests.push("ask");
       return isTopic(address);
     },
-    list: async function* () {
+    listTopics: async function* () {
       for (let first = 0; first < topicCount; first += 100) {
         requests.push("list");
         yield Array.from({ length: 100 }, (_, index) => addressOf(2 * (first + index)));

@@ -10,10 +10,10 @@ const askedMax = 32;
 
 /** How the registry is asked. Neither may be answered by an endpoint that does not know the block yet. */
 export interface TopicSource {
-  /** Whether an address was a topic after a block. */
-  ask(address: Address, block: BlockRef): Promise<boolean>;
+  /** Whether an address was a topic after a block, or any later one. */
+  isTopic(address: Address, block: BlockRef): Promise<boolean>;
   /** Pages of all topics that have events, at least those up to a block. */
-  list(block: BlockRef): AsyncIterable<readonly Address[]>;
+  listTopics(block: BlockRef): AsyncIterable<readonly Address[]>;
 }
 
 /** Which addresses are topics of our registry. A topic's address can hold nothing else, ever, so every answer may be kept. */
@@ -33,7 +33,7 @@ export class TopicSet {
 
   /** Pages of all topics that have events, at least those up to the block. */
   list(block: BlockRef): AsyncIterable<readonly Address[]> {
-    return this.#source.list(block);
+    return this.#source.listTopics(block);
   }
 
   /** Those of the addresses that are topics after the block. However many a stranger uses, the requests are bounded. */
@@ -57,13 +57,15 @@ export class TopicSet {
   }
 
   async #ask(addresses: ReadonlySet<Address>, block: BlockRef): Promise<ReadonlySet<Address>> {
-    const asked = [...addresses].map(async (address) => ((await this.#source.ask(address, block)) ? [address] : []));
+    const asked = [...addresses].map(async (address) =>
+      (await this.#source.isTopic(address, block)) ? [address] : [],
+    );
     return new Set((await Promise.all(asked)).flat());
   }
 
   async #search(addresses: ReadonlySet<Address>, block: BlockRef): Promise<ReadonlySet<Address>> {
     const found = new Set<Address>();
-    for await (const page of this.#source.list(block)) {
+    for await (const page of this.#source.listTopics(block)) {
       for (const address of page) {
         if (addresses.has(address)) found.add(address);
         else this.add(address);

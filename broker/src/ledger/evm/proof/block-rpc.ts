@@ -106,9 +106,7 @@ export function isUnreached({ kind }: RpcFailure): boolean {
 
 /** Whether the answer was longer than is read. */
 function isTooLong(error: unknown): boolean {
-  return (
-    error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long"
-  );
+  return error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long";
 }
 
 /** @throws ReceiptsTooLong. */

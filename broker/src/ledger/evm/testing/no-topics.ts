@@ -2,6 +2,6 @@ import type { TopicSource } from "../topic-set.ts";
 
 /** A registry without topics. */
 export const noTopics: TopicSource = {
-  ask: async () => false,
-  list: async function* () {},
+  isTopic: async () => false,
+  listTopics: async function* () {},
 };
