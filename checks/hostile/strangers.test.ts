@@ -25,6 +25,15 @@ const blockGas = ["--gas-limit", "2000000000", "--no-request-size-limit"];
 const publishTimeoutMs = 8_000;
 const memoryMebibytesMax = 512;
 
+const content = (bytes: number): RawEvent => ({ content: new Uint8Array(bytes), extensions: [] });
+const withKey = (key: string): RawEvent => ({ content: Buffer.from("a"), extensions: [[key, "1"]] });
+
+/** Gives no logs, in any way. */
+const refuseLogs: Treatment = (passage) =>
+  passage.calls.some(({ method }) => method === "eth_getLogs" || method === "eth_getBlockReceipts")
+    ? answer(passage, { error: { code: -32_005, message: "query returned more than 10000 results" } })
+    : pass(passage);
+
 function envOf(url: string): Record<string, string> {
   const env = groupsEnv([{ id: "1", endpoints: [url], privateKey: devKey(0), pollMs: 50, publishTimeoutMs }]);
   return { ...env, STELE_LOG_LEVEL: "warn" };
@@ -85,11 +94,7 @@ describe("a stranger on the chain", () => {
     await client.open("x/a");
     const stranger = new Stranger(anvil.url);
 
-    const refuse: Treatment = (passage) =>
-      passage.calls.some(({ method }) => method === "eth_getLogs" || method === "eth_getBlockReceipts")
-        ? answer(passage, { error: { code: -32_005, message: "query returned more than 10000 results" } })
-        : pass(passage);
-    proxy.treat(refuse);
+    proxy.treat(refuseLogs);
     const blockNumber = await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["1"])], 1_000_000n));
     const [reason] = await until("health tells", async () => {
       const failures = await client.listGroupFailures();
@@ -122,8 +127,6 @@ describe("a stranger on the chain", () => {
     await using receiver = await startReceiver();
     const env = envOf(anvil.url);
     const stranger = new Stranger(anvil.url);
-    const content = (bytes: number): RawEvent => ({ content: new Uint8Array(bytes), extensions: [] });
-    const withKey = (key: string): RawEvent => ({ content: Buffer.from("a"), extensions: [[key, "1"]] });
     const bad: readonly (readonly RawEvent[])[] = [
       [content(300_000)],
       [content(3_000_000)],

@@ -344,25 +344,6 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(entries)).toEqual(["good", "after"]);
     });
 
-    test("what strangers write beyond the limits is malformed as a batch, and the others go on", async () => {
-      const address = await openTopic(ledger);
-      const long = { content: new Uint8Array(300_000), extensions: [] };
-      const unprefixed: EventPayload = { content: Buffer.from("a"), extensions: [["destination", "/queue"]] };
-      const crowded: EventPayload = { content: Buffer.from("a"), extensions: [["svc-a", "a".repeat(20_000)]] };
-      for (const bad of [long, unprefixed, crowded]) {
-        await harness.stranger.publish([{ address, count: 2, events: encodeEvents([event("good"), bad]) }]);
-      }
-      await ledger.append([batch(address, [event("after")])], never);
-      const entries = flat(await collectAll(ledger));
-      const malformed = entries.filter((entry) => entry.kind === "events-malformed");
-      expect(malformed.map(({ fault, firstSequence, reason }) => [fault, firstSequence, reason])).toEqual([
-        ["beyond-limits", 1, "event 1 of the batch: a content of 300000 bytes, at most 262144 are read"],
-        ["beyond-limits", 3, "event 1 of the batch: an extension key that does not begin with svc-"],
-        ["beyond-limits", 5, "event 1 of the batch: extensions of 20005 bytes, at most 16384 are read"],
-      ]);
-      expect(contents(entries)).toEqual(["after"]);
-    });
-
     test("a ledger started later on the same chain finds everything, also from the middle", async () => {
       const address = await openTopic(ledger);
       await ledger.append([batch(address, [event("a")])], never);

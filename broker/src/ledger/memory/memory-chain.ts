@@ -1,5 +1,4 @@
 import { decodeEvents, MalformedBatchError, portableKeccak256 } from "@stele/wire";
-import { commonEventRules, findBreach } from "../../domain/event-rules.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
@@ -176,13 +175,8 @@ function readBatch(
   batch: ChainBatch,
 ): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; fault: BatchFault; reason: string } {
   try {
-    const events = decodeEvents(batch.events);
-    const { length } = events;
-    if (length === batch.count) {
-      const reason = findBreach({ events, bytes: batch.events.length }, commonEventRules);
-      if (reason !== undefined) return { kind: "events-malformed", fault: "beyond-limits", reason };
-      return { kind: "events-committed", events: batch.events };
-    }
+    const { length } = decodeEvents(batch.events);
+    if (length === batch.count) return { kind: "events-committed", events: batch.events };
     return {
       kind: "events-malformed",
       fault: "wrong-count",

@@ -114,7 +114,7 @@ function assertSize(receipts: readonly unknown[]): void {
   let bytes = 0;
   for (const receipt of receipts) {
     if (!isReceipt(receipt)) continue;
-    for (const { data } of receipt.logs) bytes += logBytes + String(data).length;
+    for (const { data } of receipt.logs) bytes += logBytes + data.length;
   }
   if (bytes > receiptsBytesMax) throw new ReceiptsTooLong();
 }
