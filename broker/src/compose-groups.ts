@@ -2,6 +2,8 @@ import type { EmbeddedChain } from "@stele/chain";
 import { loadKey } from "./compose-signer.ts";
 import type { GroupConfig } from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import { toEventRules } from "./domain/event-rules.ts";
 import type { GroupId } from "./domain/group-id.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
@@ -24,6 +26,8 @@ export interface GroupParts {
   readonly store: Journal & GroupRecords & Pick<Store, "findHead">;
   /** Whether what the store keeps outlasts this process. */
   readonly isRemembered: boolean;
+  /** What this broker may publish. */
+  readonly publishing: Pick<Config, "contentBytesMax" | "extensionsBytesMax" | "extensionPrefix">;
   /** The chain in this process, when a group is on it, with its signer's key. */
   readonly embedded: { readonly chain: EmbeddedChain; readonly privateKey: Uint8Array } | undefined;
 }
@@ -32,6 +36,9 @@ export interface GroupParts {
 export async function createLedgers(groups: readonly GroupConfig[], parts: GroupParts): Promise<readonly Ledger[]> {
   return Promise.all(groups.map(async (group) => new EvmLedger(await toOptions(group, parts))));
 }
+
+/** An encoded list is longer than its events, by less than this factor. */
+const listGrowth = 2;
 
 async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedgerOptions> {
   const common = {
@@ -43,6 +50,11 @@ async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedg
       bytesPerTransactionMax: group.transactionBytesMax,
       transactionsInFlightMax: group.transactionsInFlightMax,
     },
+    eventRules: toEventRules({
+      ...parts.publishing,
+      batchBytesMax: listGrowth * group.transactionBytesMax,
+      keyPrefixes: [parts.publishing.extensionPrefix],
+    }),
   };
   return group.endpoints === "embedded"
     ? { ...common, ...embeddedOptions(parts) }

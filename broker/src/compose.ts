@@ -115,6 +115,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     embedded,
     store,
     isRemembered: config.coordination !== "none",
+    publishing: config,
   });
   if (config.deliveries === "paused") {
     logger.warn("deliveries paused: no callback is attempted", { setting: environmentName("deliveries") });

@@ -124,11 +124,11 @@ export class GroupLife {
     await pause(clock, delayMs, signal);
   }
 
-  /** An index that does not catch up has a better reason. */
+  /** An index that does not catch up has a better reason, and so has a chain that does not give a block. */
   #closedBecause(): string | undefined {
     const { group, indexHealth } = this.#parts;
     const { closedBecause } = group;
-    return closedBecause === catchingUp ? (indexHealth.failure ?? closedBecause) : closedBecause;
+    return closedBecause === catchingUp ? (indexHealth.failure ?? this.#outage() ?? closedBecause) : closedBecause;
   }
 
   /** A chain that is away for a moment is no news. */

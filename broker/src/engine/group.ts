@@ -52,7 +52,7 @@ export class Group {
       transactionTimeoutMs: parts.ledger.publishTimeoutMs ?? parts.limits.transactionTimeoutMs,
     };
     this.#isForeign = parts.isShared === true && !parts.ledger.isFinal;
-    const isIndexed = this.#isForeign ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
+    const isIndexed = !parts.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
     this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress, isIndexed });
     this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }

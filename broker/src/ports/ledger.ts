@@ -23,6 +23,8 @@ export interface OutgoingBatch {
 export type BatchOutcome =
   | { readonly status: "committed"; readonly firstSequence: number; readonly blockNumber: number }
   | { readonly status: "rejected"; readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" }
+  /** Strangers have moved the topic's sequence beyond 2^53 - 1: it is on the chain, and no index takes it. */
+  | { readonly status: "rejected"; readonly reason: "sequence-spent" }
   /** The chain takes no transaction that large: then it is so of all batches, none was committed, and `limits` may have shrunk. */
   | { readonly status: "too-large" };
 
@@ -34,7 +36,12 @@ interface EntryPlace {
 }
 
 /** What can be wrong with a batch. */
-export type BatchFault = "undecodable-batch" | "wrong-count" | "wrong-root";
+export type BatchFault =
+  | "undecodable-batch"
+  | "wrong-count"
+  | "wrong-root"
+  /** It is what it claims to be, and holds what no publisher may publish (see domain/event-rules.ts). */
+  | "beyond-limits";
 
 /** One thing that happened on the chain, in a block. */
 export type LedgerEntry =
@@ -47,7 +54,7 @@ export type LedgerEntry =
       /** The encoded list; checked against `count` and the root on the chain. */
       readonly events: Uint8Array;
     })
-  /** A batch that does not decode to its count under its root. It takes `count` sequences and stops nobody. */
+  /** A batch that does not decode to its count under its root, or is beyond the limits. It takes `count` sequences and stops nobody. */
   | (EntryPlace & {
       readonly kind: "events-malformed";
       readonly firstSequence: number;

@@ -1,4 +1,5 @@
 import { type BatchEvent, decodeEvents, MalformedBatchError, merkleRoot, toHexText } from "@stele/wire";
+import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
 import { keccak256 } from "../ledger/evm/native-crypto.ts";
 import { type ContractLog, parseLog } from "../ledger/evm/parse-log.ts";
@@ -7,7 +8,10 @@ import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { type ChainClient, isRangeRefused } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** One batch of a topic as the chain has it. `events` is undefined when it is malformed, for the reason given. */
+/**
+ * One batch of a topic as the chain has it. `events` is undefined when it is malformed, for the reason given in `fault`. With both, the batch
+ * is well-formed and beyond what every broker reads.
+ */
 export interface ChainBatch {
   readonly firstSequence: number;
   readonly count: number;
@@ -86,8 +90,10 @@ function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, 
     if (decoded.length !== count) {
       return { events: undefined, fault: `${decoded.length} events where ${count} were claimed` };
     }
-    if (toHexText(merkleRoot(events, keccak256)) === eventsRoot) return { events: decoded, fault: undefined };
-    return { events: undefined, fault: "the events have another root than was claimed" };
+    if (toHexText(merkleRoot(events, keccak256)) !== eventsRoot) {
+      return { events: undefined, fault: "the events have another root than was claimed" };
+    }
+    return { events: decoded, fault: findBreach({ events: decoded, bytes: events.length }, commonEventRules) };
   } catch (error) {
     if (error instanceof MalformedBatchError) return { events: undefined, fault: error.message };
     throw error;

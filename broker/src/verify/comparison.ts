@@ -4,7 +4,7 @@ import type { BrokerClient } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** A batch on the chain that holds no events, though it took their sequences. */
+/** A batch on the chain that is malformed or beyond the limits of the broker: it holds no events, though it took their sequences. */
 export interface MalformedBatch {
   readonly firstSequence: number;
   readonly count: number;
@@ -65,7 +65,7 @@ export class Comparison {
     const last = Math.min(to, firstSequence + count - 1);
     if (first > last) return;
     this.batches += 1;
-    if (events === undefined) {
+    if (events === undefined || (fault !== undefined && (await this.#isLeftOut(first, blockNumber)))) {
       this.malformedBatches += 1;
       if (this.malformed.length < namedMax) {
         this.malformed.push({ firstSequence, count, blockNumber, fault: fault ?? "" });
@@ -105,9 +105,16 @@ export class Comparison {
   }
 
   async #expectNone(sequence: number, blockNumber: number): Promise<void> {
-    const eventId = formatEventId({ topicDigest: this.#digest, sequence, blockNumber });
-    if ((await this.#broker.findEvent(eventId)) === undefined) return;
-    this.#note({ kind: "extra", sequence, eventId, field: undefined });
+    if (await this.#isLeftOut(sequence, blockNumber)) return;
+    this.#note({ kind: "extra", sequence, eventId: this.#idOf(sequence, blockNumber), field: undefined });
+  }
+
+  async #isLeftOut(sequence: number, blockNumber: number): Promise<boolean> {
+    return (await this.#broker.findEvent(this.#idOf(sequence, blockNumber))) === undefined;
+  }
+
+  #idOf(sequence: number, blockNumber: number): string {
+    return formatEventId({ topicDigest: this.#digest, sequence, blockNumber });
   }
 
   #toBody(

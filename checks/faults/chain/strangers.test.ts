@@ -1,10 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { topicRegistryAbi } from "@stele/contracts";
-import { encodeEvents, merkleRoot, topicAddress } from "@stele/wire";
-import { createWalletClient, getContractAddress, type Hex, http, publicActions, toBytes, toHex } from "viem";
-import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
-import { anvil as anvilChain } from "viem/chains";
+import { type Hex, toHex } from "viem";
 import { describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../../harness/anvil.ts";
 import { runBroker, startBroker } from "../../harness/broker-process.ts";
@@ -15,75 +11,22 @@ import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { PublishLoad } from "../support/publish-load.ts";
 import { expectFound, placeOf } from "../support/replay.ts";
+import {
+  addressOf,
+  batchOf,
+  listSkipped,
+  type RawBatch,
+  registry,
+  type Skipped,
+  Stranger,
+} from "../support/stranger.ts";
 
 const topics = ["x/a", "x/b"];
 const blockTimeS = 0.5;
 const refusedName = "x/#/not ours";
-const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
 const hugeCount = 2 ** 32 - 1;
 const hugeBytes = 100_000;
 const foreign = "a stranger's, and good";
-
-/** A batch as the contract takes it. */
-interface RawBatch {
-  readonly topic: Hex;
-  readonly count: number;
-  readonly eventsRoot: Hex;
-  readonly events: Hex;
-}
-
-/** Writes with a key that no broker has, past all their checks. */
-class Stranger {
-  readonly #wallet;
-
-  constructor(url: string) {
-    const transport = http(url, { retryCount: 0 });
-    this.#wallet = createWalletClient({
-      account: privateKeyToAccount(devKey(5)),
-      chain: anvilChain,
-      transport,
-      pollingInterval: 50,
-    }).extend(publicActions);
-  }
-
-  async open(name: string): Promise<void> {
-    await this.#mined(
-      await this.#wallet.writeContract({
-        address: registry,
-        abi: topicRegistryAbi,
-        functionName: "open",
-        args: [name],
-      }),
-    );
-  }
-
-  /** All in one transaction; answers its hash. */
-  async publish(...batches: readonly RawBatch[]): Promise<Hex> {
-    const call = { address: registry, abi: topicRegistryAbi, functionName: "publish", args: [batches] } as const;
-    return this.#mined(await this.#wallet.writeContract(call));
-  }
-
-  async #mined(hash: Hex): Promise<Hex> {
-    expect((await this.#wallet.waitForTransactionReceipt({ hash })).status).toBe("success");
-    return hash;
-  }
-}
-
-function addressOf(name: string): Hex {
-  return toHex(topicAddress({ registry: toBytes(registry), name }));
-}
-
-/** A good batch of that topic, with what is given in place of what is right. */
-function batchOf(topic: string, contents: readonly string[], forged: Partial<RawBatch> = {}): RawBatch {
-  const events = encodeEvents(contents.map((content) => ({ content: Buffer.from(content), extensions: [] })));
-  return {
-    topic: addressOf(topic),
-    count: contents.length,
-    eventsRoot: toHex(merkleRoot(events)),
-    events: toHex(events),
-    ...forged,
-  };
-}
 
 /** Everything bad that the contract takes, each with why it is left out. */
 const badBatches: readonly (readonly [string, RawBatch])[] = [
@@ -95,18 +38,6 @@ const badBatches: readonly (readonly [string, RawBatch])[] = [
   ["wrong-count", batchOf("x/b", ["1"], { count: hugeCount })],
   ["topic-not-indexed", batchOf(refusedName, ["1"])],
 ];
-
-interface Skipped {
-  readonly reason: string;
-  readonly transactionHash: string;
-  readonly blockNumber: number;
-  readonly topicAddress: string;
-}
-
-async function listSkipped(client: Client): Promise<readonly Skipped[]> {
-  const answer = await client.http.send({ method: "GET", path: "/admin/skippedEntries?groupId=1&limit=1000" });
-  return (answer.json() as { entries: readonly Skipped[] }).entries; // Its shape is held by a test of its own.
-}
 
 function countOf(values: readonly string[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};

@@ -95,6 +95,23 @@ it("records a malformed batch, so that the sequence moves past it, and takes no 
   expect(result?.batches[0]).toMatchObject({ firstSequence: 2 ** 32, firstPosition: toPosition(1, 0) });
 });
 
+it("records a batch beyond the limits, and gives its positions to no other, as on a node whose limits are wider", () => {
+  const beyond: LedgerEntry = {
+    ...place,
+    kind: "events-malformed",
+    address: address("a"),
+    firstSequence: 1,
+    count: 3,
+    fault: "beyond-limits",
+    reason: "a content of 300000 bytes",
+  };
+  const [narrow] = indexBlocks([block(1, [beyond, committed("a", 4, 1)])], known);
+  const [wide] = indexBlocks([block(1, [committed("a", 1, 3), committed("a", 4, 1)])], known);
+  expect(narrow?.skipped).toEqual([{ name: "a", firstSequence: 1, count: 3 }]);
+  expect(narrow?.leftOut).toMatchObject([{ code: "beyond-limits", reason: "a content of 300000 bytes" }]);
+  expect(narrow?.batches).toEqual(wide?.batches.slice(1));
+});
+
 it("leaves out what would take a topic's sequence beyond what a number can carry, then and for good", () => {
   const last = Number.MAX_SAFE_INTEGER;
   const malformed: LedgerEntry = {
@@ -113,6 +130,13 @@ it("leaves out what would take a topic's sequence beyond what a number can carry
   expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high", "sequence-too-high"]);
 });
 
+it("leaves out a batch whose last sequence is 2^53, though the sum of its sequences is rounded down", () => {
+  const last = Number.MAX_SAFE_INTEGER;
+  const [result] = indexBlocks([block(1, [committed("a", last, 2), committed("a", last, 1)])], known);
+  expect(result?.batches.map(({ count }) => count)).toEqual([1]);
+  expect(result?.leftOut?.map(({ code }) => code)).toEqual(["sequence-too-high"]);
+});
+
 it("skips a batch for which the block has no positions left", () => {
   const [result] = indexBlocks(
     [block(1, [committed("a", 1, eventsPerBlockMax - 1), committed("a", 1_048_576, 2)])],
@@ -120,4 +144,11 @@ it("skips a batch for which the block has no positions left", () => {
   );
   expect(result?.batches).toHaveLength(1);
   expect(result?.skipped).toEqual([{ name: "a", firstSequence: 1_048_576, count: 2 }]);
+});
+
+it("skips every batch behind one for which the block has no positions left", () => {
+  const first = committed("a", 1, eventsPerBlockMax - 1);
+  const [result] = indexBlocks([block(1, [first, committed("a", 1_048_576, 2), committed("a", 1_048_578, 1)])], known);
+  expect(result?.batches).toHaveLength(1);
+  expect(result?.skipped.map(({ count }) => count)).toEqual([2, 1]);
 });

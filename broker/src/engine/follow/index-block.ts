@@ -1,6 +1,7 @@
 import { isBrokerError } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
+import { isBeyondLastSequence } from "../../domain/sequence.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
@@ -97,7 +98,7 @@ class BlockDraft {
 
   /** A sequence that no number can carry takes nothing: the topic stays where it was, for good. */
   #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
-    if (entry.firstSequence + entry.count - 1 > Number.MAX_SAFE_INTEGER) {
+    if (isBeyondLastSequence(entry.firstSequence, entry.count)) {
       this.#leave(entry, {
         code: "sequence-too-high",
         reason: `more than ${Number.MAX_SAFE_INTEGER} events of a topic`,
@@ -107,7 +108,8 @@ class BlockDraft {
   }
 
   #commit(entry: LedgerEntry & { kind: "events-committed" }, topic: TopicName): void {
-    if (this.#eventCount + entry.count > eventsPerBlockMax) {
+    const place = this.#takeRoom(entry.count);
+    if (place === undefined) {
       this.#leave(entry, { code: "block-full", reason: `more than ${eventsPerBlockMax} events in a block` });
       this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
       return;
@@ -115,17 +117,26 @@ class BlockDraft {
     this.#batches.push({
       topic,
       firstSequence: entry.firstSequence,
-      firstPosition: toPosition(this.#block.number, this.#eventCount),
+      firstPosition: toPosition(this.#block.number, place),
       count: entry.count,
       blockNumber: this.#block.number,
       transactionHash: entry.transactionHash,
       logIndex: entry.logIndex,
       events: entry.events,
     });
-    this.#eventCount += entry.count;
   }
 
+  /** Where so many events begin in the block. Once some have no room, no later ones have: who finds the last of a transaction finds all. */
+  #takeRoom(count: number): number | undefined {
+    const place = this.#eventCount;
+    const isFull = place + count > eventsPerBlockMax;
+    this.#eventCount = isFull ? eventsPerBlockMax : place + count;
+    return isFull ? undefined : place;
+  }
+
+  /** What is beyond the limits takes its positions: limits may differ from node to node, the positions of all other events may not. */
   #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
+    if (entry.fault === "beyond-limits") this.#takeRoom(entry.count);
     this.#leave(entry, { code: entry.fault, reason: entry.reason });
     this.#skipped.push({ name: topic, firstSequence: entry.firstSequence, count: entry.count });
   }

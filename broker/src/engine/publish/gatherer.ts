@@ -34,8 +34,8 @@ export interface GathererParts {
   readonly metrics: Metrics;
   readonly limits: EngineLimits;
   /**
-   * Whether the index has such a batch. Left out where this node alone writes the index, or the chain takes nothing back: then it knows
-   * itself when a block that it waits for is no more.
+   * Whether the index has such a batch. Left out where nobody else writes to the chain, and it takes nothing back: then all that is in an
+   * indexed block is in the index.
    */
   readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
 }
@@ -230,7 +230,7 @@ export class Gatherer {
   }
 
   /**
-   * Another node may have indexed another block of that number. All batches of a transaction are in one block. They are committed: what
+   * Another node may have indexed another block of that number, or strangers filled the block. All batches of a transaction are in one block. They are committed: what
    * fails here must not tell the caller to try again.
    */
   async #confirm(place: IndexedPlace): Promise<void> {
@@ -243,7 +243,7 @@ export class Gatherer {
   }
 }
 
-/** A committed batch of the highest block. */
+/** The last committed batch of the highest block: where a stranger has filled the block, it is the first that the index leaves out. */
 function newestOf(
   groups: readonly (readonly Waiting[])[],
   outcomes: readonly BatchOutcome[],
@@ -253,7 +253,7 @@ function newestOf(
     const topic = groups[index]?.[0]?.topic;
     if (outcome.status !== "committed" || topic === undefined) continue;
     const { firstSequence: sequence, blockNumber } = outcome;
-    if (newest === undefined || blockNumber > newest.blockNumber) newest = { topic, sequence, blockNumber };
+    if (newest === undefined || blockNumber >= newest.blockNumber) newest = { topic, sequence, blockNumber };
   }
   return newest;
 }
@@ -281,6 +281,8 @@ function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | und
     return new BrokerError("transactionFailed", { details: "the event is too large for a transaction of this chain" });
   if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
   if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
+  if (outcome.reason === "sequence-spent")
+    return new BrokerError("transactionFailed", { details: "the topic has no sequences left: publish to another" });
   return new BrokerError("transactionFailed", { details: "the batch was empty" });
 }
 

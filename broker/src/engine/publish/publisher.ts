@@ -1,5 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
+import { extensionsBytes } from "../../domain/event-rules.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { PublishCall, PublishResult } from "../broker.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -59,23 +60,16 @@ export class Publisher {
 
   #checkExtensions(extensions: Extensions): void {
     const { extensionPrefix, limits } = this.#parts;
-    let bytes = 0;
-    for (const [key, value] of extensions) {
+    for (const [key] of extensions) {
       if (!key.startsWith(extensionPrefix)) {
         throw new BrokerError("extensionKeyInvalid", {
           details: `${JSON.stringify(key)} does not begin with ${extensionPrefix}`,
         });
       }
-      bytes += utf8Bytes(key) + utf8Bytes(value);
     }
+    const bytes = extensionsBytes(extensions);
     if (bytes > limits.extensionsBytesMax) {
       throw new BrokerError("extensionsTooLong", { details: `${bytes} bytes, at most ${limits.extensionsBytesMax}` });
     }
   }
-}
-
-const encoder = new TextEncoder();
-
-function utf8Bytes(text: string): number {
-  return encoder.encode(text).byteLength;
 }

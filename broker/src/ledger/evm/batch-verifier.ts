@@ -1,4 +1,5 @@
 import { decodeEvents, MalformedBatchError, merkleRoot } from "@stele/wire";
+import { commonEventRules, type EventRules, findBreach } from "../../domain/event-rules.ts";
 import type { BatchFault } from "../../ports/ledger.ts";
 import type { Hex } from "./hex.ts";
 import { toHex } from "./hex.ts";
@@ -14,10 +15,15 @@ export interface ClaimedBatch {
   readonly events: Uint8Array;
 }
 
-/** Holds every batch against its count and root. */
+/** Holds every batch against its count and root, and against what may be published. */
 export class BatchVerifier {
   readonly #own = new Map<Hex, { readonly count: number; readonly events: Uint8Array }>();
+  readonly #rules: EventRules;
   #ownBytes = 0;
+
+  constructor(rules: EventRules = commonEventRules) {
+    this.#rules = rules;
+  }
 
   /** Computes the root of a batch of ours, and remembers the batch: with the same bytes, count and root it is known to be good. */
   rootOf(events: Uint8Array, count: number): Uint8Array {
@@ -30,13 +36,17 @@ export class BatchVerifier {
   fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
     if (this.#takeOwn(batch)) return undefined;
     try {
-      const { length } = decodeEvents(batch.events);
+      const events = decodeEvents(batch.events);
+      const { length } = events;
       if (length !== batch.count) {
         return { fault: "wrong-count", reason: `${length} events where ${batch.count} were claimed` };
       }
       const root = toHex(merkleRoot(batch.events, keccak256));
-      if (root === batch.eventsRoot) return undefined;
-      return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
+      if (root !== batch.eventsRoot) {
+        return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
+      }
+      const breach = findBreach({ events, bytes: batch.events.length }, this.#rules);
+      return breach === undefined ? undefined : { fault: "beyond-limits", reason: breach };
     } catch (error) {
       if (error instanceof MalformedBatchError) return { fault: "undecodable-batch", reason: error.message };
       throw error;

@@ -10,6 +10,7 @@ import { BlockReader } from "./block-reader.ts";
 import { FinalityPolicy } from "./finality.ts";
 import { Rpc } from "./rpc.ts";
 import { FakeNode } from "./testing/fake-node.ts";
+import { noTopics } from "./testing/no-topics.ts";
 import { TopicSet } from "./topic-set.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
@@ -51,7 +52,8 @@ class World {
     const reader = new BlockReader({
       rpc: this.rpc,
       registry,
-      topics: new TopicSet(async () => false),
+      topics: new TopicSet(noTopics),
+
       verifier: new BatchVerifier(),
     });
     const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);

@@ -3,7 +3,7 @@ import { findFirstTrue } from "../../lib/first-true.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { BlockRef, LedgerBlock, LedgerStep } from "../../ports/ledger.ts";
+import type { BlockRef, LedgerBlock, LedgerStep, Outage } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 import type { BlockReader, Round } from "./block-reader.ts";
 import type { FinalityPolicy } from "./finality.ts";
@@ -11,6 +11,7 @@ import { RangeSize } from "./range-size.ts";
 import { RecentBlocks } from "./recent-blocks.ts";
 import type { Header, Rpc } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
+import { StalledReading } from "./stalled-reading.ts";
 
 /** Headers that came with notifications, kept until their blocks are read. */
 const headsMax = 64;
@@ -39,7 +40,9 @@ export class BlockFeed {
   readonly #changed = new Wakeup();
   readonly #headers = new Map<number, Header>();
   readonly #recent = new RecentBlocks();
-  readonly #size = new RangeSize();
+  readonly #reading: Reading;
+  /** Of the feed itself, and of each follower. */
+  readonly #stalls = new Set<StalledReading>();
   /** The newest block heard of. */
   #head: Header | undefined;
   /** A head that was not looked at yet. */
@@ -56,6 +59,7 @@ export class BlockFeed {
 
   constructor(options: BlockFeedOptions) {
     this.#options = options;
+    this.#reading = this.#createReading(this.#stopping.signal);
   }
 
   /** Begins after the final block of now; those up to it are history. @throws RpcFailure. */
@@ -85,6 +89,17 @@ export class BlockFeed {
     return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
   }
 
+  /** What cannot be read for too long; undefined while there is no such block. */
+  get outage(): Outage | undefined {
+    for (const { outage } of this.#stalls) if (outage !== undefined) return outage;
+    return undefined;
+  }
+
+  /** Whether the endpoint answers, and has long not given a block: what is published now is not acknowledged in time. */
+  get isRefused(): boolean {
+    return [...this.#stalls].some((stall) => stall.isRefused);
+  }
+
   /** The newest block that was read, by an earlier run as well. */
   get reached(): number {
     return Math.max(this.tail, this.#begun);
@@ -102,14 +117,22 @@ export class BlockFeed {
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {
-    const ended = AbortSignal.any([signal, this.#stopping.signal]);
+    const reading = this.#createReading(AbortSignal.any([signal, this.#stopping.signal]));
+    try {
+      yield* this.#follow(after, reading);
+    } finally {
+      this.#stalls.delete(reading.stall);
+    }
+  }
+
+  async *#follow(after: BlockRef | undefined, reading: Reading): AsyncGenerator<LedgerStep> {
+    const { ended } = reading;
     const since = this.#reorganisations;
-    const size = new RangeSize();
     let at = after;
     this.#begun = after?.number ?? -1;
     let isHeld = this.#options.isFinal || at === undefined;
     while (!ended.aborted) {
-      const result = isHeld ? await this.#next(at, { size, ended }) : await this.#hold(at, ended);
+      const result = isHeld ? await this.#next(at, reading) : await this.#hold(at, reading);
       if (this.#reorganisations !== since || result === "gone") {
         if (!ended.aborted) yield { kind: "reorganised" };
         return;
@@ -126,23 +149,23 @@ export class BlockFeed {
   }
 
   /** Whether a follower begins on this chain; `none` while the chain is not that high. */
-  async #hold(at: BlockRef | undefined, ended: AbortSignal): Promise<"held" | "gone" | "none"> {
+  async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
     const isOnChain =
       name === undefined
-        ? await this.#try(async () => this.#options.reader.isOnChain(at), { size: new RangeSize(), ended })
+        ? await this.#try(async () => this.#options.reader.isOnChain(at), { ...reading, from: at.number })
         : name.hash === at.hash;
     return isOnChain === true ? "held" : "gone";
   }
 
-  async #next(at: BlockRef | undefined, options: TryOptions): Promise<readonly LedgerBlock[] | "gone" | "none"> {
+  async #next(at: BlockRef | undefined, reading: Reading): Promise<readonly LedgerBlock[] | "gone" | "none"> {
     const next = (at?.number ?? -1) + 1;
     if (next > this.tail) return "none";
     const recent = this.#recent.read(next);
     if (recent !== undefined) return recent;
     const to = (this.#recent.from ?? this.tail + 1) - 1;
-    const round = await this.#try(async () => this.#read(at, { to, size: options.size }), options);
+    const round = await this.#try(async () => this.#read(at, { to, size: reading.size }), { ...reading, from: next });
     return round === undefined ? "none" : round === "gone" ? "gone" : round.blocks;
   }
 
@@ -156,10 +179,11 @@ export class BlockFeed {
       try {
         await this.#advance();
         failures = 0;
+        this.#reading.stall.done();
       } catch (error) {
         failures += 1;
         this.#news ??= this.#head;
-        await this.#recover(error, { attempt: failures, size: this.#size, ended });
+        await this.#recover(error, { ...this.#reading, from: this.tail + 1, attempt: failures });
       }
     }
   }
@@ -170,7 +194,7 @@ export class BlockFeed {
     this.#news = undefined;
     if (news !== undefined && (await this.#consider(news)) === "fork") await this.#goBack();
     if (this.#final <= this.tail) return;
-    const round = await this.#read(this.#tail, { to: this.#final, size: this.#size });
+    const round = await this.#read(this.#tail, { to: this.#final, size: this.#reading.size });
     if (round === "gone") await this.#goBack();
     else this.#take(round);
   }
@@ -271,27 +295,47 @@ export class BlockFeed {
   }
 
   /** Tries until it succeeds; undefined when it is ended first. */
-  async #try<T>(task: () => Promise<T>, { size, ended }: TryOptions): Promise<T | undefined> {
-    for (let attempt = 1; !ended.aborted; attempt += 1) {
+  async #try<T>(task: () => Promise<T>, place: ReadingAt): Promise<T | undefined> {
+    for (let attempt = 1; !place.ended.aborted; attempt += 1) {
       try {
-        return await task();
+        const result = await task();
+        place.stall.done();
+        return result;
       } catch (error) {
-        await this.#recover(error, { attempt, size, ended });
+        await this.#recover(error, { ...place, attempt });
       }
     }
     return undefined;
   }
 
-  async #recover(error: unknown, { attempt, size, ended }: TryOptions & { readonly attempt: number }): Promise<void> {
+  /** What failed is asked again in a smaller piece: a stranger's logs may be what the endpoint does not give, or not in time. */
+  async #recover(
+    error: unknown,
+    { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },
+  ): Promise<void> {
     if (error instanceof RpcFailure && error.kind === "range-refused" && size.onRefusal()) return;
     if (ended.aborted) return;
+    size.onLost();
     this.#headers.clear();
-    this.#options.logger.warn("blocks not read, trying again", { attempt, error });
+    stall.failed(from, error);
     await pause(this.#options.clock, backoffDelayMs(attempt, { ...retryLimits, fraction: 1 }), ended);
+  }
+
+  #createReading(ended: AbortSignal): Reading {
+    const stall = new StalledReading(this.#options);
+    this.#stalls.add(stall);
+    return { size: new RangeSize(), stall, ended };
   }
 }
 
-interface TryOptions {
+/** The feed's own reading of the chain, or a follower's. */
+interface Reading {
   readonly size: RangeSize;
+  readonly stall: StalledReading;
   readonly ended: AbortSignal;
+}
+
+/** A reading that stands before a block. */
+interface ReadingAt extends Reading {
+  readonly from: number;
 }

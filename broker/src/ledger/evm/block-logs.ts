@@ -1,61 +1,94 @@
-import type { Header, Rpc, RpcLog } from "./rpc.ts";
-import { RpcFailure } from "./rpc-failure.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
 import { logSignatures } from "./parse-log.ts";
+import type { LogFilter, Rpc, RpcLog } from "./rpc.ts";
+import { RpcFailure } from "./rpc-failure.ts";
+import type { TopicSet } from "./topic-set.ts";
 
-/** Receipts asked for at once. */
-const receiptsAtOnce = 16;
-const signatures: ReadonlySet<string | undefined> = new Set(logSignatures);
+export interface BlockLogsOptions {
+  readonly rpc: Rpc;
+  readonly registry: Address;
+  readonly topics: TopicSet;
+}
 
 /**
- * All logs of ours in one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be
- * answered with nothing. Where the endpoint has no such question, or the block holds more logs than it gives, its receipts are read.
+ * The logs of one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be answered with
+ * nothing. Anyone can write logs under our signatures. When the endpoint does not give all of them, those of the registry and of its topics are
+ * asked for.
  */
 export class BlockLogs {
-  readonly #rpc: Rpc;
+  readonly #options: BlockLogsOptions;
   #isByHash = true;
 
-  constructor(rpc: Rpc) {
-    this.#rpc = rpc;
+  constructor(options: BlockLogsOptions) {
+    this.#options = options;
   }
 
-  /** @throws RpcFailure. */
-  async read(header: Header): Promise<readonly RpcLog[]> {
-    const logs = this.#isByHash ? await this.#byHash(header) : await this.#byReceipts(header);
-    for (const log of logs) {
-      if (log.blockHash === header.hash && Number(log.blockNumber) === header.number) continue;
-      throw new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: log });
-    }
-    return logs;
-  }
-
-  async #byHash(header: Header): Promise<readonly RpcLog[]> {
+  /** In the order of the block; none of ours is missing. @throws RpcFailure. */
+  async read(block: BlockRef): Promise<readonly RpcLog[]> {
     try {
-      return await this.#rpc.logsOf(header.hash, logSignatures);
+      return await this.#ask(block, { signatures: logSignatures });
     } catch (error) {
-      if (!(error instanceof RpcFailure)) throw error;
-      if (isUnsupported(error)) this.#isByHash = false;
-      else if (error.kind !== "range-refused") throw error;
-      return this.#byReceipts(header);
+      if (!mayBeTooMuch(error)) throw error;
+      return this.#readOurs(block);
     }
   }
 
-  async #byReceipts(header: Header): Promise<readonly RpcLog[]> {
-    const logs = (await this.#rpc.blockLogs(header.hash)) ?? (await this.#oneByOne(header));
-    return logs.filter(({ topics }) => signatures.has(topics[0]));
+  async #readOurs(block: BlockRef): Promise<readonly RpcLog[]> {
+    const { registry, topics } = this.#options;
+    const logs = [...(await this.#ask(block, { signatures: logSignatures, addresses: [registry] }))];
+    for await (const page of topics.list(block)) {
+      if (page.length > 0) logs.push(...(await this.#readOf(page, block)));
+    }
+    return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
   }
 
-  async #oneByOne(header: Header): Promise<readonly RpcLog[]> {
-    const hashes = await this.#rpc.transactionsOf(header.hash);
-    const logs: RpcLog[] = [];
-    for (let first = 0; first < hashes.length; first += receiptsAtOnce) {
-      const some = hashes.slice(first, first + receiptsAtOnce).map(async (hash) => this.#rpc.receipt(hash));
-      for (const receipt of await Promise.all(some)) {
-        if (receipt === undefined) throw new RpcFailure("refused", "a receipt is missing", { cause: header.hash });
-        logs.push(...receipt.logs);
-      }
+  /** Logs of these contracts, of fewer at a time where the endpoint does not give them at once. */
+  async #readOf(addresses: readonly Address[], block: BlockRef): Promise<readonly RpcLog[]> {
+    try {
+      return await this.#ask(block, { signatures: logSignatures, addresses });
+    } catch (error) {
+      if (addresses.length === 1 || !mayBeTooMuch(error)) throw error;
+      const middle = addresses.length >> 1;
+      const first = await this.#readOf(addresses.slice(0, middle), block);
+      return [...first, ...(await this.#readOf(addresses.slice(middle), block))];
+    }
+  }
+
+  async #ask(block: BlockRef, filter: LogFilter): Promise<readonly RpcLog[]> {
+    const logs = this.#isByHash ? await this.#byHash(block, filter) : await this.#byNumber(block, filter);
+    for (const log of logs) {
+      if (log.blockHash !== block.hash || Number(log.blockNumber) !== block.number) throw changed(block, log);
     }
     return logs;
   }
+
+  async #byHash(block: BlockRef, filter: LogFilter): Promise<readonly RpcLog[]> {
+    try {
+      return await this.#options.rpc.logsOf(block.hash, filter);
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || !isUnsupported(error)) throw error;
+      this.#isByHash = false;
+      return this.#byNumber(block, filter);
+    }
+  }
+
+  async #byNumber(block: BlockRef, filter: LogFilter): Promise<readonly RpcLog[]> {
+    const { rpc } = this.#options;
+    const { logs, end } = await rpc.logs({ from: block.number, to: block.number }, filter);
+    const { hash } = end ?? (await rpc.header(block.number));
+    if (hash !== block.hash) throw changed(block, hash);
+    return logs;
+  }
+}
+
+function changed({ number }: BlockRef, cause: unknown): RpcFailure {
+  return new RpcFailure("refused", `block ${number} changed while it was read`, { cause });
+}
+
+/** Endpoints refuse a long answer in many words, or give it too late. Surely not, where nobody took the request. */
+function mayBeTooMuch(error: unknown): boolean {
+  return error instanceof RpcFailure && error.kind !== "unreached";
 }
 
 function isUnsupported({ kind, message }: RpcFailure): boolean {

@@ -10,8 +10,10 @@ import type { TopicSet } from "./topic-set.ts";
 
 /** Blocks below the head that are read one by one, each held against the one before it. */
 export const nearBlocks = 64;
-/** Headers and logs asked for at once. */
+/** Headers asked for at once. */
 const requestsAtOnce = 16;
+/** Blocks whose logs are asked for at once: a stranger can make each answer as long as is read. */
+const blocksOfLogsAtOnce = 4;
 
 /** Blocks read at once. */
 export interface Round {
@@ -54,7 +56,7 @@ export class BlockReader {
 
   constructor(options: BlockReaderOptions) {
     this.#options = options;
-    this.#blockLogs = new BlockLogs(options.rpc);
+    this.#blockLogs = new BlockLogs(options);
   }
 
   /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
@@ -101,24 +103,28 @@ export class BlockReader {
       if (await this.isOnChain(after)) throw changed(first);
       return undefined;
     }
-    const logs = await Promise.all(headers.map(async (header) => this.#logsOf(header)));
+    const logs: (readonly ContractLog[])[] = [];
+    for (let first = 0; first < headers.length; first += blocksOfLogsAtOnce) {
+      const some = headers.slice(first, first + blocksOfLogsAtOnce);
+      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOf(header)))));
+    }
     const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
   async #logsOf(header: Header): Promise<readonly ContractLog[]> {
-    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
+    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header), header) : [];
   }
 
   async #readRange(
     range: { readonly from: number; readonly to: number },
     headers: ReadonlyMap<number, Header>,
   ): Promise<Round> {
-    const { logs: raws, end } = await this.#options.rpc.logs(range, logSignatures);
+    const { logs: raws, end } = await this.#options.rpc.logs(range, { signatures: logSignatures });
     const expected = headers.get(range.to);
     if (end !== undefined && expected !== undefined && end.hash !== expected.hash) throw changed(end);
-    const logs = await this.#parseAll(raws);
     const known = end === undefined ? headers : new Map(headers).set(range.to, end);
+    const logs = raws.length === 0 ? [] : await this.#parseAll(raws, await this.#header(range.to, known));
     const blocks = await this.#blocks(range.to, logs, known);
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
@@ -129,22 +135,17 @@ export class BlockReader {
     return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
   }
 
-  async #parseAll(raws: readonly RpcLog[]): Promise<ContractLog[]> {
-    const logs: ContractLog[] = [];
-    for (const raw of raws) {
-      const log = await this.#parse(raw);
-      if (log !== undefined) logs.push(log);
-    }
-    return logs;
-  }
-
-  async #parse(raw: RpcLog): Promise<ContractLog | undefined> {
+  /** What our contracts wrote, the newest of it in `block` or before. */
+  async #parseAll(raws: readonly RpcLog[], block: BlockRef): Promise<readonly ContractLog[]> {
     const { registry, topics } = this.#options;
-    const log = parseLog(raw, registry);
-    if (log?.kind === "topic-opened") topics.add(log.address);
-    if (log?.kind !== "events-published") return log;
-    const isTopic = topics.has(log.address, log.blockNumber);
-    return (typeof isTopic === "boolean" ? isTopic : await isTopic) ? log : undefined;
+    const logs = raws.flatMap((raw) => parseLog(raw, registry) ?? []);
+    const writers = new Set<Address>();
+    for (const { kind, address } of logs) {
+      if (kind === "topic-opened") topics.add(address);
+      else if (kind === "events-published") writers.add(address);
+    }
+    const known = await topics.among(writers, block);
+    return logs.filter(({ kind, address }) => kind !== "events-published" || known.has(address));
   }
 
   async #blocks(

@@ -305,6 +305,21 @@ describe("reading", () => {
     });
   });
 
+  test("what strangers write beyond the limits is malformed as a batch, and the others go on", async () => {
+    await withLedger(async (ledger, append, address) => {
+      const long = { content: new Uint8Array(300_000), extensions: [] };
+      const unprefixed: EventPayload = { content: Buffer.from("a"), extensions: [["destination", "/queue"]] };
+      for (const bad of [long, unprefixed]) {
+        await harness.stranger.publish([{ address, count: 2, events: encodeEvents([event("good"), bad]) }]);
+      }
+      await append("after");
+      const [, first, second, third] = await entries(ledger);
+      expect(first).toMatchObject({ kind: "events-malformed", fault: "beyond-limits", firstSequence: 1, count: 2 });
+      expect(second).toMatchObject({ reason: expect.stringContaining("does not begin with svc-"), firstSequence: 3 });
+      expect(third).toMatchObject({ kind: "events-committed", firstSequence: 5 });
+    });
+  });
+
   test("logs of other contracts under the same signatures are none of ours", async () => {
     await withLedger(async (ledger, append) => {
       for (const signature of logSignatures) await deployForger(signature);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { decodeEvents, encodeEvents } from "@stele/wire";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
@@ -225,25 +225,59 @@ describe("an endpoint with several nodes behind it", () => {
 });
 
 describe("a block whose logs the endpoint does not give", () => {
-  test.each([
-    ["too many", { code: -32005, message: "query returned more than 10000 results" }],
-    ["no question by hash", { code: -32602, message: "invalid argument 0: blockHash" }],
-  ])("%s: its receipts are read", async (_, refusal) => {
-    await withTopic(async ({ copy, publish }) => {
-      provider.current = async ({ method }, pass) => {
-        if (method === "eth_getLogs") throw Object.assign(new Error(refusal.message), { code: refusal.code });
-        return pass();
+  type Filter = { readonly address?: readonly string[]; readonly blockHash?: string };
+  const oneAddress = ({ address = [] }: Filter): boolean => address.length === 1;
+
+  test.each<readonly [string, { code: number; message: string }, (filter: Filter) => boolean]>([
+    [
+      "too many: those of the registry and of its topics are read",
+      { code: -32005, message: "query returned more than 10000 results" },
+      ({ address }) => address !== undefined,
+    ],
+    ["a refusal in words of its own: the same", { code: -32000, message: "no, really" }, oneAddress],
+    ["no answer in time: the same", { code: -32000, message: "timed out" }, oneAddress],
+    [
+      "no question by hash: they are read by number",
+      { code: -32602, message: "invalid argument 0: blockHash" },
+      ({ blockHash }) => blockHash === undefined,
+    ],
+  ])("%s", async (_, refusal, isTaken) => {
+    await withTopic(async ({ copy, publish, ledger }) => {
+      await ledger.openTopic(parseTopicName("another"), never);
+      provider.current = async ({ method, params }, pass) => {
+        if (method !== "eth_getLogs" || isTaken((params as [Filter])[0])) return pass(); // As the ledger asks.
+        throw Object.assign(new Error(refusal.message), { code: refusal.code });
       };
-      for (const text of ["1", "2"]) await publish(text);
-      await copy.catchUp();
-      provider.current = async ({ method }, pass) => {
-        if (method === "eth_getLogs") throw Object.assign(new Error(refusal.message), { code: refusal.code });
-        if (method === "eth_getBlockReceipts") throw Object.assign(new Error("no such method"), { code: -32601 });
-        return pass();
-      };
-      await publish("3");
+      for (const text of ["1", "2", "3"]) await publish(text);
       await copy.catchUp();
       expect(copy.contents).toEqual(["1", "2", "3"]);
+    });
+  });
+
+  test("no answer at all: the ledger says which block, refuses to write, and recovers by itself", async () => {
+    await withTopic(async ({ copy, publish, ledger }) => {
+      await publish("1");
+      await copy.catchUp();
+      let refused = 0;
+      provider.current = async ({ method }, pass) => {
+        if (method !== "eth_getLogs") return pass();
+        refused += 1;
+        throw Object.assign(new Error("answer too large"), { code: -32000 });
+      };
+      const { number = 0 } = copy.blocks.at(-1) ?? {};
+      await publish("2");
+      await vi.waitUntil(() => ledger.view().outage !== undefined, { timeout: 20_000 });
+      expect(ledger.view().outage?.reason).toMatch(new RegExp(`^cannot read block ${number + 1}: .*answer too large`));
+      const more = [{ topic: name, address: ledger.registryAddress, events: [] }];
+      await expect(ledger.append(more, never)).rejects.toMatchObject({
+        code: 200205,
+        message: expect.stringContaining("cannot read block"),
+      });
+      expect(refused).toBeLessThan(40);
+      provider.current = passAll;
+      await copy.catchUp();
+      expect(ledger.view().outage).toBeUndefined();
+      expect(copy.contents).toEqual(["1", "2"]);
     });
   });
 });

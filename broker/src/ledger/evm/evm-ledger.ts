@@ -1,4 +1,5 @@
 import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import type { EventRules } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -17,6 +18,7 @@ import type {
   OutgoingBatch,
 } from "../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
+import { toOutcome } from "./batch-outcome.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader, nearBlocks } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
@@ -30,7 +32,6 @@ import { ChainHeight } from "./chain-height.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
-import type { ContractLog } from "./parse-log.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
@@ -75,6 +76,8 @@ export interface EvmLedgerOptions {
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;
+  /** What is read of what others write; what every broker reads when left out. */
+  readonly eventRules?: EventRules;
   /** Whether the chain never takes a block back, as the embedded one. */
   readonly isFinal?: boolean;
   /** Which blocks count as final; all when left out. */
@@ -103,10 +106,11 @@ export class EvmLedger implements Ledger {
   readonly #rpc: Rpc;
   readonly #signer: Signer;
   readonly #finality: FinalityPolicy;
-  readonly #verifier = new BatchVerifier();
+  readonly #verifier: BatchVerifier;
   readonly #gas = new GasPolicy();
   readonly #deployer: RegistryDeployer;
   #parts: LedgerParts | undefined;
+  #proofs: ProofMaker | undefined;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
@@ -115,6 +119,7 @@ export class EvmLedger implements Ledger {
     this.publishTimeoutMs = options.deadlineMs;
     this.#room = new TransactionRoom(options.limits ?? defaultLimits);
     this.#options = options;
+    this.#verifier = new BatchVerifier(options.eventRules);
     this.#rpc = new Rpc(options.provider);
     this.#deployer = new RegistryDeployer(this.#rpc, options.logger);
     this.#finality = new FinalityPolicy(this.#rpc, options.finality ?? "latest");
@@ -155,8 +160,8 @@ export class EvmLedger implements Ledger {
     const failure = this.#options.provider.failure?.();
     const signer = this.#signer.address;
     if (this.#parts === undefined) return { outage: failure, headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry, height, guard } = this.#parts;
-    const outage = failure ?? height.look() ?? guard.outage;
+    const { chain, heads, registry, height, guard, feed } = this.#parts;
+    const outage = failure ?? height.look() ?? guard.outage ?? feed.outage;
     return { outage, headBlock: heads.last.number, facts: { ...chain, registry: registry.address, signer } };
   }
 
@@ -212,7 +217,8 @@ export class EvmLedger implements Ledger {
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const { registry } = this.#started();
-    return new ProofMaker({ provider: this.#options.provider, registry: registry.address }).make(place, signal);
+    this.#proofs ??= new ProofMaker({ provider: this.#options.provider, registry: registry.address });
+    return this.#proofs.make(place, signal);
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {
@@ -270,10 +276,10 @@ export class EvmLedger implements Ledger {
     return this.#parts;
   }
 
-  /** @throws BrokerError 200205 while there is no registry to write to. */
+  /** @throws BrokerError 200205 while there is no registry to write to, or what is written could not be read. */
   #writable(): LedgerParts {
     const parts = this.#started();
-    if (parts.guard.outage !== undefined) throw this.#unreachable();
+    if (parts.guard.outage !== undefined || parts.feed.isRefused) throw this.#unreachable();
     return parts;
   }
 
@@ -301,13 +307,11 @@ export class EvmLedger implements Ledger {
       isBehind: () => height.look() !== undefined,
       restore: () => this.#deployer.restore(address, common),
     });
-    const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
-    const topics = new TopicSet(async (topic, blockNumber) => {
-      if (await registry.isTopic(topic, blockNumber)) return true;
-      const isNear = !this.isFinal && heads.latest.number - blockNumber < nearBlocks;
-      return isNear && registry.wasTopic(topic, blockNumber);
-    });
-    const reader = new BlockReader({ rpc: this.#rpc, registry: address, topics, verifier: this.#verifier });
+    const isNear = ({ number }: BlockRef): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
+    const onMissing = (): Error => guard.onMissing();
+    const registry = new Registry(this.#rpc, { address, from: signer, isNear, onMissing });
+    const topics = new TopicSet(registry);
+    const reader = new BlockReader({ ...common, registry: address, topics, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,
@@ -388,11 +392,4 @@ export class EvmLedger implements Ledger {
 
 function abortedEarly(): BrokerError {
   return new BrokerError("chainUnreachable", { details: "given up before it was asked" });
-}
-
-function toOutcome(log: ContractLog, blockNumber: number): BatchOutcome | undefined {
-  if (log.kind === "batch-rejected") return { status: "rejected", reason: log.reason };
-  return log.kind === "events-published"
-    ? { status: "committed", firstSequence: log.firstSequence, blockNumber }
-    : undefined;
 }

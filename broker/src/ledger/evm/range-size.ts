@@ -24,6 +24,11 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
+  /** After an answer that was lost or came too late: it may have been too long, and the endpoint may be away. */
+  onLost(): void {
+    this.#blocks = Math.max(1, this.#blocks >> 1);
+  }
+
   /** After a refusal; false when there is nothing to take back. */
   onRefusal(): boolean {
     this.#answers = 0;

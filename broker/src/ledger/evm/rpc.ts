@@ -1,5 +1,5 @@
 import type { Address, Hash } from "../../domain/topic.ts";
-import type { Outage } from "../../ports/ledger.ts";
+import type { BlockRef, Outage } from "../../ports/ledger.ts";
 import { type Hex, toQuantity } from "./hex.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
@@ -45,6 +45,12 @@ export interface Header {
   readonly transactionsRoot: Hex | undefined;
   /** Gas of all transactions in it, at most. */
   readonly gasLimit: number;
+}
+
+/** Which logs: under one of these first topics, of these contracts or, left out, of all. */
+export interface LogFilter {
+  readonly signatures: readonly Hex[];
+  readonly addresses?: readonly Address[];
 }
 
 /** A log as the endpoint gives it. */
@@ -98,31 +104,8 @@ export class Rpc {
   }
 
   /** Logs of one block. An endpoint that does not have it refuses. */
-  async logsOf(blockHash: Hash, signatures: readonly Hex[]): Promise<readonly RpcLog[]> {
-    return this.#ask<readonly RpcLog[]>("eth_getLogs", { blockHash, topics: [signatures] });
-  }
-
-  /** Logs of one block from its receipts; undefined where the endpoint does not give them at once. */
-  async blockLogs(blockHash: Hash): Promise<readonly RpcLog[] | undefined> {
-    try {
-      const receipts = await this.#ask<readonly Pick<RawReceipt, "logs">[] | null>("eth_getBlockReceipts", blockHash);
-      if (receipts !== null) return receipts.flatMap(({ logs }) => logs);
-    } catch (error) {
-      if (!(error instanceof RpcFailure) || error.kind !== "unsupported") throw error;
-      return undefined;
-    }
-    throw new RpcFailure("refused", "the endpoint does not have the block", { cause: blockHash });
-  }
-
-  /** Hashes of a block's transactions. */
-  async transactionsOf(blockHash: Hash): Promise<readonly Hash[]> {
-    const block = await this.#ask<{ readonly transactions: readonly Hash[] } | null>(
-      "eth_getBlockByHash",
-      blockHash,
-      false,
-    );
-    if (block !== null) return block.transactions;
-    throw new RpcFailure("refused", "the endpoint does not have the block", { cause: blockHash });
+  async logsOf(blockHash: Hash, filter: LogFilter): Promise<readonly RpcLog[]> {
+    return this.#ask<readonly RpcLog[]>("eth_getLogs", { blockHash, ...toParameters(filter) });
   }
 
   /**
@@ -131,16 +114,16 @@ export class Rpc {
    */
   async logs(
     range: { readonly from: number; readonly to: number },
-    signatures: readonly Hex[],
+    filter: LogFilter,
   ): Promise<{ readonly logs: readonly RpcLog[]; readonly end: Header | undefined }> {
-    const filter = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), topics: [signatures] };
+    const params = { fromBlock: toQuantity(range.from), toBlock: toQuantity(range.to), ...toParameters(filter) };
     if (this.provider.requestAll === undefined) {
-      return { logs: await this.#ask<readonly RpcLog[]>("eth_getLogs", filter), end: undefined };
+      return { logs: await this.#ask<readonly RpcLog[]>("eth_getLogs", params), end: undefined };
     }
     // The header comes first: a node that gets the end in between would have it after logs that it gave without it.
     const calls = [
       { method: "eth_getBlockByNumber", params: [toQuantity(range.to), false] },
-      { method: "eth_getLogs", params: [filter] },
+      { method: "eth_getLogs", params: [params] },
     ];
     const [block, logs] = await this.#askAll(calls, range.to);
     const end = readHeader(block);
@@ -158,6 +141,19 @@ export class Rpc {
     ];
     const [block, answer] = await this.#askAll(calls, blockNumber);
     readHeader(block);
+    return answer as Hex; // What the method answers by its specification.
+  }
+
+  /** A call on the newest state of a node whose chain has this block before and after the call. @throws RpcFailure. */
+  async callOn({ number, hash }: BlockRef, request: CallRequest): Promise<Hex> {
+    const look = { method: "eth_getBlockByNumber", params: [toQuantity(number), false] };
+    const calls = [look, { method: "eth_call", params: [request, "latest"] }, look];
+    const [before, answer, after] =
+      this.provider.requestAll === undefined ? await this.#askInTurn(calls) : await this.#askAll(calls, number);
+    for (const block of [before, after]) {
+      if (readHeader(block).hash === hash) continue;
+      throw new RpcFailure("refused", `block ${number} changed while it was read`, { cause: block });
+    }
     return answer as Hex; // What the method answers by its specification.
   }
 
@@ -240,6 +236,12 @@ export class Rpc {
     }
   }
 
+  async #askInTurn(calls: readonly RpcRequest[]): Promise<readonly unknown[]> {
+    const answers: unknown[] = [];
+    for (const { method, params = [] } of calls) answers.push(await this.#ask(method, ...params));
+    return answers;
+  }
+
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
     try {
       return (await this.provider.request({ method, params })) as T; // What the method answers by its specification.
@@ -285,6 +287,10 @@ export function readHeader(value: unknown): Header {
     logsBloom: isHex(logsBloom) ? logsBloom : undefined,
     transactionsRoot: isHex(transactionsRoot) ? transactionsRoot : undefined,
   };
+}
+
+function toParameters({ signatures, addresses }: LogFilter): { readonly topics: unknown; readonly address?: unknown } {
+  return { topics: [signatures], ...(addresses === undefined ? {} : { address: addresses }) };
 }
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {

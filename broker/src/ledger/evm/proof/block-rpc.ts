@@ -1,5 +1,6 @@
 import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
+import { EndpointError } from "../endpoint/endpoint-error.ts";
 import { toQuantity } from "../hex.ts";
 import type { EvmProvider, RpcLog } from "../rpc.ts";
 import { RpcFailure, toRpcFailure } from "../rpc-failure.ts";
@@ -13,6 +14,19 @@ export type RpcBlock = RpcObject & { readonly transactions: readonly Hash[] };
 
 /** Receipts that are asked for at once where the endpoint gives them one by one only. */
 const receiptsUnderWayMax = 16;
+/** Bytes of a block's receipts, as they come, from which a proof is made; a stranger can make them as long as the block's gas allows. */
+const receiptsBytesMax = 16_777_216;
+/** What a log takes of them beside its data. */
+const logBytes = 600;
+
+/** The receipts of a block are longer than is read for a proof. */
+export class ReceiptsTooLong extends Error {
+  override readonly name = "ReceiptsTooLong";
+
+  constructor() {
+    super(`its receipts are longer than ${receiptsBytesMax} bytes`);
+  }
+}
 
 /** Whole blocks as an endpoint gives them. @throws RpcFailure, and nothing else. */
 export class BlockRpc {
@@ -30,9 +44,13 @@ export class BlockRpc {
     return isObject(block) && Array.isArray(block["transactions"]) ? (block as RpcBlock) : undefined; // Checked right here.
   }
 
-  /** The receipts of a block in the order of its transactions; undefined when the endpoint does not have them all. */
+  /**
+   * The receipts of a block in the order of its transactions; undefined when the endpoint does not have them all.
+   * @throws ReceiptsTooLong, and RpcFailure.
+   */
   async findReceipts(block: RpcBlock): Promise<readonly RpcReceipt[] | undefined> {
     const receipts = (await this.#receiptsAtOnce(block)) ?? (await this.#receiptsOneByOne(block.transactions));
+    assertSize(receipts);
     return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
   }
 
@@ -42,6 +60,7 @@ export class BlockRpc {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);
       return Array.isArray(receipts) && receipts.length === block.transactions.length ? receipts : undefined;
     } catch (error) {
+      if (isTooLong(error)) throw new ReceiptsTooLong();
       if (error instanceof RpcFailure && isUnreached(error)) throw error;
       return undefined;
     }
@@ -51,9 +70,18 @@ export class BlockRpc {
     const receipts: unknown[] = [];
     for (let at = 0; at < hashes.length; at += receiptsUnderWayMax) {
       const some = hashes.slice(at, at + receiptsUnderWayMax);
-      receipts.push(...(await Promise.all(some.map((hash) => this.#ask("eth_getTransactionReceipt", hash)))));
+      receipts.push(...(await Promise.all(some.map((hash) => this.#receipt(hash)))));
+      assertSize(receipts);
     }
     return receipts;
+  }
+
+  async #receipt(hash: Hash): Promise<unknown> {
+    try {
+      return await this.#ask("eth_getTransactionReceipt", hash);
+    } catch (error) {
+      throw isTooLong(error) ? new ReceiptsTooLong() : error;
+    }
   }
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
@@ -74,6 +102,21 @@ export class BlockRpc {
 /** Whether the endpoint did not answer at all. */
 export function isUnreached({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
+}
+
+/** Whether the answer was longer than is read. */
+function isTooLong(error: unknown): boolean {
+  return error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long";
+}
+
+/** @throws ReceiptsTooLong. */
+function assertSize(receipts: readonly unknown[]): void {
+  let bytes = 0;
+  for (const receipt of receipts) {
+    if (!isReceipt(receipt)) continue;
+    for (const { data } of receipt.logs) bytes += logBytes + data.length;
+  }
+  if (bytes > receiptsBytesMax) throw new ReceiptsTooLong();
 }
 
 function isReceipt(value: unknown): value is RpcReceipt {

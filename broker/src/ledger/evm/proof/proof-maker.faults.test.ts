@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EndpointError } from "../endpoint/endpoint-error.ts";
 import type { EvmProvider } from "../rpc.ts";
 import { ProofMaker } from "./proof-maker.ts";
 import { AnvilChain, someEvents } from "./testing/anvil-chain.ts";
@@ -60,6 +61,14 @@ function refuse(code: number, message: string) {
   };
 }
 
+function longLogs(): readonly RpcObject[] {
+  return [{ data: `0x${"00".repeat(8_400_000)}` }];
+}
+
+function tooLong(): never {
+  throw new EndpointError("the answer is longer than it may be", { reach: "answer-too-long" });
+}
+
 function lose(): never {
   throw new TypeError("fetch failed");
 }
@@ -86,6 +95,35 @@ describe("no proof is made", () => {
     ["when the node refuses", /refused block/, { eth_getBlockByNumber: refuse(-32_000, "missing trie node") }],
   ])("%s", async (_, message, changes) => {
     expect(await refusal(changes)).toMatchObject({ code: 200206, message: expect.stringMatching(message) });
+  });
+
+  test.each([
+    ["at once", { eth_getBlockReceipts: withFirst({ logs: longLogs() }) }],
+    ["one by one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: () => ({ logs: longLogs() }) }],
+    ["of which the endpoint's answer is too long", { eth_getBlockReceipts: tooLong }],
+    ["of which one is too long", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
+  ] satisfies [string, Changes][])("from receipts that a stranger made too long, %s", async (_, changes) => {
+    expect(await refusal(changes)).toMatchObject({
+      code: 200206,
+      message: expect.stringMatching(/block \d+: its receipts are longer than 16777216 bytes/),
+    });
+  });
+
+  test("a second time from a block whose receipts are too long, and its receipts are not asked for again", async () => {
+    const asked: string[] = [];
+    const provider: EvmProvider = {
+      request: async (request) => {
+        asked.push(request.method);
+        if (request.method === "eth_getBlockReceipts") tooLong();
+        return chain.provider.request(request);
+      },
+    };
+    const maker = new ProofMaker({ provider, registry: chain.registry });
+    const place = { address: chain.registry, blockNumber: batch.blockNumber, firstSequence: 1, index: 0 };
+    for (let times = 0; times < 3; times += 1) {
+      await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206 });
+    }
+    expect(asked.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1);
   });
 
   test("when the endpoint is lost, which is another error", async () => {

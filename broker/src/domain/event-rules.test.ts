@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import type { EventPayload, Extensions } from "./event.ts";
+import { commonEventRules, findBreach, toEventRules } from "./event-rules.ts";
+
+const wide = { contentBytesMax: 300_000, extensionsBytesMax: 10, batchBytesMax: 2_000_000, keyPrefixes: ["acme."] };
+
+function event(contentBytes: number, extensions: Extensions = []): EventPayload {
+  return { content: new Uint8Array(contentBytes), extensions };
+}
+
+test.each<readonly [string, EventPayload, RegExp | undefined]>([
+  ["the longest content", event(262_144), undefined],
+  ["a content of one byte more", event(262_145), /event 0 .* content of 262145 bytes, at most 262144/],
+  ["the longest extensions", event(1, [["svc-a", "a".repeat(16_379)]]), undefined],
+  ["extensions of one byte more, in UTF-8", event(1, [["svc-é", "a".repeat(16_379)]]), /extensions of 16385 bytes/],
+  ["a key that is the prefix", event(1, [["svc-", ""]]), undefined],
+  ["a key without the prefix", event(1, [["a", ""]]), /does not begin with svc-/],
+])("of what every broker reads: %s", (_, one, breach) => {
+  const found = findBreach({ events: [one], bytes: 300_000 }, commonEventRules);
+  if (breach === undefined) expect(found).toBeUndefined();
+  else expect(found).toMatch(breach);
+});
+
+test("a batch is bounded as a whole", () => {
+  const { batchBytesMax: bytes } = commonEventRules;
+  expect(findBreach({ events: [event(1)], bytes }, commonEventRules)).toBeUndefined();
+  expect(findBreach({ events: [event(1)], bytes: bytes + 1 }, commonEventRules)).toMatch(/batch of 1048577 bytes/);
+});
+
+test("a broker reads what it may publish, and never less than every broker", () => {
+  const rules = toEventRules(wide);
+  expect(rules).toEqual({
+    contentBytesMax: 300_000,
+    extensionsBytesMax: 16_384,
+    batchBytesMax: 2_000_000,
+    keyPrefixes: ["svc-", "acme."],
+  });
+  for (const key of ["svc-a", "acme.a"]) {
+    expect(findBreach({ events: [event(300_000, [[key, "1"]])], bytes: 1_900_000 }, rules)).toBeUndefined();
+  }
+});

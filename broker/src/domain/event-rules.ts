@@ -1,0 +1,65 @@
+import type { EventPayload, Extensions } from "./event.ts";
+
+/** What the events of a batch on the chain may hold, whoever wrote them. */
+export interface EventRules {
+  readonly contentBytesMax: number;
+  /** UTF-8 bytes of all keys and values of an event. */
+  readonly extensionsBytesMax: number;
+  /** Bytes of the encoded list. */
+  readonly batchBytesMax: number;
+  /** Every extension key begins with one of them. */
+  readonly keyPrefixes: readonly string[];
+}
+
+/** Every broker reads at least what these rules take, whatever its settings: brokers that share a topic agree on these events. */
+export const commonEventRules: EventRules = {
+  contentBytesMax: 262_144,
+  extensionsBytesMax: 16_384,
+  batchBytesMax: 1_048_576,
+  keyPrefixes: ["svc-"],
+};
+
+/** The rules of a broker that may publish what `own` takes: it reads that as well. */
+export function toEventRules(own: EventRules): EventRules {
+  return {
+    contentBytesMax: Math.max(own.contentBytesMax, commonEventRules.contentBytesMax),
+    extensionsBytesMax: Math.max(own.extensionsBytesMax, commonEventRules.extensionsBytesMax),
+    batchBytesMax: Math.max(own.batchBytesMax, commonEventRules.batchBytesMax),
+    keyPrefixes: [...new Set([...commonEventRules.keyPrefixes, ...own.keyPrefixes])],
+  };
+}
+
+/** What of a batch is against the rules, in words; undefined when nothing is. `bytes` is the length of the encoded list. */
+export function findBreach(
+  { events, bytes }: { readonly events: readonly EventPayload[]; readonly bytes: number },
+  rules: EventRules,
+): string | undefined {
+  if (bytes > rules.batchBytesMax) return `a batch of ${bytes} bytes, at most ${rules.batchBytesMax} are read`;
+  for (const [index, event] of events.entries()) {
+    const breach = findBreachOf(event, rules);
+    if (breach !== undefined) return `event ${index} of the batch: ${breach}`;
+  }
+  return undefined;
+}
+
+/** UTF-8 bytes of all keys and values. */
+export function extensionsBytes(extensions: Extensions): number {
+  return extensions.reduce((sum, [key, value]) => sum + utf8Bytes(key) + utf8Bytes(value), 0);
+}
+
+function findBreachOf({ content, extensions }: EventPayload, rules: EventRules): string | undefined {
+  const { contentBytesMax, extensionsBytesMax, keyPrefixes } = rules;
+  if (content.byteLength > contentBytesMax) {
+    return `a content of ${content.byteLength} bytes, at most ${contentBytesMax} are read`;
+  }
+  const bytes = extensionsBytes(extensions);
+  if (bytes > extensionsBytesMax) return `extensions of ${bytes} bytes, at most ${extensionsBytesMax} are read`;
+  const isPrefixed = extensions.every(([key]) => keyPrefixes.some((prefix) => key.startsWith(prefix)));
+  return isPrefixed ? undefined : `an extension key that does not begin with ${keyPrefixes.join(" or ")}`;
+}
+
+const encoder = new TextEncoder();
+
+function utf8Bytes(text: string): number {
+  return encoder.encode(text).byteLength;
+}

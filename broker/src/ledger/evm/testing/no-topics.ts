@@ -1,0 +1,7 @@
+import type { TopicSource } from "../topic-set.ts";
+
+/** A registry without topics. */
+export const noTopics: TopicSource = {
+  isTopic: async () => false,
+  listTopics: async function* () {},
+};

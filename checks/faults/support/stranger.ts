@@ -1,0 +1,113 @@
+import { topicRegistryAbi } from "@stele/contracts";
+import { encodeEvents, merkleRoot, topicAddress } from "@stele/wire";
+import {
+  createWalletClient,
+  encodeFunctionData,
+  getContractAddress,
+  type Hex,
+  http,
+  publicActions,
+  toBytes,
+  toHex,
+} from "viem";
+import { privateKeyToAccount, privateKeyToAddress } from "viem/accounts";
+import { anvil as anvilChain } from "viem/chains";
+import { expect } from "vitest";
+import { devKey } from "../../harness/anvil.ts";
+import type { Client } from "../../harness/client.ts";
+
+/** The registry that a broker with the first of anvil's accounts deploys. */
+export const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
+
+/** A batch as the contract takes it. */
+export interface RawBatch {
+  readonly topic: Hex;
+  readonly count: number;
+  readonly eventsRoot: Hex;
+  readonly events: Hex;
+}
+
+/** Contents, or whole events. */
+export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
+
+/** Writes with a key that no broker has, past all their checks. */
+export class Stranger {
+  readonly #wallet;
+
+  constructor(url: string) {
+    const transport = http(url, { retryCount: 0 });
+    this.#wallet = createWalletClient({
+      account: privateKeyToAccount(devKey(5)),
+      chain: anvilChain,
+      transport,
+      pollingInterval: 50,
+    }).extend(publicActions);
+  }
+
+  async open(name: string): Promise<void> {
+    await this.mined(await this.sendOpen(name));
+  }
+
+  /** All in one transaction; answers its hash. */
+  async publish(...batches: readonly RawBatch[]): Promise<Hex> {
+    const hash = await this.sendPublish(batches);
+    await this.mined(hash);
+    return hash;
+  }
+
+  /** Does not wait for the block. */
+  sendOpen(name: string, gas?: bigint): Promise<Hex> {
+    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "open", args: [name] });
+    return this.send({ to: registry, data, gas });
+  }
+
+  /** Does not wait for the block. */
+  sendPublish(batches: readonly RawBatch[], gas?: bigint): Promise<Hex> {
+    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "publish", args: [batches] });
+    return this.send({ to: registry, data, gas });
+  }
+
+  /** Does not wait for the block. Without `to`, the data is the creation code of a contract. */
+  send({ to, data, gas }: { readonly to?: Hex; readonly data: Hex; readonly gas?: bigint | undefined }): Promise<Hex> {
+    return this.#wallet.sendTransaction({ to: to ?? null, data, ...(gas === undefined ? {} : { gas }) });
+  }
+
+  /** Waits for the block, and answers its number. */
+  async mined(hash: Hex): Promise<number> {
+    const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash });
+    expect(status).toBe("success");
+    return Number(blockNumber);
+  }
+}
+
+export function addressOf(name: string): Hex {
+  return toHex(topicAddress({ registry: toBytes(registry), name }));
+}
+
+/** A good batch of that topic, with what is given in place of what is right. */
+export function batchOf(topic: string, contents: readonly RawEvent[], forged: Partial<RawBatch> = {}): RawBatch {
+  const events = encodeEvents(
+    contents.map((one) => (typeof one === "string" ? { content: Buffer.from(one), extensions: [] } : one)),
+  );
+  return {
+    topic: addressOf(topic),
+    count: contents.length,
+    eventsRoot: toHex(merkleRoot(events)),
+    events: toHex(events),
+    ...forged,
+  };
+}
+
+/** An entry of `/admin/skippedEntries`. */
+export interface Skipped {
+  readonly reason: string;
+  readonly transactionHash: string;
+  readonly blockNumber: number;
+  readonly topicAddress: string;
+}
+
+/** Newest first. */
+export async function listSkipped(client: Client): Promise<readonly Skipped[]> {
+  const answer = await client.http.send({ method: "GET", path: "/admin/skippedEntries?groupId=1&limit=1000" });
+  return (answer.json() as { entries: readonly Skipped[] }).entries; // Its shape is held by a test of its own.
+}
