@@ -5,7 +5,7 @@ import { Client } from "../harness/client.ts";
 import { toRequest } from "../harness/raw-http.ts";
 import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
-import { type Attack, Attackers } from "./support/attackers.ts";
+import { type Attack, Flood } from "./support/flood.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 const attackMs = 8000;
@@ -24,7 +24,7 @@ describe("a broker under all attacks at once", () => {
     const honest = new PublishLoad(topics, { publishersPerTopic, contentCharacters: 256 });
     await using broker = await startBroker({ dataDir: folder.path, env: { STELE_LOG_LEVEL: "error" } });
     const attacks = await prepareAttacks(broker);
-    using attackers = new Attackers(broker.url, attacks);
+    using flood = new Flood(broker.url, attacks);
     honest.start(broker.url);
     await until("the attack has lasted", passed(attackMs), { timeoutMs: 2 * attackMs });
     await honest.stop();
@@ -37,7 +37,7 @@ describe("a broker under all attacks at once", () => {
       p99Ms: quantile(latencies, 0.99),
       peak,
       stopMs: performance.now() - stoppedAt,
-      answers: attackers.answers,
+      answers: flood.answers,
     };
     const said = JSON.stringify(figures);
     expect(honest.refusals, said).toEqual([]);
@@ -47,7 +47,7 @@ describe("a broker under all attacks at once", () => {
     expect(peak, said).toBeLessThan(mebibytesMax);
     expect(exit, said).toMatchObject({ code: 0 });
     expect(figures.stopMs, said).toBeLessThan(stopMsMax);
-    expect(attackers.answers, said).not.toHaveProperty(["web page: HTTP/1.1 200"]);
+    expect(flood.answers, said).not.toHaveProperty(["web page: HTTP/1.1 200"]);
     await expectKept(folder.path, honest);
   });
 });

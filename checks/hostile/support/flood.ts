@@ -17,7 +17,7 @@ const reconnectPauseMs = 20;
  * Hostile clients that go on until they are stopped: each connects, sends its request, and begins anew when the broker ends the
  * connection. It counts the answers by the start of their first line.
  */
-export class Attackers implements Disposable {
+export class Flood implements Disposable {
   readonly #url: URL;
   readonly #sockets = new Set<Socket>();
   readonly #timers = new Set<NodeJS.Timeout>();
