@@ -328,7 +328,7 @@ function testCounts(store: () => Store): void {
     const whole = { after: positionZero, upTo: endOfBlock(6) };
     const first = await store().countStretch(group, { ...whole, batchesMax: 2 });
     expect(first.upTo).toBe(toPosition(2, 4));
-    expect(first.counts.map(({ count }) => count).toSorted()).toEqual([2, 3]);
+    expect(new Set(first.counts.map(({ count }) => count))).toEqual(new Set([2, 3]));
     const second = await store().countStretch(group, { ...whole, after: first.upTo, batchesMax: 2 });
     expect(second).toEqual({
       counts: expect.arrayContaining([
