@@ -52,6 +52,8 @@ const randomness = createSystemRandomness();
 const failedStartGraceMs = 1_000;
 /** What a node among others keeps of the time of its stop for handing over and leaving, at most. */
 const leavingMsMax = 2_000;
+/** The embedded chain has at least this long to finish its block and close its file, also when the deadline has passed. */
+const chainStopMsMin = 1_000;
 
 /**
  * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails, or
@@ -89,8 +91,11 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => folder.release());
   const failure = createDeferred<Error>();
   const groups = groupsOf(config);
+  let stopBy: number | undefined;
+  const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
+  const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now()));
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve })
+    ? await startEmbedded(config, { folder, closers, onFailure: failure.resolve, graceMs })
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
@@ -108,9 +113,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     isRemembered: config.coordination !== "none",
   });
   const broker = createEngine(config, { ledgers, store, sink, metrics, logger, cluster });
-  let stopBy: number | undefined;
-  const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
-  closers.add(() => broker.stop(stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now())));
+  closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
   const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
@@ -167,7 +170,12 @@ interface EmbeddedParts {
   readonly onFailure: FailureListener;
 }
 
-async function startEmbedded(config: Config, { folder, closers, onFailure }: EmbeddedParts) {
+interface ChainParts extends EmbeddedParts {
+  /** What is left of the time that the broker has to stop. */
+  readonly graceMs: () => number;
+}
+
+async function startEmbedded(config: Config, { folder, closers, onFailure, graceMs }: ChainParts) {
   const file = folder.path("chain.sqlite");
   const privateKey = embeddedKey(folder);
   const chain = await startEmbeddedChain({
@@ -176,7 +184,7 @@ async function startEmbedded(config: Config, { folder, closers, onFailure }: Emb
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
   });
-  closers.add(() => chain.stop());
+  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
   watchChain(chain, { file, onFailure });
   return { chain, privateKey };
 }
@@ -271,7 +279,7 @@ interface ServerParts {
 function createServer(config: Config, { chain, ...parts }: ServerParts): HttpServer {
   return createHttpServer({
     ...parts,
-    chain: config.chainEndpoint === "on" ? chain : undefined,
+    chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
     defaultGroup: config.defaultGroup,
     basePath: config.basePath,
