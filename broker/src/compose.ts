@@ -59,6 +59,8 @@ const randomness = createSystemRandomness();
 const failedStartGraceMs = 1_000;
 /** What a node among others keeps of the time of its stop for handing over and leaving, at most. */
 const leavingMsMax = 2_000;
+/** The embedded chain has at least this long to finish its block and close its file, also when the deadline has passed. */
+const chainStopMsMin = 1_000;
 
 /**
  * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails, or
@@ -98,8 +100,11 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   await checkDataFolder(folder, config);
   const failure = createDeferred<Error>();
   const groups = groupsOf(config);
+  let stopBy: number | undefined;
+  const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
+  const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now()));
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve })
+    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve, graceMs })
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
@@ -123,9 +128,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
   const sealed = createSealedStore(store, { box, logger });
   const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
-  let stopBy: number | undefined;
-  const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
-  closers.add(() => broker.stop(stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now())));
+  closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
   const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
@@ -179,7 +182,12 @@ interface FolderParts {
   readonly onFailure: FailureListener;
 }
 
-async function startEmbedded(config: Config, { folder, logger, closers, onFailure }: FolderParts) {
+interface ChainParts extends FolderParts {
+  /** What is left of the time that the broker has to stop. */
+  readonly graceMs: () => number;
+}
+
+async function startEmbedded(config: Config, { folder, logger, closers, onFailure, graceMs }: ChainParts) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
@@ -188,7 +196,7 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
   });
-  closers.add(() => chain.stop());
+  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
   watchChain(chain, { file, onFailure });
   return { chain, privateKey };
 }
@@ -280,7 +288,7 @@ interface ServerParts {
 function createServer(config: Config, { chain, ...parts }: ServerParts): HttpServer {
   return createHttpServer({
     ...parts,
-    chain: config.chainEndpoint === "on" ? chain : undefined,
+    chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
     defaultGroup: config.defaultGroup,
     basePath: config.basePath,

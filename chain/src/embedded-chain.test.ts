@@ -256,12 +256,29 @@ async function countIncluded(chain: EmbeddedChain, blocks: number): Promise<numb
   return count;
 }
 
+/** For chains that are not read beside their thread. */
+const unread = { file: ":memory:", chainId: CHAIN_ID, callGasMax: 0n, callTimeMsMax: 0 };
+
+describe("a chain whose worker does not end", () => {
+  it("stops when its time is up", async () => {
+    const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => { for (;;); })', {
+      eval: true,
+    });
+    const chain = new EmbeddedChain(worker, unread);
+    const pending = ask(chain, "eth_blockNumber").catch((error: unknown) => error);
+    const startedAt = performance.now();
+    await chain.stop(100);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(await pending).toMatchObject({ code: 4900 });
+  });
+});
+
 describe("a chain whose worker ends by itself", () => {
   it("rejects what is pending and what comes later, and tells its owner", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
-    const chain = new EmbeddedChain(worker);
+    const chain = new EmbeddedChain(worker, unread);
     const told = new Promise<Error>((resolve) => chain.on("disconnect", resolve));
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({
       code: 4900,

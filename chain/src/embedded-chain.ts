@@ -5,11 +5,15 @@ import {
   BLOCK_GAS_LIMIT_DEFAULT,
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
+  READER_CALL_GAS_MAX_DEFAULT,
+  STOP_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
   WORKER_YOUNG_MEBIBYTES_MAX,
 } from "./limits.ts";
-import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
-import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+import type { FromWorker, ReaderSettings, ToWorker, WorkerSettings } from "./messages.ts";
+import { SnapshotReader } from "./reader/snapshot-reader.ts";
+import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+import type { SharedLayer } from "./state/state-history.ts";
 import { ChainFileError } from "./chain-file-error.ts";
 import { findWorkerFile } from "./worker-file.ts";
 
@@ -22,6 +26,8 @@ export interface EmbeddedChainOptions {
   readonly blockGasLimit?: bigint;
   readonly callGasMax?: bigint;
   readonly callTimeMsMax?: number;
+  /** As `callGasMax`, for the reader. */
+  readonly readerCallGasMax?: bigint;
   readonly transactionBytesMax?: number;
   /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
@@ -46,19 +52,26 @@ interface Pending {
   readonly reject: (error: Error) => void;
 }
 
-/** A chain in a worker thread, behind an EIP-1193 provider. */
+type Request = Extract<ToWorker, { readonly id: number }>;
+/** A request without its number. */
+type Question = Request extends infer One ? (One extends Request ? Omit<One, "id"> : never) : never;
+
+/** A chain in a worker thread, behind an EIP-1193 provider for its owner. */
 export class EmbeddedChain implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #events = new EventEmitter<EmbeddedChainEvents>();
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
+  /** Reads the chain for others, beside the thread that makes its blocks. A chain in memory has no file to read. */
+  readonly reader: SnapshotReader;
   #nextId = 1;
   #closed: Error | undefined;
   #isStopping = false;
 
   /** Use `startEmbeddedChain`. */
-  constructor(worker: Worker) {
+  constructor(worker: Worker, settings: ReaderSettings) {
     this.#worker = worker;
+    this.reader = new SnapshotReader({ settings, readHistory: (after) => this.#readHistory(after) });
     worker.on("message", (message: FromWorker) => this.#receive(message));
     worker.on("error", (error) =>
       this.#close(new Error(`The embedded chain failed: ${error.message}`, { cause: error })),
@@ -77,14 +90,7 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /** Answers a request; rejects with a ProviderRpcError that has geth's code. */
   request(args: { readonly method: string; readonly params?: unknown }): Promise<unknown> {
-    if (this.#closed !== undefined || this.#isStopping) return Promise.reject(this.#disconnected());
-    const id = this.#nextId;
-    this.#nextId += 1;
-    return new Promise((resolve, reject) => {
-      // Posting throws on what cannot be copied between threads; then nothing is pending.
-      this.#post({ kind: "request", id, method: args.method, params: args.params });
-      this.#pending.set(id, { resolve, reject });
-    });
+    return this.#ask({ kind: "request", method: args.method, params: args.params });
   }
 
   on<Name extends keyof EmbeddedChainEvents>(
@@ -104,17 +110,38 @@ export class EmbeddedChain implements AsyncDisposable {
     return this;
   }
 
-  /** Finishes the block under way and closes the database. Requests made after this are refused. */
-  async stop(): Promise<void> {
+  /**
+   * Finishes the block under way and closes the database. Requests made after this are refused. A thread that has not ended after
+   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all.
+   */
+  async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT): Promise<void> {
+    await this.reader.stop();
     if (!this.#isStopping && this.#closed === undefined) {
       this.#isStopping = true;
       this.#post({ kind: "stop" });
     }
+    const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs);
     await this.#exited;
+    clearTimeout(timer);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  #ask(question: Question): Promise<unknown> {
+    if (this.#closed !== undefined || this.#isStopping) return Promise.reject(this.#disconnected());
+    const id = this.#nextId;
+    this.#nextId += 1;
+    return new Promise((resolve, reject) => {
+      // Posting throws on what cannot be copied between threads; then nothing is pending.
+      this.#post({ ...question, id });
+      this.#pending.set(id, { resolve, reject });
+    });
+  }
+
+  async #readHistory(after: bigint | undefined): Promise<readonly SharedLayer[]> {
+    return (await this.#ask({ kind: "history", after })) as readonly SharedLayer[]; // the worker answers nothing else
   }
 
   #post(message: ToWorker): void {
@@ -125,10 +152,8 @@ export class EmbeddedChain implements AsyncDisposable {
     switch (message.kind) {
       case "result":
         return this.#take(message.id)?.resolve(message.result);
-      case "error": {
-        const { code, message: words, data } = message.error;
-        return this.#take(message.id)?.reject(new ProviderRpcError(code, words, { data }));
-      }
+      case "error":
+        return this.#take(message.id)?.reject(fromErrorMessage(message.error));
       case "notification": {
         const { subscription, result } = message;
         this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });
@@ -175,12 +200,14 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
     filePagesMax: options.filePagesMax,
   };
-  const worker = new Worker(findWorkerFile(), {
+  const worker = new Worker(findWorkerFile("worker"), {
     workerData,
     resourceLimits: { maxYoungGenerationSizeMb: WORKER_YOUNG_MEBIBYTES_MAX },
   });
   await untilReady(worker);
-  return new EmbeddedChain(worker);
+  const { file, chainId, callTimeMsMax } = workerData;
+  const callGasMax = options.readerCallGasMax ?? READER_CALL_GAS_MAX_DEFAULT;
+  return new EmbeddedChain(worker, { file, chainId, callTimeMsMax, callGasMax });
 }
 
 function untilReady(worker: Worker): Promise<void> {

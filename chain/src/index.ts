@@ -6,5 +6,6 @@ export {
   type SubscriptionMessage,
 } from "./embedded-chain.ts";
 export * from "./limits.ts";
+export type { SnapshotReader } from "./reader/snapshot-reader.ts";
 export { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 export { ChainFileError } from "./chain-file-error.ts";

@@ -4,7 +4,7 @@ export const BLOCK_GAS_LIMIT_DEFAULT = 1_073_741_824n;
 /** Most gas that a call or an estimate may use when the caller names none, and the cap when it does. */
 export const CALL_GAS_MAX_DEFAULT = 536_870_912n;
 
-/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds; blocks wait for it. */
+/** Longest a call, an estimate or a search for logs over several blocks may run, in milliseconds. Blocks wait for those of the owner. */
 export const CALL_TIME_MS_MAX_DEFAULT = 1_000;
 
 /** Largest signed transaction taken, in bytes. */
@@ -61,6 +61,9 @@ export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 /** Most blocks in one `eth_feeHistory`. */
 export const FEE_HISTORY_BLOCKS_MAX = 1_024;
 
+/** Most reward percentiles in one `eth_feeHistory`. */
+export const FEE_HISTORY_PERCENTILES_MAX = 100;
+
 /** Most storage keys in one `eth_getProof`. */
 export const PROOF_KEYS_MAX = 1_024;
 
@@ -75,6 +78,36 @@ export const CHECKPOINT_PAGES = 2_048;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;
+
+/** How long opening, reading or writing the file waits for another program that has it locked, in milliseconds. */
+export const BUSY_TIME_MS_MAX = 1_000;
+
+/** How long a chain that stops waits for the block under way before its thread is terminated, in milliseconds. */
+export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
+
+/** Most gas of a call or an estimate of the reader, which anyone may ask; a caller who names more gets this much. */
+export const READER_CALL_GAS_MAX_DEFAULT = 50_000_000n;
+
+/** After its time is up, a request of the reader has this long to end by itself before its thread is terminated, in milliseconds. */
+export const READER_GRACE_MS_MAX = 100;
+
+/** Most requests that wait in the reader; further ones are refused. */
+export const READER_REQUESTS_MAX = 1_024;
+
+/** A reader whose thread ended starts the next no sooner than this after it started the last, in milliseconds. */
+export const READER_START_INTERVAL_MS = 1_000;
+
+/** How long the thread of a reader may take to start, in milliseconds. */
+export const READER_START_TIME_MS_MAX = 30_000;
+
+/** Longest answer of the reader as JSON text, in bytes. */
+export const READER_ANSWER_BYTES_MAX = 25_000_000;
+
+/** Memory for old objects in the reader's thread, in MiB; the thread ends when they need more. */
+export const READER_OLD_MEBIBYTES_MAX = 128;
+
+/** Memory for young objects in the reader's thread, in MiB. */
+export const READER_YOUNG_MEBIBYTES_MAX = 24;
 
 /** Accounts that a view of one state remembers, so that a block reads each once. */
 export const STATE_VIEW_ACCOUNTS_MAX = 1_024;

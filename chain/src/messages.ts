@@ -1,4 +1,5 @@
 import type { Hex } from "./lib/hex.ts";
+import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */
 export interface WorkerSettings {
@@ -21,6 +22,7 @@ export interface ErrorMessage {
 
 export type ToWorker =
   | { readonly kind: "request"; readonly id: number; readonly method: string; readonly params: unknown }
+  | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
   | { readonly kind: "stop" };
 
 export type FromWorker =
@@ -30,3 +32,22 @@ export type FromWorker =
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined };
+
+/** What the reader's worker is started with. */
+export interface ReaderSettings {
+  readonly file: string;
+  readonly chainId: number;
+  readonly callGasMax: bigint;
+  readonly callTimeMsMax: number;
+}
+
+/** The reader's worker is given one request after another. */
+export type ToReader =
+  | { readonly kind: "request"; readonly method: string; readonly params: unknown }
+  | { readonly kind: "history"; readonly layers: readonly SharedLayer[] };
+
+export type FromReader =
+  | { readonly kind: "ready" }
+  | { readonly kind: "result"; readonly json: string }
+  | { readonly kind: "error"; readonly error: ErrorMessage }
+  | { readonly kind: "history"; readonly after: bigint | undefined };

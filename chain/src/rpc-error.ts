@@ -1,3 +1,5 @@
+import type { ErrorMessage } from "./messages.ts";
+
 /** Codes of JSON-RPC 2.0 and those that geth adds. */
 export const RPC_ERROR_CODES = {
   parse: -32700,
@@ -6,6 +8,7 @@ export const RPC_ERROR_CODES = {
   invalidParams: -32602,
   internal: -32603,
   server: -32000,
+  responseTooLarge: -32003,
   limitExceeded: -32005,
   executionReverted: 3,
   disconnected: 4900,
@@ -30,4 +33,16 @@ export function serverError(message: string): ProviderRpcError {
 
 export function invalidParams(message: string): ProviderRpcError {
   return new ProviderRpcError(RPC_ERROR_CODES.invalidParams, message);
+}
+
+/** An error on its way to another thread, where classes are lost. */
+export function toErrorMessage(error: unknown): ErrorMessage {
+  if (error instanceof ProviderRpcError) {
+    return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
+  }
+  return { code: RPC_ERROR_CODES.internal, message: error instanceof Error ? error.message : String(error) };
+}
+
+export function fromErrorMessage({ code, message, data }: ErrorMessage): ProviderRpcError {
+  return new ProviderRpcError(code, message, { data });
 }

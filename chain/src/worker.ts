@@ -8,7 +8,7 @@ import type { RpcContext } from "./rpc/context.ts";
 import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
-import { ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
+import { toErrorMessage } from "./rpc-error.ts";
 import { explain } from "./storage/open-database.ts";
 
 const port = parentPort;
@@ -38,17 +38,21 @@ async function answer(
   { id, method, params }: Extract<ToWorker, { kind: "request" }>,
 ): Promise<void> {
   try {
-    post({ kind: "result", id, result: await dispatch(context, method, params) });
+    post({ kind: "result", id, result: await dispatch(context, { method, params }) });
   } catch (error) {
     post({ kind: "error", id, error: toErrorMessage(error) });
   }
 }
 
-function toErrorMessage(error: unknown): { code: number; message: string; data?: unknown } {
-  if (error instanceof ProviderRpcError) {
-    return { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) };
+function receive(context: RpcContext, message: ToWorker): void {
+  switch (message.kind) {
+    case "request":
+      return void answer(context, message);
+    case "history":
+      return post({ kind: "result", id: message.id, result: context.chain.nodes.shareHistory(message.after) });
+    case "stop":
+      return void stop(context);
   }
-  return { code: RPC_ERROR_CODES.internal, message: error instanceof Error ? error.message : String(error) };
 }
 
 /** The port goes in any case, so that the owner never waits for a thread that cannot end. */
@@ -65,7 +69,7 @@ async function stop({ chain }: RpcContext): Promise<void> {
 try {
   // The owner starts this file with WorkerSettings and nothing else.
   const context = await start(workerData as WorkerSettings);
-  port.on("message", (message: ToWorker) => void (message.kind === "stop" ? stop(context) : answer(context, message)));
+  port.on("message", (message: ToWorker) => receive(context, message));
   post({ kind: "ready" });
 } catch (error) {
   const { file } = workerData as WorkerSettings; // As above.

@@ -7,7 +7,7 @@ import type { Logger } from "../lib/logger.ts";
 import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
-import type { ChainProvider } from "./chain/chain-reader.ts";
+import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
@@ -38,7 +38,7 @@ export interface HttpServerOptions {
   /** The group that a call without groupId means. */
   readonly defaultGroup: string;
   /** Served for reading at `/chain` when there is one. */
-  readonly chain?: ChainProvider | undefined;
+  readonly chain?: ChainSource | undefined;
   /** host:port under which the subscription listing names this node; the address listened on when undefined. */
   readonly advertisedAddress?: string | undefined;
   /** Names that a Host header may have beside IP addresses and localhost; `*.name` and `*` stand for several. */
@@ -155,7 +155,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     (scope, _options, done) => {
       registerRest(scope, options);
       registerJsonRpc(scope, { broker, logger, openRpc: toOpenRpc(document) });
-      if (chain !== undefined) registerChain(scope, { provider: chain, logger });
+      if (chain !== undefined) registerChain(scope, { source: chain, logger });
       registerAdmin(scope, {
         ...options,
         hasChain: chain !== undefined,

@@ -35,12 +35,12 @@ export const rpcBatchRunningMax = 256;
 export const chainLookUpsRunningMax = 16;
 
 /**
- * Calls of the chain over HTTP that run code or search blocks, such as `eth_call` and `eth_getLogs`, at once. Blocks wait for each, at most
- * `CALL_TIME_MS_MAX_DEFAULT`, when the chain ends it.
+ * Calls of the chain over HTTP that run code or search blocks, such as `eth_call` and `eth_getLogs`, at once. Each may run for
+ * `CALL_TIME_MS_MAX_DEFAULT`.
  */
 export const chainComputationsRunningMax = 1;
 
-/** A computation of at least this length is followed by a pause as long as itself, which belongs to publishing. */
+/** A computation of at least this length is followed by a pause as long as itself, in which publishing has the processor. */
 export const chainPauseFromMs = 50;
 
 /** Look-ups that wait, and computations that wait; further ones are answered -32005. */

@@ -10,18 +10,17 @@ import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
+import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockReader } from "./block-reader.ts";
 import { createGenesis } from "./genesis.ts";
+import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
 
-export interface ChainOptions {
-  readonly chainId: number;
+export interface ChainOptions extends ReadOptions {
   readonly genesisAccounts: readonly Hex[];
   readonly blockGasLimit: bigint;
-  readonly callGasMax: bigint;
-  readonly callTimeMsMax: number;
   readonly transactionBytesMax: number;
 }
 
@@ -33,7 +32,7 @@ export interface ChainListener {
 }
 
 /** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
-export class Chain {
+export class Chain implements ReadableChain {
   readonly options: ChainOptions;
   readonly blocks: BlockReader;
   readonly nodes: NodeStore;
@@ -90,7 +89,18 @@ export class Chain {
     return toHex(transaction.hash);
   }
 
-  /** Transactions in [from, to) with a log under an index key. */
+  findState(blockNumber: bigint): StateView | undefined {
+    return blockNumber === this.#head.header.number ? this.nodes.head() : this.nodes.findAt(blockNumber);
+  }
+
+  findPending(hash: string): Transaction | undefined {
+    return this.pool.find(hash);
+  }
+
+  nextNonce(address: Uint8Array): bigint {
+    return this.pool.nextNonce(toHex(address));
+  }
+
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
     return this.#database.readLogPlaces(key, from, to);
   }
@@ -159,8 +169,7 @@ export class Chain {
     const bytes = block.executed.reduce((sum, { transaction }) => sum + transaction.raw.length, 0);
     this.#pagesWritten += PAGES_PER_BLOCK + bytes / PAGE_BYTES;
     if (this.#pagesWritten < CHECKPOINT_PAGES) return;
-    this.#pagesWritten = 0;
-    this.#database.checkpoint();
+    this.#pagesWritten = this.#database.checkpoint() ? 0 : CHECKPOINT_PAGES / 2;
   }
 }
 

@@ -8,15 +8,16 @@ import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 /** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */
 export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
-  const database = await openDatabase(file);
+  const owned = await openDatabase(file);
+  const { database } = owned;
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);
-    const chainDatabase = new ChainDatabase(database);
+    const chainDatabase = new ChainDatabase(database, { close: () => owned.close() });
     checkSettings(chainDatabase, settings);
     return chainDatabase;
   } catch (cause) {
-    database.close();
+    owned.close();
     throw cause instanceof ChainFileError ? cause : explain(file, cause);
   }
 }

@@ -1,11 +1,11 @@
 import type { BlockHead } from "../blocks/block.ts";
 import { toQuantity } from "../lib/hex.ts";
 import { findBlock } from "./block-tag.ts";
-import type { RpcContext, RpcMethods } from "./context.ts";
+import type { ReadContext, RpcMethods } from "./context.ts";
 import { formatBlock, formatReceipt } from "./format.ts";
 import type { Params } from "./params.ts";
 
-export const blockMethods: RpcMethods = {
+export const blockMethods: RpcMethods<ReadContext> = {
   eth_blockNumber: ({ chain }) => toQuantity(chain.head.header.number),
   eth_getBlockByNumber: (context, params) =>
     describeBlock(context, findBlock(context.chain, params.required(0)), { isFull: params.optional(1) === true }),
@@ -26,18 +26,18 @@ export const blockMethods: RpcMethods = {
   },
 };
 
-function byHash({ chain }: RpcContext, params: Params): BlockHead | undefined {
+function byHash({ chain }: ReadContext, params: Params): BlockHead | undefined {
   return chain.blocks.findHeadByHash(params.hash(0));
 }
 
 function describeBlock(
-  { chain }: RpcContext,
+  { chain }: ReadContext,
   head: BlockHead | undefined,
   options: { readonly isFull: boolean },
 ): unknown {
   return head === undefined ? null : formatBlock(head, chain.blocks.readExecuted(head), options);
 }
 
-function count({ chain }: RpcContext, head: BlockHead | undefined): unknown {
+function count({ chain }: ReadContext, head: BlockHead | undefined): unknown {
   return head === undefined ? null : toQuantity(chain.blocks.readExecuted(head).length);
 }

@@ -1,5 +1,5 @@
 import type { BlockHead } from "../blocks/block.ts";
-import type { Chain } from "../chain/chain.ts";
+import type { ReadableChain } from "../chain/readable-chain.ts";
 import { toHex } from "../lib/bytes.ts";
 import { invalidParams, serverError } from "../rpc-error.ts";
 import type { StateView } from "../state/state-view.ts";
@@ -9,7 +9,7 @@ import { isRecord, toFixed, toQuantityValue } from "./params.ts";
 const HEAD_TAGS: readonly unknown[] = [undefined, "latest", "pending", "safe", "finalized"];
 
 /** The block that a tag, a number or an EIP-1898 object names; undefined when the chain has none such. */
-export function findBlock(chain: Chain, tag: unknown): BlockHead | undefined {
+export function findBlock(chain: ReadableChain, tag: unknown): BlockHead | undefined {
   if (HEAD_TAGS.includes(tag)) return chain.head;
   if (tag === "earliest") return chain.blocks.findHead(0n);
   if (isRecord(tag)) return findByObject(chain, tag);
@@ -17,25 +17,26 @@ export function findBlock(chain: Chain, tag: unknown): BlockHead | undefined {
   return number > chain.head.header.number ? undefined : chain.blocks.findHead(number);
 }
 
-function findByObject(chain: Chain, tag: Readonly<Record<string, unknown>>): BlockHead | undefined {
+function findByObject(chain: ReadableChain, tag: Readonly<Record<string, unknown>>): BlockHead | undefined {
   if (tag["blockHash"] !== undefined) return chain.blocks.findHeadByHash(toFixed(tag["blockHash"], 32, "block hash"));
   if (tag["blockNumber"] === undefined)
     throw invalidParams("invalid block: neither blockHash nor blockNumber is given");
   return findBlock(chain, tag["blockNumber"]);
 }
 
-export function getBlock(chain: Chain, tag: unknown): BlockHead {
+export function getBlock(chain: ReadableChain, tag: unknown): BlockHead {
   const head = findBlock(chain, tag);
   if (head === undefined) throw serverError("header not found");
   return head;
 }
 
 /** The state after a block. Throws like geth when it is older than what is kept. */
-export function getState(chain: Chain, tag: unknown): { readonly head: BlockHead; readonly view: StateView } {
+export async function getState(
+  chain: ReadableChain,
+  tag: unknown,
+): Promise<{ readonly head: BlockHead; readonly view: StateView }> {
   const head = getBlock(chain, tag);
-  const { number } = head.header;
-  if (number === chain.head.header.number) return { head, view: chain.nodes.head() };
-  const view = chain.nodes.findAt(number);
+  const view = await chain.findState(head.header.number);
   if (view === undefined) {
     const root = toHex(head.header.stateRoot).slice(2);
     throw serverError(`missing trie node ${root} (path ) state ${toHex(head.header.stateRoot)} is not available`);

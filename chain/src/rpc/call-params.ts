@@ -1,5 +1,5 @@
 import type { AccessListEntry } from "../blocks/transaction.ts";
-import type { Chain } from "../chain/chain.ts";
+import type { ReadableChain } from "../chain/readable-chain.ts";
 import type { Message } from "../execution/execute.ts";
 import { intrinsicGas } from "../execution/gas.ts";
 import type { Simulation } from "../execution/simulator.ts";
@@ -15,10 +15,10 @@ const ADDRESS_BYTES = 20;
 const WORD_BYTES = 32;
 
 /** Reads the parameters of `eth_call` and `eth_estimateGas`: transaction, block, state overrides. */
-export function toSimulation(chain: Chain, params: Params): Simulation {
+export async function toSimulation(chain: ReadableChain, params: Params): Promise<Simulation> {
   const fields = params.required(0);
   if (!isRecord(fields)) throw invalidParams("invalid argument 0: a call must be an object");
-  const { head, view } = getState(chain, params.optional(1));
+  const { head, view } = await getState(chain, params.optional(1));
   const message = toMessage(fields, chain.options.callGasMax);
   const overrides = params.optional(2);
   return {

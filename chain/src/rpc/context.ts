@@ -1,16 +1,22 @@
 import type { Chain } from "../chain/chain.ts";
+import type { ReadableChain } from "../chain/readable-chain.ts";
 import type { Simulator } from "../execution/simulator.ts";
 import type { Filters } from "./filters.ts";
 import type { Params } from "./params.ts";
 import type { Subscriptions } from "./subscriptions.ts";
 
-/** What the methods work on. */
-export interface RpcContext {
-  readonly chain: Chain;
+/** What the methods that only read work on. */
+export interface ReadContext {
+  readonly chain: ReadableChain;
   readonly simulator: Simulator;
+}
+
+/** What the methods of the chain's owner work on. */
+export interface RpcContext extends ReadContext {
+  readonly chain: Chain;
   readonly filters: Filters;
   readonly subscriptions: Subscriptions;
 }
 
-export type RpcMethod = (context: RpcContext, params: Params) => unknown;
-export type RpcMethods = Readonly<Record<string, RpcMethod>>;
+export type RpcMethod<Context> = (context: Context, params: Params) => unknown;
+export type RpcMethods<Context> = Readonly<Record<string, RpcMethod<Context>>>;

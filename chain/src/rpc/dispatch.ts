@@ -1,25 +1,51 @@
 import { ProviderRpcError, RPC_ERROR_CODES } from "../rpc-error.ts";
 import { blockMethods } from "./block-methods.ts";
-import type { RpcContext, RpcMethod } from "./context.ts";
+import type { ReadContext, RpcContext, RpcMethod, RpcMethods } from "./context.ts";
 import { executionMethods } from "./execution-methods.ts";
 import { feeMethods } from "./fee-methods.ts";
+import { filterMethods } from "./filter-methods.ts";
 import { logMethods } from "./log-methods.ts";
 import { nodeMethods } from "./node-methods.ts";
 import { Params } from "./params.ts";
 import { stateMethods } from "./state-methods.ts";
-import { transactionMethods } from "./transaction-methods.ts";
+import { submitMethods, transactionMethods } from "./transaction-methods.ts";
 
-const METHODS: ReadonlyMap<string, RpcMethod> = new Map(
-  [nodeMethods, blockMethods, transactionMethods, stateMethods, executionMethods, logMethods, feeMethods].flatMap(
-    (family) => Object.entries(family),
-  ),
-);
+/** A request as it came, before its parameters are checked. */
+export interface RpcRequest {
+  readonly method: string;
+  readonly params?: unknown;
+}
 
-/** Answers one request, or throws a ProviderRpcError. */
-export async function dispatch(context: RpcContext, method: string, params: unknown): Promise<unknown> {
-  const handler = METHODS.get(method);
+const READ_METHODS = toMap<ReadContext>([
+  nodeMethods,
+  blockMethods,
+  transactionMethods,
+  stateMethods,
+  executionMethods,
+  logMethods,
+  feeMethods,
+]);
+const OWNER_METHODS = toMap<RpcContext>([submitMethods, filterMethods]);
+
+/** Answers one request of the chain's owner, or throws a ProviderRpcError. */
+export async function dispatch(context: RpcContext, { method, params }: RpcRequest): Promise<unknown> {
+  const handler = OWNER_METHODS.get(method) ?? getReadMethod(method);
+  return handler(context, new Params(params));
+}
+
+/** Answers one request that only reads, or throws a ProviderRpcError. */
+export async function dispatchRead(context: ReadContext, { method, params }: RpcRequest): Promise<unknown> {
+  return getReadMethod(method)(context, new Params(params));
+}
+
+function getReadMethod(method: string): RpcMethod<ReadContext> {
+  const handler = READ_METHODS.get(method);
   if (handler === undefined) {
     throw new ProviderRpcError(RPC_ERROR_CODES.methodNotFound, `the method ${method} does not exist/is not available`);
   }
-  return handler(context, new Params(params));
+  return handler;
+}
+
+function toMap<Context>(families: readonly RpcMethods<Context>[]): ReadonlyMap<string, RpcMethod<Context>> {
+  return new Map(families.flatMap((family) => Object.entries(family)));
 }

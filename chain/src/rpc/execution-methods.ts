@@ -1,10 +1,10 @@
 import { toHex } from "../lib/bytes.ts";
 import { toQuantity } from "../lib/hex.ts";
 import { toSimulation } from "./call-params.ts";
-import type { RpcMethods } from "./context.ts";
+import type { ReadContext, RpcMethods } from "./context.ts";
 
-export const executionMethods: RpcMethods = {
-  eth_call: async ({ chain, simulator }, params) => toHex(await simulator.call(toSimulation(chain, params))),
+export const executionMethods: RpcMethods<ReadContext> = {
+  eth_call: async ({ chain, simulator }, params) => toHex(await simulator.call(await toSimulation(chain, params))),
   eth_estimateGas: async ({ chain, simulator }, params) =>
-    toQuantity(await simulator.estimate(toSimulation(chain, params))),
+    toQuantity(await simulator.estimate(await toSimulation(chain, params))),
 };

@@ -1,20 +1,20 @@
 import { effectiveGasPrice } from "../blocks/transaction.ts";
 import type { BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { toQuantity } from "../lib/hex.ts";
-import { BASE_FEE_PER_GAS, FEE_HISTORY_BLOCKS_MAX } from "../limits.ts";
+import { BASE_FEE_PER_GAS, FEE_HISTORY_BLOCKS_MAX, FEE_HISTORY_PERCENTILES_MAX } from "../limits.ts";
 import { invalidParams } from "../rpc-error.ts";
 import { getBlock } from "./block-tag.ts";
-import type { RpcContext, RpcMethods } from "./context.ts";
+import type { ReadContext, RpcMethods } from "./context.ts";
 import type { Params } from "./params.ts";
 
-export const feeMethods: RpcMethods = {
+export const feeMethods: RpcMethods<ReadContext> = {
   eth_gasPrice: () => toQuantity(BASE_FEE_PER_GAS),
   eth_maxPriorityFeePerGas: () => "0x0",
   eth_blobBaseFee: () => "0x1",
   eth_feeHistory: feeHistory,
 };
 
-function feeHistory({ chain }: RpcContext, params: Params): unknown {
+function feeHistory({ chain }: ReadContext, params: Params): unknown {
   const newest = getBlock(chain, params.required(1)).header.number;
   const wanted = toCount(params.required(0), newest);
   const percentiles = toPercentiles(params.optional(2));
@@ -50,6 +50,9 @@ function parse(value: unknown): bigint {
 function toPercentiles(value: unknown): number[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw invalidParams("invalid reward percentiles: must be an array");
+  if (value.length > FEE_HISTORY_PERCENTILES_MAX) {
+    throw invalidParams(`invalid reward percentile: over the query limit ${FEE_HISTORY_PERCENTILES_MAX}`);
+  }
   const numbers = value.filter((one: unknown) => typeof one === "number");
   if (numbers.length < value.length) throw invalidParams("invalid reward percentile: must be a number");
   const isOrdered = numbers.every((one, index) => one >= 0 && one <= 100 && one >= (numbers[index - 1] ?? 0));

@@ -1,6 +1,6 @@
 import type { Block } from "../blocks/block.ts";
 import type { Log } from "../blocks/log.ts";
-import type { Chain } from "../chain/chain.ts";
+import type { ReadableChain } from "../chain/readable-chain.ts";
 import type { IncludedTransaction } from "../chain/block-reader.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import { LOG_FILTER_ALTERNATIVES_MAX, LOGS_ANSWER_BYTES_MAX, LOGS_ANSWER_LOGS_MAX } from "../limits.ts";
@@ -33,7 +33,7 @@ export function toLogCriteria(filter: unknown): LogCriteria {
   return { addresses: toAlternatives(filter["address"], ADDRESS_BYTES), topics: toTopics(filter["topics"]) };
 }
 
-export function toLogQuery(chain: Chain, filter: unknown): LogQuery {
+export function toLogQuery(chain: ReadableChain, filter: unknown): LogQuery {
   const criteria = toLogCriteria(filter);
   const { fromBlock, toBlock, blockHash } = filter as Readonly<Record<string, unknown>>; // toLogCriteria has checked it
   if (blockHash !== undefined) {
@@ -53,7 +53,7 @@ export function toLogQuery(chain: Chain, filter: unknown): LogQuery {
 }
 
 /** A number past the head stands for itself: there is nothing there yet. */
-function toNumber(chain: Chain, tag: unknown): bigint {
+function toNumber(chain: ReadableChain, tag: unknown): bigint {
   if (typeof tag === "string" && tag.startsWith("0x")) {
     const head = findBlock(chain, tag);
     return head === undefined ? BigInt(tag) : head.header.number;
@@ -91,7 +91,7 @@ export function isMatch(log: Log, { addresses, topics }: LogCriteria): boolean {
  * The logs that match, in order. Refuses when the answer would be too large, or the search takes too long; but never one block, since
  * nobody could ask for less.
  */
-export function findLogs(chain: Chain, query: LogQuery): Record<string, unknown>[] {
+export function findLogs(chain: ReadableChain, query: LogQuery): Record<string, unknown>[] {
   const { callTimeMsMax } = chain.options;
   const endsAt = performance.now() + callTimeMsMax;
   const answer = new LogAnswer();
@@ -144,7 +144,7 @@ function tooSlow(timeMs: number): ProviderRpcError {
   );
 }
 
-function* candidates(chain: Chain, query: LogQuery): Generator<IncludedTransaction> {
+function* candidates(chain: ReadableChain, query: LogQuery): Generator<IncludedTransaction> {
   const to = query.to < chain.head.header.number ? query.to : chain.head.header.number;
   const keys = query.addresses?.map(addressKey) ?? query.topics[0]?.map(topicKey);
   if (keys === undefined) {
@@ -157,7 +157,7 @@ function* candidates(chain: Chain, query: LogQuery): Generator<IncludedTransacti
   }
 }
 
-function placesOf(chain: Chain, keys: readonly number[], { from, to }: LogQuery): Place[] {
+function placesOf(chain: ReadableChain, keys: readonly number[], { from, to }: LogQuery): Place[] {
   const places = new Set<Place>();
   for (const key of new Set(keys)) {
     for (const place of chain.readLogPlaces(key, toPlace(from, 0), toPlace(to + 1n, 0))) places.add(place);
@@ -165,7 +165,7 @@ function placesOf(chain: Chain, keys: readonly number[], { from, to }: LogQuery)
   return [...places].toSorted((left, right) => left - right);
 }
 
-function* wholeBlock(chain: Chain, number: bigint): Generator<IncludedTransaction> {
+function* wholeBlock(chain: ReadableChain, number: bigint): Generator<IncludedTransaction> {
   const head = chain.blocks.findHead(number);
   if (head === undefined) return;
   for (const [index, executed] of chain.blocks.readExecuted(head).entries()) yield { ...executed, head, index };

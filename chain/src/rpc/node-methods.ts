@@ -2,12 +2,12 @@ import { createRequire } from "node:module";
 import { toHex } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import { toQuantity } from "../lib/hex.ts";
-import type { RpcMethods } from "./context.ts";
+import type { ReadContext, RpcMethods } from "./context.ts";
 
 // Both src/rpc and dist/rpc are two folders below package.json, which has a version.
 const { version } = createRequire(import.meta.url)("../../package.json") as { version: string };
 
-export const nodeMethods: RpcMethods = {
+export const nodeMethods: RpcMethods<ReadContext> = {
   eth_chainId: ({ chain }) => toQuantity(chain.options.chainId),
   net_version: ({ chain }) => String(chain.options.chainId),
   net_listening: () => true,

@@ -5,39 +5,39 @@ import { invalidParams } from "../rpc-error.ts";
 import { EMPTY_CODE_HASH, EMPTY_TRIE_ROOT } from "../state/account.ts";
 import type { StateView } from "../state/state-view.ts";
 import { getState } from "./block-tag.ts";
-import type { RpcContext, RpcMethods } from "./context.ts";
+import type { ReadContext, RpcMethods } from "./context.ts";
 import { type Params, toFixed } from "./params.ts";
 
 const WORD_BYTES = 32;
 
-export const stateMethods: RpcMethods = {
-  eth_getBalance: ({ chain }, params) => {
+export const stateMethods: RpcMethods<ReadContext> = {
+  eth_getBalance: async ({ chain }, params) => {
     const address = params.address(0);
-    return toQuantity(getState(chain, params.optional(1)).view.findAccount(address)?.balance ?? 0n);
+    return toQuantity((await getState(chain, params.optional(1))).view.findAccount(address)?.balance ?? 0n);
   },
-  eth_getTransactionCount: ({ chain }, params) => {
+  eth_getTransactionCount: async ({ chain }, params) => {
     const address = params.address(0);
-    if (params.optional(1) === "pending") return toQuantity(chain.pool.nextNonce(toHex(address)));
-    return toQuantity(getState(chain, params.optional(1)).view.findAccount(address)?.nonce ?? 0n);
+    if (params.optional(1) === "pending") return toQuantity(chain.nextNonce(address));
+    return toQuantity((await getState(chain, params.optional(1))).view.findAccount(address)?.nonce ?? 0n);
   },
-  eth_getCode: ({ chain }, params) => {
+  eth_getCode: async ({ chain }, params) => {
     const address = params.address(0);
-    return toHex(getState(chain, params.optional(1)).view.getCode(address));
+    return toHex((await getState(chain, params.optional(1))).view.getCode(address));
   },
-  eth_getStorageAt: ({ chain }, params) => {
+  eth_getStorageAt: async ({ chain }, params) => {
     const address = params.address(0);
     const slot = toSlot(params.required(1));
-    return toHex(padStart(getState(chain, params.optional(2)).view.getStorage(address, slot), WORD_BYTES));
+    return toHex(padStart((await getState(chain, params.optional(2))).view.getStorage(address, slot), WORD_BYTES));
   },
   eth_getProof: getProof,
 };
 
-function getProof({ chain }: RpcContext, params: Params): unknown {
+async function getProof({ chain }: ReadContext, params: Params): Promise<unknown> {
   const address = params.address(0);
   const keys = params.required(1);
   if (!Array.isArray(keys)) throw invalidParams("invalid argument 1: storage keys must be an array");
   if (keys.length > PROOF_KEYS_MAX) throw invalidParams(`too many keys: at most ${PROOF_KEYS_MAX}`);
-  const { view } = getState(chain, params.optional(2));
+  const { view } = await getState(chain, params.optional(2));
   const account = view.findAccount(address);
   return {
     address: toHex(address),

@@ -2,15 +2,18 @@ import type { BlockHead } from "../blocks/block.ts";
 import { toHex } from "../lib/bytes.ts";
 import { BASE_FEE_PER_GAS } from "../limits.ts";
 import { findBlock } from "./block-tag.ts";
-import type { RpcContext, RpcMethods } from "./context.ts";
+import type { ReadContext, RpcContext, RpcMethods } from "./context.ts";
 import { formatPending, formatReceipt, formatTransaction } from "./format.ts";
 import type { Params } from "./params.ts";
 
-export const transactionMethods: RpcMethods = {
+export const submitMethods: RpcMethods<RpcContext> = {
   eth_sendRawTransaction: ({ chain }, params) => chain.submit(params.data(0)),
+};
+
+export const transactionMethods: RpcMethods<ReadContext> = {
   eth_getTransactionByHash: ({ chain }, params) => {
     const hash = params.hash(0);
-    const pending = chain.pool.find(toHex(hash));
+    const pending = chain.findPending(toHex(hash));
     if (pending !== undefined) return formatPending(pending, BASE_FEE_PER_GAS);
     const included = chain.blocks.findTransaction(hash);
     return included === undefined ? null : formatTransaction(included);
@@ -25,7 +28,7 @@ export const transactionMethods: RpcMethods = {
     byIndex(context, context.chain.blocks.findHeadByHash(params.hash(0)), params),
 };
 
-function byIndex({ chain }: RpcContext, head: BlockHead | undefined, params: Params): unknown {
+function byIndex({ chain }: ReadContext, head: BlockHead | undefined, params: Params): unknown {
   const index = Number(params.quantity(1));
   if (head === undefined) return null;
   const executed = chain.blocks.readExecuted(head)[index];

@@ -2,7 +2,8 @@ import { Lru } from "../lib/lru.ts";
 import { toBuffer } from "../lib/bytes.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
-import { StateHistory } from "./state-history.ts";
+import { createPastView } from "./past-view.ts";
+import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
 /** The durable side of the state. */
@@ -53,14 +54,12 @@ export class NodeStore implements StateSource {
   /** The state after an earlier block; undefined when it is no longer kept. */
   findAt(blockNumber: bigint): StateView | undefined {
     const overwritten = this.#history.findSince(blockNumber);
-    if (overwritten === undefined) return undefined;
-    return new StateView({
-      findCode: (codeHash) => this.findCode(codeHash),
-      findNode: (key) => {
-        const layer = overwritten.find((nodes) => nodes.has(key));
-        return layer === undefined ? this.findNode(key) : layer.get(key);
-      },
-    });
+    return overwritten === undefined ? undefined : createPastView(this, overwritten);
+  }
+
+  /** What the blocks after one overwrote, for another thread; all that is kept without it. */
+  shareHistory(after: bigint | undefined): SharedLayer[] {
+    return this.#history.share(after);
   }
 
   /** What the changes are about to overwrite. */

@@ -9,6 +9,9 @@ import type { NodeChanges } from "../state/node-changes.ts";
 import type { StateDatabase } from "../state/node-store.ts";
 import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 
+/** Rows of the log index read at once: a thread that is to end does so between two reads. */
+const LOG_PLACES_PAGE = 10_000;
+
 /** Everything that one block adds. */
 export interface BlockCommit {
   readonly block: Block;
@@ -32,9 +35,12 @@ export class ChainDatabase implements StateDatabase {
   // The statements do not keep the database alive: it must be referenced for as long as they are.
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
+  readonly #close: () => void;
 
-  constructor(database: DatabaseSyncInstance) {
+  /** `close` is for a database that holds more than itself open. */
+  constructor(database: DatabaseSyncInstance, { close = () => database.close() }: { close?: () => void } = {}) {
     this.#database = database;
+    this.#close = close;
     this.#statements = prepareStatements(database);
   }
 
@@ -50,6 +56,16 @@ export class ChainDatabase implements StateDatabase {
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       throw error;
+    }
+  }
+
+  /** Runs `work` on the chain as it is now; blocks that are committed meanwhile do not show. */
+  async readSnapshot<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#database.exec("BEGIN");
+    try {
+      return await work();
+    } finally {
+      this.#database.exec("COMMIT");
     }
   }
 
@@ -87,7 +103,13 @@ export class ChainDatabase implements StateDatabase {
 
   /** Transactions from `from` up to before `to` with a log under `key`. */
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
-    return this.#statements.selectLogPlaces.all(key, from, to).map((row) => (row as { place: number }).place);
+    const places: Place[] = [];
+    for (let next = from; ; ) {
+      const rows = this.#statements.selectLogPlaces.all(key, next, to, LOG_PLACES_PAGE) as { place: number }[];
+      for (const { place } of rows) places.push(place);
+      if (rows.length < LOG_PLACES_PAGE) return places;
+      next = (places.at(-1) ?? 0) + 1;
+    }
   }
 
   readNode(key: string): Uint8Array | undefined {
@@ -106,9 +128,11 @@ export class ChainDatabase implements StateDatabase {
     this.#statements.insertSetting.run(name, value);
   }
 
-  /** Copies the write-ahead log into the database file; the log starts over. */
-  checkpoint(): void {
-    this.#database.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  /** Copies the write-ahead log into the database file, so that it starts over. Whether all of it could be: a reader may need the rest. */
+  checkpoint(): boolean {
+    const row = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
+    const { log, checkpointed } = row as { log: number; checkpointed: number }; // the columns of this pragma
+    return checkpointed >= log;
   }
 
   /** Leaves one file, without a log beside it where that can be written. */
@@ -116,7 +140,7 @@ export class ChainDatabase implements StateDatabase {
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
-      this.#database.close();
+      this.#close();
     }
   }
 
@@ -167,7 +191,9 @@ function prepareStatements(database: DatabaseSyncInstance) {
     ),
     selectTransaction: prepare("SELECT place, receipt, raw FROM transactions WHERE place = ?"),
     selectTransactionsByHashKey: prepare("SELECT place, receipt, raw FROM transactions WHERE hash_key = ?"),
-    selectLogPlaces: prepare("SELECT place FROM log_places WHERE key = ? AND place >= ? AND place < ? ORDER BY place"),
+    selectLogPlaces: prepare(
+      "SELECT place FROM log_places WHERE key = ? AND place >= ? AND place < ? ORDER BY place LIMIT ?",
+    ),
     selectNode: prepare("SELECT node FROM nodes WHERE key = ?"),
     selectCode: prepare("SELECT code FROM codes WHERE hash = ?"),
     selectSetting: prepare("SELECT value FROM settings WHERE name = ?"),

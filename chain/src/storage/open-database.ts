@@ -1,16 +1,70 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
+import { BUSY_TIME_MS_MAX } from "../limits.ts";
+
+/** A database, and the lock that keeps other processes from writing it. */
+export interface OwnedDatabase {
+  readonly database: DatabaseSyncInstance;
+  close(): void;
+}
 
 /**
- * Opens the file for this process alone. SQLite's exclusive locking mode holds an operating system lock from the first
- * transaction until the database is closed or the process ends, however it ends.
+ * Opens the file for writing, for one chain alone. Threads of this process may read it meanwhile, so the database itself is not locked:
+ * SQLite's exclusive mode on a file beside it holds a lock of the operating system that goes with the process, however it ends.
  */
-export async function openDatabase(file: string): Promise<DatabaseSyncInstance> {
-  const database = await openFile(file);
+export async function openDatabase(file: string): Promise<OwnedDatabase> {
+  const lock = isInMemory(file) ? undefined : await openLocked(file);
   try {
-    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;");
-    database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;");
-    database.exec("BEGIN IMMEDIATE; COMMIT;");
+    const database = await openConfigured(file, [
+      `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
+      "BEGIN IMMEDIATE; COMMIT;",
+    ]);
+    return { database, close: () => closeBoth(database, lock) };
+  } catch (cause) {
+    lock?.close();
+    throw cause;
+  }
+}
+
+/** Opens the file of a running chain for reading beside it. */
+export async function openForReading(file: string): Promise<DatabaseSyncInstance> {
+  if (isInMemory(file)) throw new ChainFileError("A chain in memory has no file that another thread could read.");
+  return openConfigured(file, [`PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`], { readOnly: true });
+}
+
+function isInMemory(file: string): boolean {
+  return file === ":memory:";
+}
+
+async function openLocked(file: string): Promise<DatabaseSyncInstance> {
+  const lock = await openFile(`${file}-lock`, {});
+  try {
+    lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    return lock;
+  } catch (cause) {
+    lock.close();
+    throw explain(file, cause);
+  }
+}
+
+/** The lock goes last: until then nobody else may write. */
+function closeBoth(database: DatabaseSyncInstance, lock: DatabaseSyncInstance | undefined): void {
+  try {
+    database.close();
+  } finally {
+    lock?.close();
+  }
+}
+
+async function openConfigured(
+  file: string,
+  statements: readonly string[],
+  options: OpenOptions = {},
+): Promise<DatabaseSyncInstance> {
+  const database = await openFile(file, options);
+  try {
+    for (const statement of statements) database.exec(statement);
     return database;
   } catch (cause) {
     database.close();
@@ -18,17 +72,21 @@ export async function openDatabase(file: string): Promise<DatabaseSyncInstance> 
   }
 }
 
+interface OpenOptions {
+  readonly readOnly?: boolean;
+}
+
 interface SqliteModule {
-  readonly DatabaseSync: new (file: string) => DatabaseSyncInstance;
+  readonly DatabaseSync: new (file: string, options: OpenOptions) => DatabaseSyncInstance;
 }
 
 /** The first line of Node that has its own SQLite without a flag from the start. */
 const NODE_MAJOR_MIN = 24;
 
-async function openFile(file: string): Promise<DatabaseSyncInstance> {
+async function openFile(file: string, options: OpenOptions): Promise<DatabaseSyncInstance> {
   const { DatabaseSync } = await loadSqlite();
   try {
-    return new DatabaseSync(file);
+    return new DatabaseSync(file, options);
   } catch (cause) {
     throw explain(file, cause);
   }

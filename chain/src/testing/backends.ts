@@ -1,4 +1,7 @@
-import { startEmbeddedChain } from "../embedded-chain.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
 import { ProviderRpcError } from "../rpc-error.ts";
 import { BASE_FEE_PER_GAS, BLOCK_GAS_LIMIT_DEFAULT } from "../limits.ts";
 import { startAnvil } from "./anvil.ts";
@@ -16,18 +19,46 @@ export interface Backend extends AsyncDisposable {
   ask(method: string, params?: unknown): Promise<RawAnswer>;
 }
 
-export const BACKENDS: readonly { readonly name: string; start(): Promise<Backend> }[] = [
-  { name: "embedded chain", start: startEmbedded },
-  { name: "anvil", start: startAnvilBackend },
+interface BackendEntry {
+  readonly name: string;
+  /** Whether it answers with transactions that wait for a block. */
+  readonly hasPool: boolean;
+  start(): Promise<Backend>;
+}
+
+export const BACKENDS: readonly BackendEntry[] = [
+  { name: "embedded chain", hasPool: true, start: startEmbedded },
+  { name: "reader of the embedded chain", hasPool: false, start: startReader },
+  { name: "anvil", hasPool: true, start: startAnvilBackend },
 ];
 
 export async function startEmbedded(): Promise<Backend> {
   const chain = await startEmbeddedChain({ file: ":memory:", chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
   return {
-    client: createTestClient(embeddedTransport(chain)),
+    client: createTestClient(embeddedTransport((request) => chain.request(request))),
     ask: (method, params) => chain.request({ method, params }).then((result) => ({ result }), toRawError),
     [Symbol.asyncDispose]: () => chain.stop(),
   };
+}
+
+async function startReader(): Promise<Backend> {
+  const folder = mkdtempSync(join(tmpdir(), "stele-reader-"));
+  const file = join(folder, "chain.db");
+  const chain = await startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
+  return {
+    client: createTestClient(embeddedTransport((request) => readOrRequest(chain, request))),
+    ask: (method, params) => readOrRequest(chain, { method, params }).then((result) => ({ result }), toRawError),
+    [Symbol.asyncDispose]: async () => {
+      await chain.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Through the reader, but for what only the owner may ask. */
+async function readOrRequest(chain: EmbeddedChain, request: { method: string; params?: unknown }): Promise<unknown> {
+  if (/sendRaw|Filter|ubscribe/.test(request.method)) return chain.request(request);
+  return JSON.parse(await chain.reader.read(request));
 }
 
 function toRawError(error: unknown): RawAnswer {

@@ -40,9 +40,9 @@ export function createTestClient(transport: Transport) {
   return { reader, writer, request };
 }
 
-export function embeddedTransport(chain: EmbeddedChain): Transport {
+export function embeddedTransport(request: EmbeddedChain["request"]): Transport {
   // Without retries a refusal is seen as it is.
-  return custom({ request: chain.request.bind(chain) as EIP1193RequestFn }, { retryCount: 0 });
+  return custom({ request: request as EIP1193RequestFn }, { retryCount: 0 });
 }
 
 export function httpTransport(url: string): Transport {

@@ -7,6 +7,7 @@ import { ChainReader, type ChainReaderOptions } from "./chain-reader.ts";
 /** The chain itself, to be read with any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
 export function registerChain(app: FastifyInstance, options: ChainReaderOptions): void {
   const reader = new ChainReader(options);
+  app.addHook("preClose", async () => reader.close());
   registerRpc(app, {
     path: "/chain",
     logger: options.logger,

@@ -7,26 +7,26 @@ import {
   chainPauseFromMs,
   chainWaitTimeoutMs,
 } from "../limits.ts";
-import type { RpcOutcome, RpcParams } from "../shared/rpc/message.ts";
+import type { RpcOutcome, RpcParams, RpcText } from "../shared/rpc/message.ts";
 import { toChainError, toMethodRefusal, tooBusy, toProtocolError } from "./chain-error.ts";
 import { Gate } from "./gate.ts";
 import { type Cost, readMethods } from "./read-methods.ts";
 
-/** Answers requests as EIP-1193 has it. A refusal is an error with geth's code, and with data where there is some. */
-export interface ChainProvider {
-  request(args: { readonly method: string; readonly params: readonly unknown[] }): Promise<unknown>;
+/** Answers requests with JSON text. A refusal is an error in the shape of EIP-1193: geth's code, and data where there is some. */
+export interface ChainSource {
+  read(request: { readonly method: string; readonly params: readonly unknown[] }): Promise<string>;
 }
 
 export interface ChainReaderOptions {
-  readonly provider: ChainProvider;
+  readonly source: ChainSource;
   readonly logger: Logger;
 }
 
 const waiting = { waitingMax: chainCallsWaitingMax, waitTimeoutMs: chainWaitTimeoutMs };
 
 /**
- * Reads the chain for anyone, a bounded number of calls at once. The chain runs one thing at a time, and blocks wait behind calls: between two
- * long computations it therefore has as long for the blocks as the first one took.
+ * Reads the chain for anyone, a bounded number of calls at once. A thread beside the chain runs them, one at a time, and shares the processor
+ * with publishing: between two long computations it therefore rests as long as the first one took.
  */
 export class ChainReader {
   readonly #options: ChainReaderOptions;
@@ -39,7 +39,12 @@ export class ChainReader {
     this.#options = options;
   }
 
-  async call(method: string, params: RpcParams): Promise<RpcOutcome> {
+  /** Refuses what waits, so that a server that closes need not wait for it. */
+  close(): void {
+    for (const gate of Object.values(this.#gates)) gate.close();
+  }
+
+  async call(method: string, params: RpcParams): Promise<RpcOutcome | RpcText> {
     const cost = readMethods.get(method);
     if (cost === undefined) return { error: toMethodRefusal(method) };
     if (!isPositional(params)) return { error: toProtocolError("invalidParams", "parameters go by position") };
@@ -48,7 +53,7 @@ export class ChainReader {
     const leave = await this.#gates[cost].enter();
     if (leave === undefined) return { error: tooBusy };
     try {
-      return { result: (await this.#options.provider.request({ method, params })) ?? null };
+      return { json: await this.#options.source.read({ method, params }) };
     } catch (error) {
       return { error: toChainError(error, { method, logger: this.#options.logger }) };
     } finally {

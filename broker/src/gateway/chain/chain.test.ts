@@ -10,7 +10,7 @@ import {
   rpcBatchMax,
 } from "../limits.ts";
 import { type Served, serve } from "../testing/serve.ts";
-import { type ChainProvider, ChainReader } from "./chain-reader.ts";
+import { ChainReader, type ChainSource } from "./chain-reader.ts";
 import { readMethods } from "./read-methods.ts";
 
 interface Request {
@@ -21,10 +21,10 @@ interface Request {
 /** A server over a chain that answers as given, and what that chain was asked. */
 async function serveChain(answer: (request: Request) => unknown = () => "0x2a") {
   const requests: Request[] = [];
-  const chain: ChainProvider = {
-    request: async (request) => {
+  const chain: ChainSource = {
+    read: async (request) => {
       requests.push(request);
-      return answer(request);
+      return JSON.stringify((await answer(request)) ?? null);
     },
   };
   return { server: await serve({}, { chain }), requests };
@@ -179,7 +179,7 @@ describe("the chain over HTTP", () => {
   });
 
   it("the index names it, below the context segment", async () => {
-    await using server = await serve({}, { basePath: "stele", chain: { request: () => Promise.resolve("0x7") } });
+    await using server = await serve({}, { basePath: "stele", chain: { read: () => Promise.resolve('"0x7"') } });
     expect(await (await fetch(server.url)).json()).toMatchObject({ chain: "/stele/chain" });
     expect(await ask(server, call("eth_chainId"))).toMatchObject({ result: "0x7" });
   });
@@ -205,16 +205,16 @@ describe("what the chain is spared", () => {
 
   it("a look-up does not wait for computations, and what waits is bounded", async () => {
     const gate = createDeferred<string>();
-    const provider: ChainProvider = {
-      request: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve("0x1")),
+    const source: ChainSource = {
+      read: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve('"0x1"')),
     };
-    const reader = new ChainReader({ provider, logger: silentLogger });
+    const reader = new ChainReader({ source, logger: silentLogger });
     const taken = chainComputationsRunningMax + chainCallsWaitingMax;
     const calls = Array.from({ length: taken }, () => reader.call("eth_call", []));
     expect(await reader.call("eth_call", [])).toMatchObject({ error: { code: -32005 } });
-    expect(await reader.call("eth_blockNumber", [])).toEqual({ result: "0x1" });
-    gate.resolve("0x2");
-    expect(await Promise.all(calls)).toEqual(calls.map(() => ({ result: "0x2" })));
+    expect(await reader.call("eth_blockNumber", [])).toEqual({ json: '"0x1"' });
+    gate.resolve('"0x2"');
+    expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
   });
 
   it("results that would make an answer too long are -32003, and what is left of the batch is not run", async () => {

@@ -15,6 +15,6 @@ it("docs/chain.md lists what can be read", () => {
 
 it("docs/chain.md names the methods that run one at a time", () => {
   const computations = [...readMethods].filter(([, cost]) => cost === "computation").map(([name]) => name);
-  const [, sentence = ""] = /blocks wait for it\.(.*?)therefore run\s+one\s+at a time/s.exec(page) ?? [];
+  const [, sentence = ""] = /never waits for a call\.(.*?)run\s+one\s+at a time/s.exec(page) ?? [];
   expect(namesIn(sentence)).toEqual(computations);
 });

@@ -57,6 +57,16 @@ describe("Gate", () => {
     }
   });
 
+  it("lets nobody in once it is closed, also of those who wait", async () => {
+    const gate = new Gate({ ...options, runningMax: 1 });
+    const leave = await enter(gate);
+    const waiting = gate.enter();
+    gate.close();
+    expect(await waiting).toBeUndefined();
+    leave();
+    expect(await gate.enter()).toBeUndefined();
+  });
+
   it("keeps the place of a long stay empty for as long again, and not that of a short one", async () => {
     vi.useFakeTimers();
     try {

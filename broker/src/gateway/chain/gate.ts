@@ -22,16 +22,24 @@ export class Gate {
   readonly #options: GateOptions;
   readonly #waiting: Waiting[] = [];
   #running = 0;
+  #isClosed = false;
 
   constructor(options: GateOptions) {
     this.#options = options;
   }
 
-  /** Undefined when too many wait, or when the wait was too long. */
+  /** Undefined when too many wait, when the wait was too long, or when the gate is closed. */
   enter(): Promise<Leave | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined);
     if (this.#running < this.#options.runningMax) return Promise.resolve(this.#admit());
     if (this.#waiting.length >= this.#options.waitingMax) return Promise.resolve(undefined);
     return new Promise((resolve) => this.#waiting.push({ since: performance.now(), resolve }));
+  }
+
+  /** Lets nobody in any more, also of those who wait. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { resolve } of this.#waiting.splice(0)) resolve(undefined);
   }
 
   #admit(): Leave {

@@ -1,6 +1,6 @@
 /**
- * What a method costs the chain. A look-up takes about as long as its answer is large; a computation runs code or searches blocks, for as
- * long as the chain allows.
+ * What a method costs. A look-up takes about as long as its answer is large; a computation runs code or searches blocks, for as long as the
+ * reader allows.
  */
 export type Cost = "look-up" | "computation";
 

@@ -1,5 +1,5 @@
 import type { RpcEndpoint } from "./endpoint.ts";
-import { type RpcId, type RpcOutcome, toResponse } from "./message.ts";
+import { renderResponse, type RpcId, type RpcOutcome, type RpcText, toResponse } from "./message.ts";
 
 type AnswerLimit = NonNullable<RpcEndpoint["answerLimit"]>;
 
@@ -19,8 +19,8 @@ export class AnswerBudget {
   }
 
   /** The response as JSON, with the limit's error in place of a result that is too long. */
-  render(id: RpcId, outcome: RpcOutcome): string {
-    const text = JSON.stringify(toResponse(id, outcome));
+  render(id: RpcId, outcome: RpcOutcome | RpcText): string {
+    const text = renderResponse(id, outcome);
     if (this.#limit === undefined || this.#take(text, this.#limit)) return text;
     return JSON.stringify(toResponse(id, { error: this.#limit.error }));
   }

@@ -23,6 +23,11 @@ export interface RpcError {
 /** What a method came to. */
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
 
+/** A result that is JSON text already, so that a long one is not written a second time. */
+export interface RpcText {
+  readonly json: string;
+}
+
 /** Errors that the protocol names (JSON-RPC 2.0, section 5.1). */
 export const rpcErrors = {
   parseError: { code: -32700, message: "Parse error" },
@@ -59,6 +64,12 @@ export function parseMessage(value: unknown): ParsedMessage {
 
 export function toResponse(id: RpcId, outcome: RpcOutcome): RpcResponse {
   return { jsonrpc: "2.0", id, ...outcome };
+}
+
+/** The response as JSON text. */
+export function renderResponse(id: RpcId, outcome: RpcOutcome | RpcText): string {
+  if (!("json" in outcome)) return JSON.stringify(toResponse(id, outcome));
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${outcome.json}}`;
 }
 
 function invalid(id: RpcId, details: string): ParsedMessage {

@@ -1,0 +1,67 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { Simulator } from "./execution/simulator.ts";
+import { READER_ANSWER_BYTES_MAX } from "./limits.ts";
+import type { FromReader, ReaderSettings, ToReader } from "./messages.ts";
+import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
+import { HistoryFollower } from "./reader/history-follower.ts";
+import { dispatchRead } from "./rpc/dispatch.ts";
+import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
+import { StateView } from "./state/state-view.ts";
+import { ChainDatabase } from "./storage/chain-database.ts";
+import { openForReading } from "./storage/open-database.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("This file runs as a worker thread only: use the reader of an embedded chain.");
+
+function post(message: FromReader): void {
+  port?.postMessage(message, []);
+}
+
+/** Answers requests from snapshots of the file, one after another. */
+class Reader {
+  readonly history = new HistoryFollower((after) => post({ kind: "history", after }));
+  readonly #parts: SnapshotParts;
+  readonly #simulator: Simulator;
+
+  private constructor(database: ChainDatabase, options: ReaderSettings, simulator: Simulator) {
+    this.#parts = { database, options, readHistory: (upTo) => this.history.readUpTo(upTo) };
+    this.#simulator = simulator;
+  }
+
+  static async create(settings: ReaderSettings): Promise<Reader> {
+    const database = new ChainDatabase(await openForReading(settings.file));
+    const simulator = await Simulator.create({
+      chainId: settings.chainId,
+      view: new StateView({ findNode: () => undefined, findCode: () => undefined }),
+      readBlockHash: (number) => database.findBlockHead(number)?.hash ?? new Uint8Array(32),
+      timeMsMax: settings.callTimeMsMax,
+    });
+    return new Reader(database, settings, simulator);
+  }
+
+  async answer(method: string, params: unknown): Promise<void> {
+    try {
+      post({ kind: "result", json: await this.#read(method, params) });
+    } catch (error) {
+      post({ kind: "error", error: toErrorMessage(error) });
+    }
+  }
+
+  /** As text, so that a long answer costs the thread that passes it on one copy. */
+  #read(method: string, params: unknown): Promise<string> {
+    return this.#parts.database.readSnapshot(async () => {
+      const context = { chain: new ChainSnapshot(this.#parts), simulator: this.#simulator };
+      const json = JSON.stringify((await dispatchRead(context, { method, params })) ?? null);
+      if (Buffer.byteLength(json) <= READER_ANSWER_BYTES_MAX) return json;
+      throw new ProviderRpcError(RPC_ERROR_CODES.responseTooLarge, "response too large");
+    });
+  }
+}
+
+// The owner starts this file with ReaderSettings and nothing else.
+const reader = await Reader.create(workerData as ReaderSettings);
+port.on("message", (message: ToReader) => {
+  if (message.kind === "history") reader.history.take(message.layers);
+  else void reader.answer(message.method, message.params);
+});
+post({ kind: "ready" });

@@ -1,0 +1,134 @@
+import { Worker } from "node:worker_threads";
+import {
+  READER_GRACE_MS_MAX,
+  READER_OLD_MEBIBYTES_MAX,
+  READER_START_TIME_MS_MAX,
+  READER_YOUNG_MEBIBYTES_MAX,
+} from "../limits.ts";
+import type { FromReader, ReaderSettings, ToReader } from "../messages.ts";
+import type { RpcRequest } from "../rpc/dispatch.ts";
+import { fromErrorMessage, invalidParams, serverError } from "../rpc-error.ts";
+import type { SharedLayer } from "../state/state-history.ts";
+import { findWorkerFile } from "../worker-file.ts";
+
+/** Asks the chain's thread for what the blocks after one overwrote. */
+export type ReadHistory = (after: bigint | undefined) => Promise<readonly SharedLayer[]>;
+
+export interface ReaderThreadOptions {
+  readonly settings: ReaderSettings;
+  readonly readHistory: ReadHistory;
+}
+
+interface Waiting {
+  readonly resolve: (json: string) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** One thread that reads the chain's file. It answers one request at a time, and ends when one takes too long or needs too much memory. */
+export class ReaderThread {
+  readonly #worker: Worker;
+  readonly #options: ReaderThreadOptions;
+  readonly #exited: Promise<void>;
+  readonly #ready: Promise<string>;
+  #waiting: Waiting | undefined;
+  #failure: Error | undefined;
+
+  constructor(options: ReaderThreadOptions) {
+    this.#options = options;
+    this.#worker = new Worker(findWorkerFile("reader-worker"), {
+      workerData: options.settings,
+      resourceLimits: {
+        maxOldGenerationSizeMb: READER_OLD_MEBIBYTES_MAX,
+        maxYoungGenerationSizeMb: READER_YOUNG_MEBIBYTES_MAX,
+      },
+    });
+    this.#worker.on("message", (message: FromReader) => this.#receive(message));
+    this.#worker.on("error", (error) => this.#fail(toFailure(error)));
+    this.#exited = new Promise((resolve) => {
+      this.#worker.once("exit", (code) => {
+        this.#fail(new Error(`The reader of the chain ended with code ${code}.`));
+        resolve();
+      });
+    });
+    this.#ready = this.#wait(READER_START_TIME_MS_MAX, new Error("The reader of the chain did not start in time."));
+    this.#ready.catch(() => undefined); // Whoever asks sees it.
+  }
+
+  get hasEnded(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** The result as JSON text. The caller waits for one answer before it asks again. */
+  async ask({ method, params }: RpcRequest): Promise<string> {
+    await this.#ready;
+    try {
+      this.#post({ kind: "request", method, params });
+    } catch {
+      throw invalidParams("invalid params: they are nested too deeply");
+    }
+    const { callTimeMsMax } = this.#options.settings;
+    return this.#wait(
+      callTimeMsMax + READER_GRACE_MS_MAX,
+      serverError(`execution aborted (timeout = ${callTimeMsMax}ms)`),
+    );
+  }
+
+  /** Rejects what is under way with the error and ends the thread, whatever runs in it. */
+  end(error: Error): Promise<void> {
+    this.#fail(error);
+    return this.#exited;
+  }
+
+  #wait(timeoutMs: number, late: Error): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#failure !== undefined) return reject(this.#failure);
+      const timer = setTimeout(() => this.#fail(late), timeoutMs);
+      const settled = (): void => {
+        clearTimeout(timer);
+        this.#waiting = undefined;
+      };
+      this.#waiting = {
+        resolve: (json) => resolve((settled(), json)),
+        reject: (error) => reject((settled(), error)),
+      };
+    });
+  }
+
+  #receive(message: FromReader): void {
+    switch (message.kind) {
+      case "ready":
+        return this.#waiting?.resolve("");
+      case "result":
+        return this.#waiting?.resolve(message.json);
+      case "error":
+        return this.#waiting?.reject(fromErrorMessage(message.error));
+      case "history":
+        return void this.#passHistory(message.after);
+    }
+  }
+
+  async #passHistory(after: bigint | undefined): Promise<void> {
+    try {
+      this.#post({ kind: "history", layers: await this.#options.readHistory(after) });
+    } catch (error) {
+      this.#fail(toFailure(error));
+    }
+  }
+
+  #post(message: ToReader): void {
+    this.#worker.postMessage(message, []);
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#waiting?.reject(error);
+    void this.#worker.terminate();
+  }
+}
+
+function toFailure(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  const isOutOfMemory = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
+  return isOutOfMemory ? serverError("execution aborted (out of memory)") : error;
+}

@@ -1,0 +1,158 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Hex } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type EmbeddedChain, type EmbeddedChainOptions, startEmbeddedChain } from "../embedded-chain.ts";
+import { READER_CALL_GAS_MAX_DEFAULT, READER_REQUESTS_MAX } from "../limits.ts";
+import { CHAIN_ID } from "../testing/client.ts";
+
+const account = privateKeyToAccount(generatePrivateKey());
+const SINK: Hex = "0x00000000000000000000000000000000000000aa";
+/** Calls itself twice with all its gas, and never lands on a JUMPDEST, where a call looks at the clock. */
+const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
+const hugeCode = `0x6003565b5f5f5f5f5f305af100${"00".repeat(1_000_000)}`;
+
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "stele-reader-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function start(options: Partial<EmbeddedChainOptions> = {}): Promise<EmbeddedChain> {
+  const file = join(folder, "chain.db");
+  const chain = await startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [account.address], ...options });
+  await chain.request({ method: "eth_subscribe", params: ["newHeads"] });
+  return chain;
+}
+
+async function read(chain: EmbeddedChain, method: string, ...params: unknown[]): Promise<unknown> {
+  return JSON.parse(await chain.reader.read({ method, params }));
+}
+
+function run(chain: EmbeddedChain, code: string): Promise<unknown> {
+  return read(chain, "eth_call", { to: SINK }, "latest", { [SINK]: { code } });
+}
+
+/** Makes a block with a transfer of 1 wei and answers its number. */
+async function makeBlock(chain: EmbeddedChain, nonce: number): Promise<Hex> {
+  const sealed = new Promise<Hex>((resolve) => {
+    const listener: Parameters<typeof chain.on<"message">>[1] = ({ data }) => {
+      chain.removeListener("message", listener);
+      resolve((data.result as { number: Hex }).number); // only newHeads is subscribed to
+    };
+    chain.on("message", listener);
+  });
+  const fees = { type: "eip1559", gas: 21_000n, maxFeePerGas: 7n, maxPriorityFeePerGas: 0n } as const;
+  const raw = await account.signTransaction({ ...fees, chainId: CHAIN_ID, nonce, to: SINK, value: 1n });
+  await chain.request({ method: "eth_sendRawTransaction", params: [raw] });
+  return sealed;
+}
+
+describe("SnapshotReader", () => {
+  it("reads each block as soon as it is announced", async () => {
+    await using chain = await start();
+    for (let nonce = 0; nonce < 20; nonce += 1) {
+      const number = await makeBlock(chain, nonce);
+      expect(await read(chain, "eth_blockNumber")).toBe(number);
+      expect(Number(await read(chain, "eth_getBalance", SINK, "latest"))).toBe(nonce + 1);
+    }
+  });
+
+  it("reads older states as far back as the chain keeps them, from one start on", async () => {
+    {
+      await using chain = await start();
+      for (let nonce = 0; nonce < 6; nonce += 1) {
+        const number = await makeBlock(chain, nonce);
+        expect(Number(await read(chain, "eth_getBalance", SINK, `0x${nonce.toString(16)}`))).toBe(nonce);
+        expect(Number(await read(chain, "eth_getBalance", SINK, number))).toBe(nonce + 1);
+      }
+      expect(Number(await read(chain, "eth_getBalance", SINK, "0x0"))).toBe(0);
+      const proof = [SINK, [], "0x3"];
+      expect(await read(chain, "eth_getProof", ...proof)).toEqual(
+        await chain.request({ method: "eth_getProof", params: proof }),
+      );
+    }
+    await using chain = await start();
+    const refusal = { code: -32000, message: expect.stringMatching(/^missing trie node/) };
+    await expect(read(chain, "eth_getBalance", SINK, "0x3")).rejects.toMatchObject(refusal);
+    expect(Number(await read(chain, "eth_getBalance", SINK, "0x6"))).toBe(6);
+  });
+
+  it("ends a call that never looks at the clock, and answers those behind it", async () => {
+    await using chain = await start({ callTimeMsMax: 100 });
+    const culprits = [run(chain, recursion), run(chain, recursion)].map((call) =>
+      call.catch((error: unknown) => error),
+    );
+    const behind = [read(chain, "eth_blockNumber"), read(chain, "eth_chainId")];
+    for (const culprit of culprits) {
+      expect(await culprit).toMatchObject({ code: -32000, message: "execution aborted (timeout = 100ms)" });
+    }
+    expect(await Promise.all(behind)).toEqual(["0x0", `0x${CHAIN_ID.toString(16)}`]);
+  });
+
+  it("ends a call that needs too much memory, and no other", async () => {
+    await using chain = await start({ callTimeMsMax: 60_000 });
+    const culprit = run(chain, hugeCode).catch((error: unknown) => error);
+    const behind = read(chain, "eth_blockNumber");
+    expect(await culprit).toMatchObject({ code: -32000, message: "execution aborted (out of memory)" });
+    expect(await behind).toBe("0x0");
+    expect(await makeBlock(chain, 0)).toBe("0x1");
+  }, 90_000);
+
+  it("seals blocks while a call runs, and ends the call when the chain stops", async () => {
+    const chain = await start({ callTimeMsMax: 60_000 });
+    const call = run(chain, recursion).catch((error: unknown) => error);
+    expect(await makeBlock(chain, 0)).toBe("0x1");
+    const waiting = read(chain, "eth_blockNumber").catch((error: unknown) => error);
+    await chain.stop();
+    expect([await call, await waiting]).toEqual([
+      expect.objectContaining({ code: 4900 }),
+      expect.objectContaining({ code: 4900 }),
+    ]);
+    await expect(read(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
+  });
+
+  it("gives a call no more gas than its cap, whatever it asks for", async () => {
+    await using chain = await start();
+    const gasLeft = "0x5a5f5260205ff3"; // GAS, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN
+    const answer = await read(chain, "eth_call", { to: SINK, gas: "0x40000000" }, "latest", {
+      [SINK]: { code: gasLeft },
+    });
+    expect(BigInt(answer as string)).toBeLessThan(READER_CALL_GAS_MAX_DEFAULT);
+    expect(BigInt(answer as string)).toBeGreaterThan(READER_CALL_GAS_MAX_DEFAULT - 100_000n);
+  });
+
+  it("refuses an answer that is too long", async () => {
+    await using chain = await start({ readerCallGasMax: 536_870_912n, callTimeMsMax: 30_000 });
+    const returnZeros = "0x62d000005ff3"; // PUSH3 13,631,488, PUSH0, RETURN
+    await expect(run(chain, returnZeros)).rejects.toMatchObject({ code: -32003, message: "response too large" });
+  });
+
+  it("refuses more requests than may wait, and parameters that cannot be passed on", async () => {
+    await using chain = await start();
+    const nested = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const params: unknown = JSON.parse(nested);
+    await expect(chain.reader.read({ method: "eth_call", params })).rejects.toMatchObject({ code: -32602 });
+    // One more runs than waits.
+    const requests = Array.from({ length: READER_REQUESTS_MAX + 1 }, () => read(chain, "eth_chainId"));
+    await expect(read(chain, "eth_chainId")).rejects.toMatchObject({ code: -32005 });
+    await Promise.all(requests);
+  });
+
+  it("says that a chain in memory cannot be read", async () => {
+    await using chain = await start({ file: ":memory:" });
+    await expect(read(chain, "eth_blockNumber")).rejects.toThrow(/has no file/);
+    expect(await makeBlock(chain, 0)).toBe("0x1");
+  });
+
+  it("leaves one file and its lock when the chain stops", async () => {
+    const chain = await start();
+    await makeBlock(chain, 0);
+    await read(chain, "eth_blockNumber");
+    await chain.stop();
+    expect(readdirSync(folder).toSorted()).toEqual(["chain.db", "chain.db-lock"]);
+  });
+});

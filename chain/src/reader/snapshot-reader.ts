@@ -1,0 +1,83 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { READER_REQUESTS_MAX, READER_START_INTERVAL_MS } from "../limits.ts";
+import type { RpcRequest } from "../rpc/dispatch.ts";
+import { ProviderRpcError, RPC_ERROR_CODES } from "../rpc-error.ts";
+import { ReaderThread, type ReaderThreadOptions } from "./reader-thread.ts";
+
+interface Task {
+  readonly request: RpcRequest;
+  readonly resolve: (json: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Reads the chain for strangers, in a thread beside the one that makes blocks. A request that takes too long, or too much memory, ends the
+ * thread and gets an error; those behind it go to the next thread. The first request starts a thread.
+ */
+export class SnapshotReader {
+  readonly #options: ReaderThreadOptions;
+  readonly #tasks: Task[] = [];
+  readonly #stopping = new AbortController();
+  #thread: ReaderThread | undefined;
+  #startedAt = Number.NEGATIVE_INFINITY;
+  #isWorking = false;
+
+  constructor(options: ReaderThreadOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The result of a method that only reads, as JSON text. It is read from the newest block when its turn comes. Rejects with a
+   * ProviderRpcError that has geth's code.
+   */
+  read(request: RpcRequest): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopping.signal.aborted) return reject(stopped());
+      if (this.#tasks.length >= READER_REQUESTS_MAX) return reject(tooMany());
+      this.#tasks.push({ request, resolve, reject });
+      if (!this.#isWorking) void this.#work();
+    });
+  }
+
+  /** Rejects what waits, and ends the thread whatever it does. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    for (const { reject } of this.#tasks.splice(0)) reject(stopped());
+    await this.#thread?.end(stopped());
+  }
+
+  async #work(): Promise<void> {
+    this.#isWorking = true;
+    for (let task = this.#tasks.shift(); task !== undefined; task = this.#tasks.shift()) {
+      try {
+        const thread = await this.#openThread();
+        task.resolve(await thread.ask(task.request));
+      } catch (error) {
+        task.reject(error);
+      }
+    }
+    this.#isWorking = false;
+  }
+
+  async #openThread(): Promise<ReaderThread> {
+    if (this.#thread?.hasEnded === false) return this.#thread;
+    await this.#thread?.end(stopped());
+    const waitMs = this.#startedAt + READER_START_INTERVAL_MS - performance.now();
+    if (waitMs > 0) await delay(waitMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    if (this.#stopping.signal.aborted) throw stopped();
+    this.#startedAt = performance.now();
+    this.#thread = new ReaderThread(this.#options);
+    return this.#thread;
+  }
+}
+
+function stopped(): ProviderRpcError {
+  return new ProviderRpcError(RPC_ERROR_CODES.disconnected, "The embedded chain is stopping.");
+}
+
+function tooMany(): ProviderRpcError {
+  return new ProviderRpcError(
+    RPC_ERROR_CODES.limitExceeded,
+    `limit exceeded: more than ${READER_REQUESTS_MAX} requests are waiting, try later`,
+  );
+}

@@ -1,0 +1,39 @@
+import type { NodeChanges } from "./node-changes.ts";
+
+const KEY_LENGTH_BYTES = 1;
+const NODE_LENGTH_BYTES = 4;
+/** Stands for the length of a node that was not there. */
+const ABSENT = 0xffff_ffff;
+
+/** Trie nodes in memory that several threads can read, so that handing them over copies nothing. */
+export function encodeNodes(nodes: NodeChanges): SharedArrayBuffer {
+  let length = 0;
+  for (const [key, node] of nodes) length += KEY_LENGTH_BYTES + key.length + NODE_LENGTH_BYTES + (node?.length ?? 0);
+  const shared = new SharedArrayBuffer(length);
+  const bytes = Buffer.from(shared);
+  let at = 0;
+  for (const [key, node] of nodes) {
+    at = bytes.writeUInt8(key.length, at);
+    at += bytes.write(key, at, "latin1");
+    at = bytes.writeUInt32BE(node?.length ?? ABSENT, at);
+    if (node !== undefined) bytes.set(node, at);
+    at += node?.length ?? 0;
+  }
+  return shared;
+}
+
+export function decodeNodes(shared: SharedArrayBuffer): NodeChanges {
+  const bytes = Buffer.from(shared);
+  const nodes = new Map<string, Uint8Array | undefined>();
+  let at = 0;
+  while (at < bytes.length) {
+    const keyStart = at + KEY_LENGTH_BYTES;
+    const keyEnd = keyStart + bytes.readUInt8(at);
+    const length = bytes.readUInt32BE(keyEnd);
+    const start = keyEnd + NODE_LENGTH_BYTES;
+    const end = length === ABSENT ? start : start + length;
+    nodes.set(bytes.toString("latin1", keyStart, keyEnd), length === ABSENT ? undefined : bytes.subarray(start, end));
+    at = end;
+  }
+  return nodes;
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import type { NodeChanges } from "./node-changes.ts";
+import { decodeNodes, encodeNodes } from "./shared-nodes.ts";
+import { StateHistory } from "./state-history.ts";
+
+const node = (value: number) => Uint8Array.of(value, value);
+
+/** What each block from `first` on overwrote: one node that says which block it was. */
+function createHistory(first: number, count: number): StateHistory {
+  const history = new StateHistory();
+  for (let block = first; block < first + count; block += 1) history.add(BigInt(block), new Map([["A", node(block)]]));
+  return history;
+}
+
+/** The first bytes of node "A" in layers. */
+function marks(layers: readonly NodeChanges[] | undefined): (number | undefined)[] | undefined {
+  return layers?.map((layer) => layer.get("A")?.[0]);
+}
+
+describe("nodes in shared memory", () => {
+  it("come back as they were, also one that was not there and one that is empty", () => {
+    const nodes = new Map([
+      ["A", node(1)],
+      [`S${"\u00ff\u0000".repeat(40)}`, Uint8Array.of(...Array.from({ length: 600 }, (_, index) => index % 256))],
+      ["A\u0001", undefined],
+      ["A\u0002", new Uint8Array(0)],
+    ]);
+    const decoded = decodeNodes(encodeNodes(nodes));
+    expect([...decoded.keys()]).toEqual([...nodes.keys()]);
+    for (const [key, value] of nodes) expect(decoded.get(key)).toEqual(value && Buffer.from(value));
+  });
+
+  it("none are none", () => {
+    expect(decodeNodes(encodeNodes(new Map())).size).toBe(0);
+  });
+});
+
+describe("a history that follows another", () => {
+  it("knows what the other knows, and then only needs what is new", () => {
+    const follower = new StateHistory();
+    follower.follow(createHistory(1, 3).share(follower.newest));
+    const news = createHistory(1, 5).share(follower.newest);
+    expect(news.map(({ blockNumber }) => blockNumber)).toEqual([4n, 5n]);
+    follower.follow(news);
+    expect(marks(follower.findSince(0n))).toEqual([1, 2, 3, 4, 5]);
+    expect(marks(follower.findSince(2n, 4n))).toEqual([3, 4]);
+  });
+
+  it("forgets what stands before a gap", () => {
+    const follower = new StateHistory();
+    follower.follow(createHistory(1, 3).share(undefined));
+    follower.follow(createHistory(6, 2).share(3n));
+    expect(follower.findSince(2n)).toBeUndefined();
+    expect(marks(follower.findSince(5n))).toEqual([6, 7]);
+  });
+});

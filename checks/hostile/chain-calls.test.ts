@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { PublishLoad } from "../faults/support/publish-load.ts";
+import { HttpClient } from "../harness/http-client.ts";
+import { until } from "../harness/until.ts";
+import { useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { peakMebibytes } from "./support/process-memory.ts";
+
+/** Before the reader had a thread of its own, each of the long calls held publishing for 20 s or more on an idle machine. */
+const publishMsMax = 2_000;
+/** A call has 1 s; the rest is for the thread that is started again after the call before. */
+const callMsMax = 15_000;
+const memoryMebibytesMax = 512;
+const shutdownDeadlineMs = 10_000;
+/** A look-up takes a few milliseconds by itself. */
+const behindMs = 200;
+
+interface Answer {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+const target = `0x${"aa".repeat(20)}`;
+/** Calls itself twice with all its gas: no loop, so no JUMPDEST, and 2^1024 calls. */
+const recursion = "0x5f5f5f5f5f305af1505f5f5f5f5f305af150";
+/** Jumps over its start and calls itself; the EVM analyses 490 KB of jump targets again in each of 1,024 calls. */
+const hugeCode = `0x6003565b5f5f5f5f5f305af100${"60ff".repeat(245_000)}`;
+const timeout = { code: -32_000, message: "execution aborted (timeout = 1000ms)" };
+
+function callOf(code: string) {
+  return { method: "eth_call", params: [{ to: target }, "latest", { [target]: { code } }] };
+}
+
+function blake2(rounds: number) {
+  const data = `0x${rounds.toString(16).padStart(8, "0")}${"00".repeat(64 + 128 + 16)}01`;
+  return { method: "eth_call", params: [{ to: `0x${"00".repeat(19)}09`, data }, "latest"] };
+}
+
+async function ask(http: HttpClient, body: unknown): Promise<Answer | readonly Answer[]> {
+  const headers = { "content-type": "application/json" };
+  const answer = await http.send({ method: "POST", path: "/chain", headers, body: JSON.stringify(body) });
+  return answer.json() as Answer | readonly Answer[]; // JSON-RPC 2.0; what matters is asserted.
+}
+
+const toBody = (call: object, id = 1) => ({ jsonrpc: "2.0", id, ...call });
+
+function longestWaitMs({ acknowledged }: PublishLoad): number {
+  return Math.max(...[...acknowledged.values()].map(({ sentAt, acknowledgedAt }) => acknowledgedAt - sentAt));
+}
+
+describe("a stranger's call of the chain", () => {
+  const running = useWorld(embeddedWorld);
+
+  /** Publishes while `work` runs, and answers what it answers with the longest wait of a publisher. */
+  async function whilePublishing<Result>(work: () => Promise<Result>) {
+    const { client, broker } = running();
+    await client.open("hostile/chain");
+    const load = new PublishLoad(["hostile/chain"], { publishersPerTopic: 4 });
+    load.start(broker.url);
+    try {
+      await until("a publish is acknowledged", () => load.acknowledged.size > 0);
+      return { result: await work(), load };
+    } finally {
+      await load.stop();
+    }
+  }
+
+  it.each([
+    ["BLAKE2F with 200,000,000 rounds", blake2(200_000_000), { code: -32_000, message: "out of gas" }],
+    ["BLAKE2F with all the gas that a call has", blake2(49_000_000), timeout],
+    ["recursion without a JUMPDEST", callOf(recursion), timeout],
+    ["an estimate of that", { ...callOf(recursion), method: "eth_estimateGas" }, timeout],
+    ["jump analysis of 490 KB in each of 1,024 calls", callOf(hugeCode), { code: -32_000 }],
+  ])(
+    "%s: publishes go on, and it ends with an error",
+    async (_name, call, error) => {
+      const startedAt = performance.now();
+      const http = new HttpClient(running().broker.url, { timeoutMs: 600_000 });
+      const { result, load } = await whilePublishing(() => ask(http, toBody(call)));
+      await http[Symbol.asyncDispose]();
+      expect(result).toMatchObject({ error });
+      expect(performance.now() - startedAt).toBeLessThan(callMsMax);
+      expect(load.refusals).toEqual([]);
+      expect(longestWaitMs(load)).toBeLessThan(publishMsMax);
+      expect(peakMebibytes(running().broker.pid)).toBeLessThan(memoryMebibytesMax);
+    },
+    600_000,
+  );
+
+  it("fails alone: calls of others that stood behind it are answered", async () => {
+    await using http = new HttpClient(running().broker.url);
+    const attack = ask(http, toBody(callOf(recursion)));
+    const honest = Array.from({ length: 8 }, (_, id) => ask(http, toBody({ method: "eth_chainId", params: [] }, id)));
+    expect(await Promise.all(honest)).toEqual(
+      honest.map((_, id) => ({ jsonrpc: "2.0", id, result: `0x${(5_461_068).toString(16)}` })),
+    );
+    expect(await attack).toMatchObject({ error: timeout });
+  }, 60_000);
+
+  it("does not keep a broker from stopping, also in a batch from several connections", async () => {
+    const { broker } = running();
+    await using http = new HttpClient(broker.url, { timeoutMs: 600_000 });
+    const batch = Array.from({ length: 100 }, (_, id) => toBody(callOf(recursion), id));
+    const attacks = Array.from({ length: 4 }, () => ask(http, batch).catch(() => undefined));
+    await until("a look-up stands behind the calls", async () => {
+      const askedAt = performance.now();
+      await ask(http, toBody({ method: "eth_chainId", params: [] }));
+      return performance.now() - askedAt > behindMs;
+    });
+    const startedAt = performance.now();
+    expect(await broker.stop()).toMatchObject({ code: 0 });
+    expect(performance.now() - startedAt).toBeLessThan(shutdownDeadlineMs);
+    await Promise.all(attacks);
+  }, 600_000);
+});
