@@ -1,6 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { findReceiver } from "../../domain/receiver.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -34,6 +35,7 @@ export function createMemoryStore(): Store & Journal & GroupRecords {
 export class MemoryStore extends MemoryGroups implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
+  readonly #countsByReceiver = new Map<string | undefined, number>();
 
   constructor(subscriptions = new Map<SubscriptionId, Subscription>()) {
     super();
@@ -139,6 +141,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#subscriptions.size;
   }
 
+  async countSubscriptionsTo(receiver: string): Promise<number> {
+    return this.#countsByReceiver.get(receiver) ?? 0;
+  }
+
   async listSubscriptions(): Promise<readonly Subscription[]> {
     return [...this.#subscriptions.values()].toSorted(
       (left, right) => left.createdAt - right.createdAt || (left.id < right.id ? -1 : 1),
@@ -150,6 +156,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     const { groupId, cursor } = subscription;
     if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
+    this.#count(subscription.url, 1);
     return "inserted";
   }
 
@@ -158,6 +165,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
+    const known = this.#find(key);
+    if (known === undefined) return false;
+    this.#count(known.url, -1);
+    this.#count(url, 1);
     return this.#change(key, { url, interfaceType, secret, state });
   }
 
@@ -166,7 +177,10 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
-    return this.#find(key) !== undefined && this.#subscriptions.delete(key.id);
+    const known = this.#find(key);
+    if (known === undefined) return false;
+    this.#count(known.url, -1);
+    return this.#subscriptions.delete(key.id);
   }
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
@@ -177,6 +191,13 @@ export class MemoryStore extends MemoryGroups implements Store {
       else if (known.cursor < cursor) this.#change(key, { cursor, notifiedCount, notifiedAt });
     }
     return refused;
+  }
+
+  #count(url: string, change: number): void {
+    const receiver = findReceiver(url);
+    const count = (this.#countsByReceiver.get(receiver) ?? 0) + change;
+    if (count === 0) this.#countsByReceiver.delete(receiver);
+    else this.#countsByReceiver.set(receiver, count);
   }
 
   #find({ id, epoch }: SubscriptionKey): Subscription | undefined {

@@ -3,7 +3,7 @@ import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { InsertOutcome, Progress } from "../../ports/store.ts";
-import { fromSubscriptionRow, toSubscriptionRow } from "./rows.ts";
+import { fromSubscriptionRow, toAddress, toSubscriptionRow } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
 
@@ -42,6 +42,11 @@ export class SqlSubscriptions {
     return this.#database.countSubscriptions();
   }
 
+  async countTo(receiver: string): Promise<number> {
+    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.countTo.bind({ receiver }));
+    return rows[0]?.count ?? 0;
+  }
+
   /** Where the cursor is before every event, there is nothing that going back could have taken. */
   async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
     const { groupId, cursor } = subscription;
@@ -60,7 +65,7 @@ export class SqlSubscriptions {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
-    const row = { ...toKey(key), url, interface_type: interfaceType, secret: secret ?? null, state };
+    const row = { ...toKey(key), ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
     return this.#changeDurably(this.#queries.update.bind(row));
   }
 
