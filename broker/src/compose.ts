@@ -1,8 +1,16 @@
+import { hostname } from "node:os";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { addressOfNode, groupsOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
+import {
+  addressOfNode,
+  callbackOrigin,
+  consentModeOf,
+  groupsOf,
+  isClustered,
+  listensOnLoopbackOnly,
+} from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
@@ -23,6 +31,7 @@ import type { Ledger } from "./ports/ledger.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
+import { DnsResolver } from "./sink/webhook/lookup/dns-resolver.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
@@ -94,9 +103,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
-  const sink = createSink(config);
-  closers.add(() => sink.stop());
   const metrics = createMetrics();
+  const sink = createSink(config, { metrics, closers });
+  closers.add(() => sink.stop());
   const ledgers = await createLedgers(groups, {
     folder,
     secrets,
@@ -213,18 +222,34 @@ function createShared(config: Config, { logger, closers }: StoreParts): Sharing 
   return { store, cluster: { coordinator, address: addressOfNode(config), records: store } };
 }
 
-function createSink(config: Config): Sink {
+function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
+  const names = new DnsResolver({ clock, metrics, servers: config.callbackDnsServers });
+  closers.add(() => names.close());
   return createWebhookSink({
     clock,
+    metrics,
     version,
+    resolver: (hostname) => names.resolve(hostname),
+    consent: {
+      mode: consentModeOf(config),
+      trusted: config.callbackTrusted,
+      origin: callbackOrigin(config, hostname()),
+    },
     allowNetworks: config.callbackAllow,
     allowLoopback: listensOnLoopbackOnly(config),
     timeoutMs: config.callbackTimeoutMs,
     connectionsMax: config.callbackConnectionsMax,
+    connectionsTotalMax: config.callbackConnectionsTotalMax,
+    bytesPerSecondMax: config.callbackBytesPerSecondMax,
     ...(config.notificationPlace === "on"
       ? { places: new EventPlaces({ prefix: config.extensionPrefix, keccak: keccak256 }) }
       : {}),
   });
+}
+
+interface SinkParts {
+  readonly metrics: MetricsRegistry;
+  readonly closers: Closers;
 }
 
 interface EngineParts {
@@ -254,6 +279,7 @@ function toEngineLimits(config: Config): EngineLimits {
     contentBytesMax: config.contentBytesMax,
     extensionsBytesMax: config.extensionsBytesMax,
     publishesWaitingMax: config.publishesWaitingMax,
+    subscriptionsPerReceiverMax: config.callbackSubscriptionsPerReceiverMax,
     retryDelayMsMin: config.callbackBackoffMinMs,
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,

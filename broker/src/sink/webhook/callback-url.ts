@@ -1,9 +1,16 @@
 /** Longest callback address, in characters. */
 export const urlCharactersMax = 2048;
 
+/** Where a request goes, and what it asks for there. */
+export interface Place {
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
 /** An address that can be called, or what is wrong with it. */
 export type CallbackUrl =
-  | { readonly isGood: true; readonly url: URL }
+  | { readonly isGood: true; readonly url: URL; readonly place: Place }
   | { readonly isGood: false; readonly fault: string; readonly hint?: string };
 
 /** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
@@ -23,7 +30,11 @@ export function parseCallbackUrl(text: string): CallbackUrl {
     const hint = "Let the receiver check the signature: subscribe with a secret.";
     return { isGood: false, fault: "it holds a user name or a password", hint };
   }
-  return { isGood: true, url };
+  return { isGood: true, url, place: placeOf(url) };
+}
+
+export function placeOf({ origin, pathname, search }: URL): Place {
+  return { origin, path: `${pathname}${search}` };
 }
 
 /** The host of a URL as it is looked up: an IPv6 address without its brackets. */
