@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
@@ -5,7 +6,15 @@ import { createLedgers } from "./compose-groups.ts";
 import { listen } from "./compose-listen.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
-import { addressOfNode, groupsOf, hostNamesOf, isClustered, listensOnLoopbackOnly } from "./config/derived.ts";
+import {
+  addressOfNode,
+  callbackOrigin,
+  consentModeOf,
+  groupsOf,
+  hostNamesOf,
+  isClustered,
+  listensOnLoopbackOnly,
+} from "./config/derived.ts";
 import type { Secrets } from "./config/load-config.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
@@ -28,6 +37,7 @@ import type { SecretRows } from "./ports/secret-rows.ts";
 import type { Sink } from "./ports/sink.ts";
 import type { Store } from "./ports/store.ts";
 import { EventPlaces } from "./sink/event-places.ts";
+import { DnsResolver } from "./sink/webhook/lookup/dns-resolver.ts";
 import { createWebhookSink } from "./sink/webhook/webhook-sink.ts";
 import { createMemoryStore } from "./store/memory/memory-store.ts";
 import { createPostgresCoordinator } from "./store/sql/postgres/coordination/postgres-coordinator.ts";
@@ -108,9 +118,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     : undefined;
   signal?.throwIfAborted();
   const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
-  const sink = createSink(config);
-  closers.add(() => sink.stop());
   const metrics = createMetrics();
+  const sink = createSink(config, { metrics, closers });
+  closers.add(() => sink.stop());
   const ledgers = await createLedgers(groups, {
     folder,
     secrets,
@@ -229,18 +239,34 @@ function createShared(config: Config, { logger, closers }: FolderParts): Sharing
   return { store, cluster: { coordinator, address: addressOfNode(config), records: store } };
 }
 
-function createSink(config: Config): Sink {
+function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
+  const names = new DnsResolver({ clock, metrics, servers: config.callbackDnsServers });
+  closers.add(() => names.close());
   return createWebhookSink({
     clock,
+    metrics,
     version,
+    resolver: (hostname) => names.resolve(hostname),
+    consent: {
+      mode: consentModeOf(config),
+      trusted: config.callbackTrusted,
+      origin: callbackOrigin(config, hostname()),
+    },
     allowNetworks: config.callbackAllow,
     allowLoopback: listensOnLoopbackOnly(config),
     timeoutMs: config.callbackTimeoutMs,
     connectionsMax: config.callbackConnectionsMax,
+    connectionsTotalMax: config.callbackConnectionsTotalMax,
+    bytesPerSecondMax: config.callbackBytesPerSecondMax,
     ...(config.notificationPlace === "on"
       ? { places: new EventPlaces({ prefix: config.extensionPrefix, keccak: keccak256 }) }
       : {}),
   });
+}
+
+interface SinkParts {
+  readonly metrics: MetricsRegistry;
+  readonly closers: Closers;
 }
 
 interface EngineParts {
@@ -271,6 +297,7 @@ function toEngineLimits(config: Config): EngineLimits {
     contentBytesMax: config.contentBytesMax,
     extensionsBytesMax: config.extensionsBytesMax,
     publishesWaitingMax: config.publishesWaitingMax,
+    subscriptionsPerReceiverMax: config.callbackSubscriptionsPerReceiverMax,
     retryDelayMsMin: config.callbackBackoffMinMs,
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,

@@ -9,6 +9,18 @@ export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
   return config.host === "localhost" || config.host === "::1" || /^127(\.\d{1,3}){3}$/.test(config.host);
 }
 
+/** Whether receivers are asked before they are called. Who reaches this machine alone can send from it anyway; a silent copy asks nobody. */
+export function consentModeOf(config: Config): "off" | "try" | "require" {
+  if (config.deliveries === "paused") return "off";
+  if (config.callbackConsent !== "auto") return config.callbackConsent;
+  return listensOnLoopbackOnly(config) ? "off" : "try";
+}
+
+/** The name under which this node asks its receivers: the host of its advertised address, else the machine's. */
+export function callbackOrigin({ advertisedAddress }: Pick<Config, "advertisedAddress">, machineName: string): string {
+  return advertisedAddress?.replace(/:\d+$/, "") ?? machineName;
+}
+
 /** Whether this node shares a database with others. */
 export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boolean {
   return databaseUrl !== "";

@@ -1,6 +1,8 @@
 import ipaddr from "ipaddr.js";
+import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
+import { isServerAddress } from "./server-address.ts";
 import { choice, integer, list, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
@@ -262,6 +264,54 @@ export const settings = {
     unit: "connections",
     min: 1,
     max: 4096,
+  }),
+  callbackConnectionsTotalMax: integer({
+    section: "Callbacks",
+    description:
+      "Connections to all receivers; further attempts wait for a free one. Receivers that are new, or did not answer their last attempt, hold three quarters of them at most.",
+    default: 1000,
+    unit: "connections",
+    min: 1,
+    max: 65_536,
+  }),
+  callbackBytesPerSecondMax: integer({
+    section: "Callbacks",
+    description:
+      "Bytes sent to one receiver in a second; further attempts wait. After a pause a second's worth goes at once.",
+    default: 32 * mebibyte,
+    unit: "bytes",
+    min: 1024,
+    max: 16_384 * mebibyte,
+  }),
+  callbackSubscriptionsPerReceiverMax: integer({
+    section: "Callbacks",
+    description: "Subscriptions to one receiver (scheme, host and port); further ones are answered with error 200301.",
+    default: 1000,
+    unit: "subscriptions",
+    min: 1,
+    max: 10_000_000,
+  }),
+  callbackConsent: choice(["auto", "off", "try", "require"], {
+    section: "Callbacks",
+    description:
+      "Whether a receiver is asked before it is called: `off` asks nobody; `try` calls every receiver but those that refuse; `require` calls none that did not agree; `auto` is `off` where the broker listens on loopback only, and `try` elsewhere. See [callbacks.md](callbacks.md#consent).",
+    default: "auto",
+  }),
+  callbackTrusted: list({
+    section: "Callbacks",
+    description:
+      "Receivers that are called without being asked: hosts, domains and origins, for example `hooks.example.org,*.example.net,https://other.example:8443`.",
+    default: [],
+    rule: "a list of entries such as hooks.example.org, *.example.org or https://hooks.example.org",
+    checkEntry: (value) => findReceiverRule(value) !== undefined,
+  }),
+  callbackDnsServers: list({
+    section: "Callbacks",
+    description:
+      "Name servers that know the hosts of receivers, with a port or without, for example `10.0.0.2,[fd00::2]:5353`. Empty for those of the machine.",
+    default: [],
+    rule: "a list of addresses such as 10.0.0.2 or 10.0.0.2:5353",
+    checkEntry: isServerAddress,
   }),
   chainId: integer({
     section: "Embedded chain",

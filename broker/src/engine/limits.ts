@@ -16,6 +16,8 @@ export interface EngineLimits {
   readonly transactionTimeoutMs: number;
   /** Subscriptions of this broker; each call that makes one while another does may add one beyond. */
   readonly subscriptionsMax: number;
+  /** Subscriptions to one receiver: scheme, host and port of the url. */
+  readonly subscriptionsPerReceiverMax: number;
   /** Events that a subscription may hold in memory before it leaves the live feed. */
   readonly feedEventsMax: number;
   /** Bytes of contents that a subscription may hold in memory before it leaves the live feed. */
@@ -79,6 +81,7 @@ export const defaultEngineLimits: EngineLimits = {
   pipelineAfterMs: 100,
   transactionTimeoutMs: 30 * second,
   subscriptionsMax: 100_000,
+  subscriptionsPerReceiverMax: 1_000,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,
   readBatchesMax: 64,

@@ -13,6 +13,14 @@ export interface NodeGauge {
   readonly isMember: boolean;
 }
 
+/** Callbacks at this moment. */
+export interface CallbackGauge {
+  /** Connections to receivers. */
+  readonly connections: number;
+  /** Requests that wait for a connection, or for the pace of their receiver. */
+  readonly waiting: number;
+}
+
 /** What the engine counts. Labels are few and bounded: no topic, subscription or url is ever one. */
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
@@ -23,10 +31,16 @@ export interface Metrics {
   /** Final blocks were taken back, and events with them. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
+  /** The host name of a receiver was looked up. */
+  lookupEnded(outcome: "found" | "absent" | "timed-out" | "failed"): void;
+  /** A receiver was asked whether it may be called. */
+  consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void;
   /** `read` is asked whenever the metrics are read out. */
   watchGroups(read: () => readonly GroupGauge[]): void;
   /** The same, of a node that shares its store with others. */
   watchNode(read: () => NodeGauge | undefined): void;
+  /** The same, of callbacks. */
+  watchCallbacks(read: () => CallbackGauge): void;
 }
 
 /** Counts nothing; for tests. */
@@ -37,6 +51,9 @@ export const noMetrics: Metrics = {
   entrySkipped: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
+  lookupEnded: () => {},
+  consentAsked: () => {},
   watchGroups: () => {},
   watchNode: () => {},
+  watchCallbacks: () => {},
 };

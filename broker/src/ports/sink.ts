@@ -2,9 +2,12 @@ import type { EventId } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
 import type { Subscription } from "../domain/subscription.ts";
 
+/** Where the notifications of a subscription go. */
+export type CallbackTarget = Pick<Subscription, "id" | "interfaceType" | "url" | "secret">;
+
 /** One event on its way to one subscription. A repeat carries the same eventId. */
 export interface Notification {
-  readonly subscription: Pick<Subscription, "id" | "interfaceType" | "url" | "secret">;
+  readonly subscription: CallbackTarget;
   readonly event: Event;
   readonly eventId: EventId;
 }
@@ -25,6 +28,8 @@ export interface AttemptOptions {
    * the notification is handed over, and each time when that is done more than once. Always so when left out.
    */
   readonly mayStart?: (() => boolean) | undefined;
+  /** Ends an attempt that still waits for its turn: it is withheld. */
+  readonly stopping?: AbortSignal | undefined;
 }
 
 /**
@@ -32,8 +37,8 @@ export interface AttemptOptions {
  * `accepted` only when the receiver has said so. Nothing is sent any more once `signal` has aborted.
  */
 export interface Sink {
-  /** Checks an address before a subscription is made. @throws BrokerError 100501. */
-  checkUrl(url: string): Promise<void>;
+  /** Checks an address, and asks its receiver, before a subscription is made. @throws BrokerError 100501, 100506. */
+  checkTarget(target: CallbackTarget): Promise<void>;
   attempt(notification: Notification, signal: AbortSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
   stop(): Promise<void>;
 }

@@ -78,6 +78,22 @@ function testMany(store: () => Store): void {
     await store().deleteSubscription(subscriptionOf(2));
     expect(await store().countSubscriptions()).toBe(2);
   });
+  it("they are counted by receiver, however its address is spelled", async () => {
+    const urls = ["http://one.example/a", "HTTP://One.example:80/b?c", "http://two.example/", ""];
+    const given = urls.map((url, index) => subscriptionOf(index + 1, { url }));
+    for (const subscription of given) await store().insertSubscription(subscription, 0);
+    const counts = async () => [
+      await store().countSubscriptionsTo("http://one.example"),
+      await store().countSubscriptionsTo("http://two.example"),
+    ];
+    expect(await counts()).toEqual([2, 1]);
+    const [first, second] = given;
+    if (first === undefined || second === undefined) throw new Error("two subscriptions are given");
+    await store().updateSubscription(first, { ...first, url: "http://two.example/a" });
+    expect(await counts()).toEqual([1, 2]);
+    await store().deleteSubscription(second);
+    expect(await counts()).toEqual([0, 2]);
+  });
   it("of many identifiers those are found that there are", async () => {
     const given = [1, 20_000, 39_999].map((number) => subscriptionOf(number));
     for (const subscription of [...given, subscriptionOf(40_001)]) await store().insertSubscription(subscription, 0);

@@ -218,6 +218,8 @@ export interface Store {
   /** In the order of their identifiers: all of them, or a page. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
+  /** Those whose url leads to a receiver (see findReceiver). */
+  countSubscriptionsTo(receiver: string): Promise<number>;
   /**
    * Inserts, unless the identifier is taken, or the group's index went back since it was at `generation` (of an index without a head, 0). Where
    * the cursor is before every event, going back could have taken nothing, and the generation does not matter.

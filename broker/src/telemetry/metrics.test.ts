@@ -73,6 +73,25 @@ test("a node tells whether it is a member, which groups it follows, and how much
   );
 });
 
+test("callbacks are counted: connections and waits at this moment, replies and look-ups as they end", async () => {
+  const metrics = createMetrics();
+  let connections = 3;
+  metrics.watchCallbacks(() => ({ connections, waiting: 2 }));
+  connections = 4;
+  metrics.consentAsked("refused");
+  metrics.lookupEnded("timed-out");
+  metrics.lookupEnded("timed-out");
+  const lines = (await metrics.render()).split("\n");
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      "stele_callback_connections 4",
+      "stele_callbacks_waiting 2",
+      'stele_callback_consents_total{reply="refused"} 1',
+      'stele_callback_lookups_total{outcome="timed-out"} 2',
+    ]),
+  );
+});
+
 test("the process and its event loop are measured", async () => {
   const text = await createMetrics().render();
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds \d/m);

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
+import type { CallbackGauge, GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
 
 /** Metrics that can be read out, in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -32,6 +32,8 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
+  readonly #lookups: Counter<"outcome">;
+  readonly #consents: Counter<"reply">;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -83,6 +85,18 @@ class PrometheusMetrics implements MetricsRegistry {
       help: "Attempts to deliver one event to one subscription, by how they ended.",
       buckets: durationBuckets,
     });
+    this.#lookups = new Counter({
+      registers,
+      labelNames: ["outcome"],
+      name: "stele_callback_lookups_total",
+      help: "Host names of receivers that were looked up, by what came of it.",
+    });
+    this.#consents = new Counter({
+      registers,
+      labelNames: ["reply"],
+      name: "stele_callback_consents_total",
+      help: "Receivers that were asked whether they may be called, by their reply.",
+    });
   }
 
   watchGroups(read: () => readonly GroupGauge[]): void {
@@ -129,6 +143,24 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#registry.registerMetric(member);
   }
 
+  watchCallbacks(read: () => CallbackGauge): void {
+    const gauge = (name: string, help: string, valueOf: (callbacks: CallbackGauge) => number): Gauge =>
+      new Gauge({
+        registers: [this.#registry],
+        name,
+        help,
+        collect() {
+          this.set(valueOf(read()));
+        },
+      });
+    gauge("stele_callback_connections", "Connections to receivers of callbacks.", ({ connections }) => connections);
+    gauge(
+      "stele_callbacks_waiting",
+      "Callbacks that wait for a connection, or for the pace of their receiver.",
+      ({ waiting }) => waiting,
+    );
+  }
+
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -162,5 +194,13 @@ class PrometheusMetrics implements MetricsRegistry {
 
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void {
     this.#attemptDuration.observe({ outcome }, durationMs * secondsPerMs);
+  }
+
+  lookupEnded(outcome: "found" | "absent" | "timed-out" | "failed"): void {
+    this.#lookups.inc({ outcome });
+  }
+
+  consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void {
+    this.#consents.inc({ reply });
   }
 }

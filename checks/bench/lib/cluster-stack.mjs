@@ -46,6 +46,8 @@ export class ClusterStack {
       ...chainSettings(this.#anvil, { keyIndex: index, group: { pollMs } }),
       STELE_DATABASE_URL: this.postgres.url(),
       STELE_ADVERTISED_ADDRESS: addressOf(index),
+      // All subscriptions are to one receiver.
+      STELE_CALLBACK_SUBSCRIPTIONS_PER_RECEIVER_MAX: "1000000",
     };
     const node = await startBroker({ main: this.#context.main, dataDir: this.#folders.get(index), settings });
     this.nodes.set(index, node);

@@ -107,6 +107,7 @@ export const operations = {
       "topicNotExist",
       "subscriptionElsewhere",
       "urlInvalid",
+      "receiverNotAgreed",
       "subscriptionIdBlank",
       "subscriptionIdInvalid",
       "eventIdBlank",
@@ -115,6 +116,7 @@ export const operations = {
       "eventNotExist",
       "eventBeyondHead",
       "busy",
+      "overQuota",
     ],
   }),
   unSubscribe: define("Removes a subscription.", {

@@ -73,7 +73,7 @@ async function attempt(
 ): Promise<AttemptOutcome> {
   const startedAt = parts.clock.now();
   const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
-  const outcome = await parts.sink.attempt(notification, aborting, { mayStart });
+  const outcome = await parts.sink.attempt(notification, aborting, { mayStart, stopping });
   if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
   return outcome;
 }

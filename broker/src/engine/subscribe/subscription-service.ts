@@ -2,6 +2,7 @@ import { BrokerError, quote } from "@stele/wire";
 import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
+import { findReceiver } from "../../domain/receiver.ts";
 import { isPattern, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
@@ -20,6 +21,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import type { Ownership } from "./ownership.ts";
+import { ReceiverQuota } from "./receiver-quota.ts";
 import { findStartPosition } from "./start-position.ts";
 
 export interface SubscriptionServiceParts {
@@ -59,11 +61,13 @@ const randomDigits = 10;
 /** Makes, continues and removes subscriptions. Calls for one identifier are handled one after the other. */
 export class SubscriptionService {
   readonly #parts: SubscriptionServiceParts;
+  readonly #receivers: ReceiverQuota;
   /** Where nobody else makes and removes any. */
   #count = 0;
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
+    this.#receivers = new ReceiverQuota(parts);
   }
 
   /** Counts what there is. Delivery begins with {@link resume}. */
@@ -89,8 +93,8 @@ export class SubscriptionService {
 
   /**
    * Answers once the subscription is on disk; every matching event from its start on will be notified.
-   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 200001, 200207, 200211, 200300; of an
-   * offset 100302 to 100304.
+   * @throws BrokerError 100101, 100102, 100103, 100106, 100108, 100109, 100306, 100501, 100503, 100505, 100506, 200001, 200207, 200211, 200300,
+   * 200301; of an offset 100302 to 100304.
    */
   async subscribe(call: SubscribeCall): Promise<SubscriptionId> {
     const { groups, sink, ownership } = this.#parts;
@@ -99,7 +103,7 @@ export class SubscriptionService {
     const id = this.#toId(call.subscriptionId);
     checkSecret(call.secret);
     if (!isPattern(filter)) await group.getTopic(parseTopicName(filter));
-    await sink.checkUrl(call.url);
+    await sink.checkTarget({ ...call, id, secret: await this.#secretFor(id, call) });
     await this.#inTurn(id, async () => {
       const owner = await ownership.owner();
       if (call.subscriptionId !== undefined) await ownership.claim(id);
@@ -169,7 +173,18 @@ export class SubscriptionService {
     // A worker that has just ended may have acknowledged more than its row says.
     if (order.call.subscriptionId !== undefined) await this.#parts.progressWriter.flush();
     const existing = await this.#parts.store.findSubscription(id);
-    return existing === undefined ? this.#make(id, order) : this.#continue(existing, order);
+    const apply = (): Promise<boolean> =>
+      existing === undefined ? this.#make(id, order) : this.#continue(existing, order);
+    const { url } = order.call;
+    const isThere = existing !== undefined && findReceiver(existing.url) === findReceiver(url);
+    return isThere ? apply() : this.#receivers.run(url, apply);
+  }
+
+  /** What a receiver is asked with that a subscription continues to call. */
+  async #secretFor(id: SubscriptionId, { subscriptionId, secret, url }: SubscribeCall): Promise<string | undefined> {
+    if (subscriptionId === undefined || secret !== undefined) return secret;
+    const existing = await this.#parts.store.findSubscription(id);
+    return existing?.url === url ? existing.secret : undefined;
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import type { AttemptOptions, AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { AttemptOptions, AttemptOutcome, CallbackTarget, Notification, Sink } from "../../ports/sink.ts";
 
 /** Answers an attempt; may wait. */
 export type Receiver = (notification: Notification) => AttemptOutcome | Promise<AttemptOutcome>;
@@ -14,7 +14,7 @@ export class RecordingSink implements Sink {
     this.#receivers.set(url, receiver);
   }
 
-  async checkUrl(url: string): Promise<void> {
+  async checkTarget({ url }: CallbackTarget): Promise<void> {
     if (!url.startsWith("http")) throw new BrokerError("urlInvalid");
   }
 

@@ -230,7 +230,7 @@ export class TestCluster {
     };
     const gated = gate.wrap(this.sink, { isShared: false });
     return {
-      checkUrl: (url) => gated.checkUrl(url),
+      checkTarget: (target) => gated.checkTarget(target),
       stop: () => gated.stop(),
       attempt: (notification, signal, options) => {
         const mayStart = (): boolean => {
@@ -238,7 +238,7 @@ export class TestCluster {
           if (may && !gate.isKilled) begin(notification);
           return may;
         };
-        return gated.attempt(notification, signal, { mayStart });
+        return gated.attempt(notification, signal, { ...options, mayStart });
       },
     };
   }

@@ -3,9 +3,16 @@ import { isBlockedPort, portOf } from "./callback-ports.ts";
 /** Longest callback address, in characters. */
 export const urlCharactersMax = 2048;
 
+/** Where a request goes, and what it asks for there. */
+export interface Place {
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+}
+
 /** An address that can be called, or what is wrong with it. */
 export type CallbackUrl =
-  | { readonly isGood: true; readonly url: URL }
+  | { readonly isGood: true; readonly url: URL; readonly place: Place }
   | { readonly isGood: false; readonly fault: string; readonly hint?: string };
 
 /** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
@@ -32,7 +39,11 @@ export function parseCallbackUrl(text: string): CallbackUrl {
     const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
     return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
   }
-  return { isGood: true, url };
+  return { isGood: true, url, place: placeOf(url) };
+}
+
+export function placeOf({ origin, pathname, search }: URL): Place {
+  return { origin, path: `${pathname}${search}` };
 }
 
 /** The host of a URL as it is looked up: an IPv6 address without its brackets. */

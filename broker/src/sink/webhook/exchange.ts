@@ -5,7 +5,7 @@ import { AttemptError } from "./attempt-error.ts";
 /** What the receiver answered. `isCut`: there was more than was read. `brokenBy`: why the rest never came. */
 export interface Answer {
   readonly status: number;
-  readonly retryAfter: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly isCut: boolean;
   readonly brokenBy: Error | undefined;
@@ -31,7 +31,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly #chunks: Buffer[] = [];
   #bodyBytes = 0;
   #status: number | undefined;
-  #retryAfter: string | undefined;
+  #headers: IncomingHttpHeaders = {};
   #controller: Dispatcher.DispatchController | undefined;
   #cancelledBy: Error | undefined;
   #settle: (end: ExchangeEnd) => void = () => {};
@@ -63,7 +63,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return; // Informational: the answer is still to come.
     this.#status = status;
-    this.#retryAfter = headers["retry-after"];
+    this.#headers = headers;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -90,8 +90,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.#settle({ kind: "broken", error: brokenBy ?? new AttemptError("there was no answer") });
       return;
     }
-    const { status, retryAfter } = { status: this.#status, retryAfter: this.#retryAfter };
+    const { status, headers } = { status: this.#status, headers: this.#headers };
     const body = Buffer.concat(this.#chunks);
-    this.#settle({ kind: "answered", answer: { status, retryAfter, body, isCut, brokenBy } });
+    this.#settle({ kind: "answered", answer: { status, headers, body, isCut, brokenBy } });
   }
 }

@@ -4,7 +4,6 @@ import { ManualClock } from "./testing/manual-clock.ts";
 import { notificationTo } from "./testing/notification.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { attemptAt, makeSink, neverAborted } from "./testing/sink.ts";
-import { shareLookups } from "./guarded-connector.ts";
 import type { WebhookSinkOptions } from "./webhook-sink.ts";
 
 describe("the address guard", () => {
@@ -78,7 +77,7 @@ describe("the address guard", () => {
     const resolver = async () => answers.shift() ?? ["127.0.0.1"];
     const sink = makeSink({ allowLoopback: false, resolver });
     const url = `http://rebinding.example:${receiver.port}/`;
-    await sink.checkUrl(url);
+    await sink.checkTarget(notificationTo({ url }).subscription);
     const outcome = await sink.attempt(notificationTo({ url }), neverAborted);
     expect(outcome).toEqual({ status: "failed", reason: "the address 127.0.0.1 is not one that callbacks may reach" });
     expect(receiver.connectionCount()).toBe(0);
@@ -114,29 +113,9 @@ describe("the address guard", () => {
   });
 });
 
-test("look-ups of one name that are under way at once are one; a later one is made anew, also after a failure", async () => {
-  const results = [["93.184.216.34"], [], ["10.0.0.1"]];
-  let lookups = 0;
-  const resolver = shareLookups(async () => {
-    const result = results[lookups] ?? [];
-    lookups += 1;
-    if (result.length === 0) throw new Error("ENOTFOUND");
-    return result;
-  });
-  expect(await Promise.all([resolver("a"), resolver("a"), resolver("a")])).toEqual([
-    ["93.184.216.34"],
-    ["93.184.216.34"],
-    ["93.184.216.34"],
-  ]);
-  const failures = await Promise.allSettled([resolver("a"), resolver("a")]);
-  expect(failures.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
-  expect(await resolver("a")).toEqual(["10.0.0.1"]);
-  expect(lookups).toBe(3);
-});
-
 async function faultOf(url: string, options: Partial<WebhookSinkOptions> = {}): Promise<string> {
   try {
-    await makeSink({ allowLoopback: false, ...options }).checkUrl(url);
+    await makeSink({ allowLoopback: false, ...options }).checkTarget(notificationTo({ url }).subscription);
     return "";
   } catch (error) {
     if (!isBrokerError(error, "urlInvalid")) throw error;

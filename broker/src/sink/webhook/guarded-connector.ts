@@ -1,5 +1,4 @@
 import type { LookupAddress } from "node:dns";
-import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { callbackify } from "node:util";
 import { buildConnector } from "undici";
@@ -13,24 +12,6 @@ export type Resolver = (hostname: string) => Promise<readonly string[]>;
 export interface GuardOptions {
   readonly policy: AddressPolicy;
   readonly resolver: Resolver;
-}
-
-/** Looks up as the machine does (hosts file, then DNS). */
-export const systemResolver: Resolver = async (hostname) => {
-  const found = await lookup(hostname, { all: true, order: "verbatim" });
-  return found.map(({ address }) => address);
-};
-
-/** Joins calls for one name that are under way at once, so that many connections to a receiver cost one look-up. */
-export function shareLookups(resolver: Resolver): Resolver {
-  const underWay = new Map<string, Promise<readonly string[]>>();
-  return (hostname) => {
-    const earlier = underWay.get(hostname);
-    if (earlier !== undefined) return earlier;
-    const lookup = resolver(hostname).finally(() => underWay.delete(hostname));
-    underWay.set(hostname, lookup);
-    return lookup;
-  };
 }
 
 /**

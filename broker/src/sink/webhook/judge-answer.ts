@@ -26,7 +26,7 @@ export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext)
 function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
   const isRedirect = answer.status >= 300 && answer.status < 400;
   const reason = `answered ${answer.status}${isRedirect ? ": redirects are not followed" : ""}`;
-  const retryAfterMs = parseRetryAfter(answer.retryAfter, now);
+  const retryAfterMs = parseRetryAfter(answer.headers["retry-after"], now);
   return { status: "failed", reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 

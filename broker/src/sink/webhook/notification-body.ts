@@ -2,6 +2,9 @@ import type { Event } from "../../domain/event.ts";
 import type { Notification } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 
+/** What a request has around its event: head and envelope, about. */
+const envelopeBytes = 512;
+
 /** Encodes notifications, each event once: events are objects that all subscriptions of a topic share. */
 export class NotificationEncoder {
   readonly #places: EventPlaces | undefined;
@@ -23,6 +26,11 @@ export class NotificationEncoder {
       event,
       after: "}}",
     });
+  }
+
+  /** The length of a request with that body, about. Nothing is made that belongs to the one subscription. */
+  bytesOf(notification: Notification): number {
+    return this.#encodeEvent(notification).length + envelopeBytes;
   }
 
   #encodeEvent({ event, eventId }: Notification): Buffer {

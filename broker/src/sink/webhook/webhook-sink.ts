@@ -1,41 +1,48 @@
-import { setMaxListeners } from "node:events";
 import { isIP } from "node:net";
 import { BrokerError } from "@stele/wire";
-import { Agent } from "undici";
+import { findReceiverRule, type ReceiverRule } from "../../domain/receiver-pattern.ts";
+import { unlessAborted } from "../../lib/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { AttemptOptions, AttemptOutcome, Notification, Sink } from "../../ports/sink.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { AttemptOptions, AttemptOutcome, CallbackTarget, Notification, Sink } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 import { type AddressPolicy, type AddressPolicyOptions, createAddressPolicy } from "./address-policy.ts";
-import { AttemptError } from "./attempt-error.ts";
 import { loopbackPortMin, portOf } from "./callback-ports.ts";
-import { hostOf, parseCallbackUrl } from "./callback-url.ts";
+import { type CallbackUrl, hostOf, parseCallbackUrl } from "./callback-url.ts";
+import type { ConnectionLimits, ConnectionOrder } from "./connections/connection-pool.ts";
+import { type Consent, type ConsentMode, Consents } from "./consent/consents.ts";
+import { Questions } from "./consent/questions.ts";
 import { describeFailure } from "./describe-failure.ts";
-import { Exchange } from "./exchange.ts";
-import { createGuardedConnector, type Resolver, shareLookups, systemResolver } from "./guarded-connector.ts";
+import { createGuardedConnector, type Resolver } from "./guarded-connector.ts";
 import { judgeAnswer } from "./judge-answer.ts";
+import { MessageHeaders } from "./message-headers.ts";
 import { NotificationEncoder } from "./notification-body.ts";
-import { signMessage } from "./signature.ts";
+import { ReceiverCaller } from "./receiver-caller.ts";
 
-export interface WebhookSinkOptions extends AddressPolicyOptions {
+export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
   readonly clock: Clock;
-  /** Time for one attempt, from waiting for a connection to the end of the answer. */
+  readonly metrics: Pick<Metrics, "consentAsked" | "watchCallbacks">;
+  /** Time for one attempt, from its connection to the end of the answer. */
   readonly timeoutMs: number;
-  /** Connections to one receiver (scheme, host and port). */
-  readonly connectionsMax: number;
   /** Version of the product, for `user-agent`. */
   readonly version: string;
   /** Given where notifications are to carry the place of their event on the chain. */
   readonly places?: EventPlaces;
-  /** How host names are looked up; as the machine does unless given. */
-  readonly resolver?: Resolver;
+  /** How host names are looked up. */
+  readonly resolver: Resolver;
+  readonly consent: {
+    readonly mode: ConsentMode;
+    /** Receivers that are called without being asked: origins, hosts, domains. */
+    readonly trusted: readonly string[];
+    /** The name that a receiver agrees to be called by. */
+    readonly origin: string;
+  };
 }
 
-/** Bytes of an answer that are read; the connection is dropped beyond. */
-const answerBytesMax = 65_536;
-/** Bytes of an answer's headers. */
-const answerHeaderBytesMax = 16_384;
 /** How long a new subscription waits for its host name to be looked up. */
 const checkLookupMsMax = 3000;
+/** How long a new subscription waits for its receiver to agree; one that takes longer is asked again before its first event. */
+const checkConsentMsMax = 5000;
 
 /** Calls receivers over HTTP, as DESIGN section 7 has it. */
 export function createWebhookSink(options: WebhookSinkOptions): Sink {
@@ -45,50 +52,120 @@ export function createWebhookSink(options: WebhookSinkOptions): Sink {
 class WebhookSink implements Sink {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  readonly #userAgent: string;
   readonly #encoder: NotificationEncoder;
+  readonly #headers: MessageHeaders;
   readonly #policy: AddressPolicy;
   readonly #resolver: Resolver;
-  readonly #agent: Agent;
-  readonly #underWay = new Set<Exchange>();
-  #isStopped = false;
+  readonly #caller: ReceiverCaller;
+  readonly #consents: Consents;
+  readonly #urls = new WeakMap<CallbackTarget, CallbackUrl>();
+  readonly #stopping = new AbortController();
 
   constructor(options: WebhookSinkOptions) {
-    this.#clock = options.clock;
+    const { clock, metrics, consent } = options;
+    this.#clock = clock;
     this.#timeoutMs = options.timeoutMs;
-    this.#userAgent = `stele/${options.version}`;
     this.#encoder = new NotificationEncoder(options.places);
+    this.#headers = new MessageHeaders(options);
     this.#policy = createAddressPolicy(options);
-    this.#resolver = shareLookups(options.resolver ?? systemResolver);
-    this.#agent = new Agent({
-      connect: createGuardedConnector({
-        policy: this.#policy,
-        resolver: this.#resolver,
-        timeoutMs: options.timeoutMs,
-      }),
-      connections: options.connectionsMax,
-      maxHeaderSize: answerHeaderBytesMax,
-      // The deadline of the attempt covers both.
-      headersTimeout: 0,
-      bodyTimeout: 0,
+    this.#resolver = options.resolver;
+    this.#caller = new ReceiverCaller({
+      ...options,
+      connect: createGuardedConnector({ ...options, policy: this.#policy }),
     });
+    const questions = new Questions({
+      ...consent,
+      caller: this.#caller,
+      headers: this.#headers,
+      signal: this.#stopping.signal,
+    });
+    this.#consents = new Consents({
+      clock,
+      metrics,
+      mode: consent.mode,
+      isTrusted: toTrustRule(consent.trusted),
+      ask: (target, url) => questions.ask(target, url),
+    });
+    metrics.watchCallbacks(() => ({
+      connections: this.#caller.connectionCount,
+      waiting: this.#caller.waitingCount,
+    }));
   }
 
   /**
-   * A name that cannot be looked up now is let through: a receiver may be set up after its subscription, and every attempt checks the
-   * address it connects to.
+   * A name that cannot be looked up now is let through, and so is a receiver that cannot be asked: it may be set up after its subscription.
+   * Every attempt checks the address that it connects to, and is made only to a receiver that may be called.
    */
-  async checkUrl(text: string): Promise<void> {
-    const parsed = parseCallbackUrl(text);
+  async checkTarget(target: CallbackTarget): Promise<void> {
+    const parsed = parseCallbackUrl(target.url);
     if (!parsed.isGood) {
       throw new BrokerError("urlInvalid", {
         details: parsed.fault,
         ...(parsed.hint === undefined ? {} : { hints: [parsed.hint] }),
       });
     }
-    const host = hostOf(parsed.url);
+    await this.#checkAddress(parsed.url);
+    const consent = this.#consents.find(parsed.url) ?? (await this.#askInTime(target, parsed.url));
+    if (consent === undefined || consent.mayCall || !consent.isRefused) return;
+    throw new BrokerError("receiverNotAgreed", {
+      details: consent.reason,
+      hints: [
+        "The receiver agrees by the CloudEvents handshake; the setting STELE_CALLBACK_TRUSTED names those that need not.",
+      ],
+    });
+  }
+
+  async attempt(
+    notification: Notification,
+    signal: AbortSignal,
+    { mayStart, stopping }: AttemptOptions = {},
+  ): Promise<AttemptOutcome> {
+    const { subscription, eventId } = notification;
+    const parsed = this.#parseUrl(subscription);
+    if (!parsed.isGood) return { status: "failed", reason: `the url cannot be called: ${parsed.fault}` };
+    if (this.#stopping.signal.aborted || signal.aborted) return { status: "failed", reason: "the broker is stopping" };
+    const { url, place } = parsed;
+    const signals = stopping === undefined ? [signal] : [signal, stopping];
+    const consent = this.#consents.find(url) ?? (await unlessAborted(this.#consents.ask(subscription, url), signals));
+    if (consent === undefined) return { status: "withheld" };
+    if (!consent.mayCall) return notAgreed(consent);
+    const message = () => {
+      const body = this.#encoder.encode(notification);
+      return { headers: this.#headers.sign(subscription, { id: eventId, body }), body };
+    };
+    const call = {
+      origin: place.origin,
+      path: place.path,
+      method: "POST",
+      bytes: this.#encoder.bytesOf(notification),
+      rate: toRate(consent, url),
+      timeoutMs: this.#timeoutMs,
+      message,
+    } as const;
+    const end = await this.#caller.call(call, { signal, stopping, mayStart });
+    if (end.kind === "withheld") return { status: "withheld" };
+    if (end.kind === "broken") return { status: "failed", reason: describeFailure(end.error) };
+    return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
+  }
+
+  /** Waits for the attempts under way, each of which has its deadline, then closes every connection. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#caller.stop();
+  }
+
+  /** A subscription is parsed once: the object stays the same as long as it is delivered. */
+  #parseUrl(target: CallbackTarget): CallbackUrl {
+    const known = this.#urls.get(target);
+    if (known !== undefined) return known;
+    const parsed = parseCallbackUrl(target.url);
+    this.#urls.set(target, parsed);
+    return parsed;
+  }
+
+  async #checkAddress(url: URL): Promise<void> {
+    const [host, port] = [hostOf(url), portOf(url)];
     const addresses = await this.#findAddresses(host);
-    const port = portOf(parsed.url);
     if (addresses.length === 0 || addresses.some((address) => this.#policy(address, port))) return;
     if (addresses.some((address) => this.#policy(address, loopbackPortMin))) {
       const details = `port ${port} of loopback is one that callbacks may not reach; those from ${loopbackPortMin} on are open`;
@@ -102,80 +179,44 @@ class WebhookSink implements Sink {
     });
   }
 
-  async attempt(
-    notification: Notification,
-    signal: AbortSignal,
-    { mayStart }: AttemptOptions = {},
-  ): Promise<AttemptOutcome> {
-    const parsed = parseCallbackUrl(notification.subscription.url);
-    if (!parsed.isGood) return { status: "failed", reason: `the url cannot be called: ${parsed.fault}` };
-    if (this.#isStopped || signal.aborted) return { status: "failed", reason: "the broker is stopping" };
-
-    const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
-    const cancelTimer = this.#clock.after(this.#timeoutMs, () => {
-      exchange.cancel(new AttemptError(`the deadline of ${this.#timeoutMs} ms passed`));
-    });
-    const onAbort = () => exchange.cancel(new AttemptError("the broker is stopping"));
-    setMaxListeners(0, signal); // One signal may stand over every attempt of the node.
-    signal.addEventListener("abort", onAbort, { once: true });
-    this.#underWay.add(exchange);
-    try {
-      this.#send(exchange, { notification, url: parsed.url });
-      const end = await exchange.end;
-      if (end.kind === "withheld") return { status: "withheld" };
-      if (end.kind === "broken") return { status: "failed", reason: describeFailure(end.error) };
-      return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
-    } finally {
-      this.#underWay.delete(exchange);
-      signal.removeEventListener("abort", onAbort);
-      cancelTimer();
-    }
-  }
-
-  /** Waits for the attempts under way, each of which has its deadline, then closes every connection. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await Promise.all([...this.#underWay].map((exchange) => exchange.end));
-    await this.#agent.destroy();
-  }
-
-  #send(exchange: Exchange, { notification, url }: { notification: Notification; url: URL }): void {
-    const body = this.#encoder.encode(notification);
-    const request = {
-      origin: url.origin,
-      path: `${url.pathname}${url.search}`,
-      method: "POST",
-      headers: this.#headersOf(notification, body),
-      body,
-    } as const;
-    this.#agent.dispatch(request, exchange);
-  }
-
-  #headersOf({ subscription, eventId }: Notification, body: Buffer): Record<string, string> {
-    const timestampSeconds = Math.floor(this.#clock.now() / 1000);
-    const headers = {
-      "content-type": "application/json",
-      accept: "application/json",
-      "user-agent": this.#userAgent,
-      "webhook-id": eventId,
-      "webhook-timestamp": String(timestampSeconds),
-    };
-    if (subscription.secret === undefined) return headers;
-    return {
-      ...headers,
-      "webhook-signature": signMessage(subscription.secret, { id: eventId, timestampSeconds, body }),
-    };
-  }
-
   /** The addresses of a host; none when they cannot be learned in time. */
   async #findAddresses(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host];
-    return await new Promise((resolve) => {
-      const cancelTimer = this.#clock.after(checkLookupMsMax, () => resolve([]));
-      void this.#resolver(host)
-        .catch(() => [])
-        .then(resolve)
-        .finally(cancelTimer);
-    });
+    const lookup = this.#resolver(host).catch(() => []);
+    return (await this.#within(checkLookupMsMax, lookup)) ?? [];
   }
+
+  #askInTime(target: CallbackTarget, url: URL): Promise<Consent | undefined> {
+    return this.#within(checkConsentMsMax, this.#consents.ask(target, url));
+  }
+
+  async #within<T>(limitMs: number, promise: Promise<T>): Promise<T | undefined> {
+    const deadline = new AbortController();
+    const cancelTimer = this.#clock.after(limitMs, () => deadline.abort());
+    try {
+      return await unlessAborted(promise, [deadline.signal]);
+    } finally {
+      cancelTimer();
+    }
+  }
+}
+
+function toTrustRule(patterns: readonly string[]): ReceiverRule {
+  const rules = patterns.map(findReceiverRule).filter((rule) => rule !== undefined);
+  return (url) => rules.some((rule) => rule(url));
+}
+
+function toRate(
+  { requestsPerMinuteMax }: Consent & { readonly mayCall: true },
+  { href }: URL,
+): ConnectionOrder["rate"] {
+  return requestsPerMinuteMax === undefined ? undefined : { url: href, requestsPerMinuteMax };
+}
+
+function notAgreed({ reason, isRefused, askAgainInMs }: Consent & { readonly mayCall: false }): AttemptOutcome {
+  return {
+    status: "failed",
+    reason: `the receiver did not agree to be called: ${reason}`,
+    ...(isRefused ? { retryAfterMs: askAgainInMs } : {}),
+  };
 }

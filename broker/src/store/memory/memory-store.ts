@@ -1,6 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import { findReceiver } from "../../domain/receiver.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -39,6 +40,7 @@ export class MemoryStore extends MemoryGroups implements Store {
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
   #sortedIds: readonly SubscriptionId[] | undefined;
+  readonly #countsByReceiver = new Map<string | undefined, number>();
 
   constructor(subscriptions = new Map<SubscriptionId, Subscription>()) {
     super();
@@ -148,6 +150,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#subscriptions.size;
   }
 
+  async countSubscriptionsTo(receiver: string): Promise<number> {
+    return this.#countsByReceiver.get(receiver) ?? 0;
+  }
+
   async listSubscriptions(page: Partial<SubscriptionPage> = {}): Promise<readonly Subscription[]> {
     const { after, limit = Number.POSITIVE_INFINITY } = page;
     const ids = this.#idsInOrder();
@@ -167,6 +173,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
     this.#sortedIds = undefined;
+    this.#count(subscription.url, 1);
     return "inserted";
   }
 
@@ -175,6 +182,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
+    const known = this.#find(key);
+    if (known === undefined) return false;
+    this.#count(known.url, -1);
+    this.#count(url, 1);
     return this.#change(key, { url, interfaceType, secret, state });
   }
 
@@ -192,8 +203,11 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   async deleteSubscription(key: SubscriptionKey): Promise<boolean> {
+    const known = this.#find(key);
+    if (known === undefined) return false;
     this.#sortedIds = undefined;
-    return this.#find(key) !== undefined && this.#subscriptions.delete(key.id);
+    this.#count(known.url, -1);
+    return this.#subscriptions.delete(key.id);
   }
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
@@ -204,6 +218,13 @@ export class MemoryStore extends MemoryGroups implements Store {
       else if (known.cursor < cursor) this.#change(key, { cursor, notifiedCount, notifiedAt });
     }
     return refused;
+  }
+
+  #count(url: string, change: number): void {
+    const receiver = findReceiver(url);
+    const count = (this.#countsByReceiver.get(receiver) ?? 0) + change;
+    if (count === 0) this.#countsByReceiver.delete(receiver);
+    else this.#countsByReceiver.set(receiver, count);
   }
 
   #find({ id, epoch }: SubscriptionKey): Subscription | undefined {

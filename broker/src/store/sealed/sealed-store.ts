@@ -142,6 +142,7 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
     countStretch: (groupId, stretch) => store.countStretch(groupId, stretch),
     countSubscriptions: () => store.countSubscriptions(),
+    countSubscriptionsTo: (receiver) => store.countSubscriptionsTo(receiver),
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
     deleteSubscription: (key) => store.deleteSubscription(key),
     saveProgress: (rows) => store.saveProgress(rows),

@@ -1,5 +1,6 @@
 import { sql } from "kysely";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findReceiver } from "../../domain/receiver.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import {
@@ -76,6 +77,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     expect(await store.saveProgress([moved])).toEqual([]);
     expect(await store.findSubscription(moved.id)).toMatchObject(moved);
     expect(await store.countSubscriptions()).toBe(2);
+    expect(await store.countSubscriptionsTo(findReceiver(subscriptionOf(1).url) ?? "")).toBe(2);
     expect(await store.deleteSubscription(moved)).toBe(true);
     expect(await store.countSubscriptions()).toBe(1);
   });

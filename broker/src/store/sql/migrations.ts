@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import { toAddress } from "./rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -13,6 +14,7 @@ const migrations: readonly Migration[] = [
   createSkippedEntries,
   createCoordination,
   keepCount,
+  nameReceivers,
 ];
 
 /** Newest version that this program knows. */
@@ -216,6 +218,31 @@ async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
 /** Where nodes share the database, each new subscription asks how many there are. */
 async function keepCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
   await backend.keepCount?.(database);
+}
+
+/** Rows whose receiver is worked out at once. */
+const namedAtOnceMax = 1000;
+
+/** Subscriptions are counted by receiver. What a receiver is, SQL cannot tell. */
+async function nameReceivers(database: Kysely<Schema>): Promise<void> {
+  await database.schema.alterTable("subscriptions").addColumn("receiver", "text").execute();
+  let after = "";
+  for (;;) {
+    const rows = await database
+      .selectFrom("subscriptions")
+      .select(["id", "url"])
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(namedAtOnceMax)
+      .execute();
+    for (const { id, url } of rows) {
+      await database.updateTable("subscriptions").set(toAddress(url)).where("id", "=", id).execute();
+    }
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    after = last.id;
+  }
+  await database.schema.createIndex("subscriptions_by_receiver").on("subscriptions").column("receiver").execute();
 }
 
 async function createCoordination({ schema }: Kysely<Schema>): Promise<void> {

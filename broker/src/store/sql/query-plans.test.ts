@@ -114,6 +114,12 @@ describe("query plans", () => {
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH subscriptions USING INDEX .*\(id>/)]);
   });
 
+  it("subscriptions to a receiver are counted in an index", async () => {
+    const { countTo } = createSubscriptionQueries(database.relaxed);
+    expect(await planOf(countTo.bind({ receiver: "http://a" }))).toEqual([
+      expect.stringMatching(/^SEARCH subscriptions USING COVERING INDEX subscriptions_by_receiver \(receiver=\?\)$/),
+    ]);
+  });
   it("subscriptions are counted in an index, which is smaller than the table", async () => {
     const query = subscriptionCount(database.relaxed).compile();
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);

@@ -1,6 +1,7 @@
 import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import { blockOf, fromStored } from "../../domain/position.ts";
+import { findReceiver } from "../../domain/receiver.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -87,13 +88,18 @@ export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
   };
 }
 
+/** A url, and the receiver that it is found by. */
+export function toAddress(url: string): Pick<SubscriptionTable, "url" | "receiver"> {
+  return { url, receiver: findReceiver(url) ?? null };
+}
+
 export function toSubscriptionRow(subscription: Subscription): SubscriptionTable {
   return {
     id: subscription.id,
     group_id: subscription.groupId,
     filter: subscription.filter,
     interface_type: subscription.interfaceType,
-    url: subscription.url,
+    ...toAddress(subscription.url),
     secret: subscription.secret ?? null,
     state: subscription.state,
     cursor: subscription.cursor,

@@ -91,6 +91,8 @@ export interface SubscriptionTable {
   readonly filter: string;
   readonly interface_type: string;
   readonly url: string;
+  /** See findReceiver in domain. */
+  readonly receiver: string | null;
   readonly secret: string | null;
   readonly state: string;
   readonly cursor: number;

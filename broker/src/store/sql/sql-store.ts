@@ -173,6 +173,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.count();
   }
 
+  async countSubscriptionsTo(receiver: string): Promise<number> {
+    return this.#parts().subscriptions.countTo(receiver);
+  }
+
   async listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]> {
     return this.#parts().subscriptions.list(page);
   }

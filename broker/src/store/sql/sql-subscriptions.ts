@@ -4,7 +4,7 @@ import type { Subscription, SubscriptionId, SubscriptionState } from "../../doma
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
 import type { InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
-import { fromSubscriptionRow, toSubscriptionRow } from "./rows.ts";
+import { fromSubscriptionRow, toAddress, toSubscriptionRow } from "./rows.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
 
@@ -46,6 +46,11 @@ export class SqlSubscriptions {
     return this.#database.countSubscriptions();
   }
 
+  async countTo(receiver: string): Promise<number> {
+    const { rows } = await this.#database.relaxed.executeQuery(this.#queries.countTo.bind({ receiver }));
+    return rows[0]?.count ?? 0;
+  }
+
   /** Where the cursor is before every event, there is nothing that going back could have taken. */
   async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
     const { groupId, cursor } = subscription;
@@ -64,7 +69,7 @@ export class SqlSubscriptions {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
-    const row = { ...toKey(key), url, interface_type: interfaceType, secret: secret ?? null, state };
+    const row = { ...toKey(key), ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
     return this.#changeDurably(this.#queries.update.bind(row));
   }
 

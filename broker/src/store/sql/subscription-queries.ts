@@ -5,7 +5,7 @@ import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "./schem
 
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
-type Change = Pick<SubscriptionTable, "id" | "epoch" | "url" | "interface_type" | "secret" | "state">;
+type Change = Pick<SubscriptionTable, "id" | "epoch" | "url" | "receiver" | "interface_type" | "secret" | "state">;
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
@@ -16,8 +16,14 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     list: prepare(({ after, limit }: { readonly after: string; readonly limit: number }) =>
       database.selectFrom("subscriptions").selectAll().where("id", ">", after).orderBy("id").limit(limit),
     ),
+    countTo: prepare(({ receiver }: { readonly receiver: string }) =>
+      database
+        .selectFrom("subscriptions")
+        .select(({ fn }) => fn.countAll<number>().as("count"))
+        .where("receiver", "=", receiver),
+    ),
     insert: prepare((row: SubscriptionTable) => {
-      const { id, group_id, filter, interface_type, url, secret } = row;
+      const { id, group_id, filter, interface_type, url, receiver, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
       return database
         .insertInto("subscriptions")
@@ -27,6 +33,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           filter,
           interface_type,
           url,
+          receiver,
           secret,
           state,
           cursor,
@@ -42,10 +49,10 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    update: prepare(({ id, epoch, url, interface_type, secret, state }: Change) =>
+    update: prepare(({ id, epoch, url, receiver, interface_type, secret, state }: Change) =>
       database
         .updateTable("subscriptions")
-        .set({ url, interface_type, secret, state })
+        .set({ url, receiver, interface_type, secret, state })
         .where("id", "=", id)
         .where("epoch", "=", epoch),
     ),

@@ -1,6 +1,8 @@
 import { onTestFinished } from "vitest";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { AttemptOutcome, Notification, Sink } from "../../../ports/sink.ts";
+import { noMetrics } from "../../../ports/metrics.ts";
+import { DnsResolver } from "../lookup/dns-resolver.ts";
 import { createWebhookSink, type WebhookSinkOptions } from "../webhook-sink.ts";
 import { notificationTo } from "./notification.ts";
 
@@ -8,12 +10,18 @@ export const neverAborted: AbortSignal = new AbortController().signal;
 
 /** A sink that may call loopback; it is stopped when the test ends. */
 export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
+  const names = new DnsResolver({ clock: createSystemClock(), metrics: noMetrics, servers: [] });
   const sink = createWebhookSink({
     clock: createSystemClock(),
     allowNetworks: [],
     allowLoopback: true,
     timeoutMs: 10_000,
     connectionsMax: 64,
+    connectionsTotalMax: 1000,
+    bytesPerSecondMax: 2 ** 30,
+    metrics: noMetrics,
+    resolver: (hostname) => names.resolve(hostname),
+    consent: { mode: "off", trusted: [], origin: "broker.example" },
     version: "1.2.3",
     ...options,
   });

@@ -1,0 +1,9 @@
+import { isIP } from "node:net";
+
+/** Whether a text is the address of a name server, with a port or without. */
+export function isServerAddress(text: string): boolean {
+  if (isIP(text) !== 0) return true;
+  const [whole, inBrackets, bare, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text) ?? [];
+  if (whole === undefined || Number(port) < 1 || Number(port) > 65_535) return false;
+  return inBrackets === undefined ? isIP(bare ?? "") === 4 : isIP(inBrackets) === 6;
+}

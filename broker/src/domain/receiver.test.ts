@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { findReceiver } from "./receiver.ts";
+
+test.each([
+  ["http://a.example/hook?x=1", "http://a.example"],
+  ["HTTP://A.Example:80/other", "http://a.example"],
+  ["http://a.example./", "http://a.example"],
+  ["http://a.example.:8080/", "http://a.example:8080"],
+  ["https://a.example/", "https://a.example"],
+  ["http://2130706433/", "http://127.0.0.1"],
+  ["http://[0:0::1]:81/", "http://[::1]:81"],
+  ["", undefined],
+])("the receiver of %j is %s", (url, receiver) => {
+  expect(findReceiver(url)).toBe(receiver);
+});

@@ -1,0 +1,215 @@
+import { setMaxListeners } from "node:events";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Connection } from "./connection.ts";
+import { Lane, type Waiter } from "./lane.ts";
+import { ReadyLanes } from "./ready-lanes.ts";
+
+export interface ConnectionLimits {
+  /** Connections to one receiver. */
+  readonly connectionsMax: number;
+  /** Connections to all receivers. */
+  readonly connectionsTotalMax: number;
+  /** Bytes of requests to one receiver in a second. */
+  readonly bytesPerSecondMax: number;
+}
+
+export interface ConnectionPoolOptions extends ConnectionLimits {
+  readonly clock: Pick<Clock, "monotonic" | "after">;
+  /** Makes a connection; `onClosed` is to be called when its socket closes. */
+  readonly open: (origin: string, onClosed: (connection: Connection) => void) => Connection;
+}
+
+/** What a request asks of the pool. */
+export interface ConnectionOrder {
+  readonly origin: string;
+  readonly bytes: number;
+  /** The rate that a receiver asked for: it holds for one url, which has a lane of its own. */
+  readonly rate?: { readonly url: string; readonly requestsPerMinuteMax: number } | undefined;
+}
+
+/** How a connection was left. */
+export interface Usage {
+  /** Whether it can carry another request. */
+  readonly isWhole: boolean;
+  /** Whether the receiver answered; undefined when it was not asked, or not given its time. */
+  readonly isAnswered: boolean | undefined;
+}
+
+/** A connection for one request. */
+export interface Lease {
+  readonly connection: Connection;
+  /** To be called once. */
+  release(usage: Usage): void;
+}
+
+/** Receivers that are remembered while nothing is sent to them: whether they answer, and how much they were sent. */
+const unusedLanesMax = 10_000;
+
+/**
+ * Hands out connections within the limits. Requests to one receiver go in their order, and receivers take turns (see {@link ReadyLanes}).
+ * When there is no room, the connection that was idle for longest is closed.
+ */
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions;
+  readonly #ready: ReadyLanes;
+  readonly #lanes = new Map<string, Lane>();
+  /** Lanes that nobody uses, the one used longest ago first. */
+  readonly #unused = new Set<Lane>();
+  /** Connections that nobody uses, the one used longest ago first. */
+  readonly #idle = new Map<Connection, Lane>();
+  #inUse = 0;
+  #waiting = 0;
+  #isClosed = false;
+
+  constructor(options: ConnectionPoolOptions) {
+    this.#options = options;
+    this.#ready = new ReadyLanes(options.connectionsTotalMax);
+  }
+
+  /** Connections that are open or being opened. */
+  get connectionCount(): number {
+    return this.#inUse + this.#idle.size;
+  }
+
+  get waitingCount(): number {
+    return this.#waiting;
+  }
+
+  /** A connection for which nobody has to wait; undefined when there is none. */
+  take(order: ConnectionOrder): Lease | undefined {
+    if (this.#isClosed || this.#inUse >= this.#options.connectionsTotalMax) return undefined;
+    const lane = this.#laneOf(order);
+    const now = this.#options.clock.monotonic();
+    const mustWait = lane.waiting.size > 0 || lane.inUse >= this.#options.connectionsMax || lane.delayMs(now) > 0;
+    if (mustWait || !this.#ready.mayPass(lane)) return undefined;
+    this.#unused.delete(lane);
+    lane.charge(order.bytes, now);
+    return this.#lend(lane);
+  }
+
+  /** Waits for a connection; undefined when one of the signals aborts first, or the pool is closed. */
+  acquire(order: ConnectionOrder, signals: readonly AbortSignal[]): Promise<Lease | undefined> {
+    if (this.#isClosed || signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
+    const lane = this.#laneOf(order);
+    return new Promise((resolve) => {
+      const settle = (lease: Lease | undefined): void => {
+        this.#waiting -= 1;
+        for (const signal of signals) signal.removeEventListener("abort", abandon);
+        resolve(lease);
+      };
+      const abandon = (): void => {
+        lane.waiting.delete(waiter);
+        this.#enlist(lane);
+        settle(undefined);
+      };
+      const waiter: Waiter = { bytes: order.bytes, abandon, grant: () => settle(this.#lend(lane)) };
+      this.#waiting += 1;
+      lane.waiting.add(waiter);
+      this.#enlist(lane);
+      this.#pump();
+      if (!lane.waiting.has(waiter)) return;
+      setMaxListeners(0, ...signals); // One signal may stand over every attempt of the node.
+      for (const signal of signals) signal.addEventListener("abort", abandon, { once: true });
+    });
+  }
+
+  /** Lets nobody wait any more, and closes every idle connection. Connections in use close when they are released. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const lane of this.#lanes.values()) for (const waiter of lane.waiting) waiter.abandon();
+    await Promise.all([...this.#idle.keys()].map((connection) => this.#discard(connection)));
+  }
+
+  #laneOf({ origin, rate }: ConnectionOrder): Lane {
+    const key = rate === undefined ? origin : `${rate.requestsPerMinuteMax} ${rate.url}`;
+    const known = this.#lanes.get(key);
+    if (known !== undefined) return known;
+    const { bytesPerSecondMax } = this.#options;
+    const lane = new Lane({ key, origin, bytesPerSecondMax, requestsPerMinuteMax: rate?.requestsPerMinuteMax });
+    this.#lanes.set(key, lane);
+    this.#rest(lane);
+    return lane;
+  }
+
+  /** Puts a lane where it belongs after a change: among those that may go, on a timer, or among the unused. */
+  #enlist(lane: Lane): void {
+    lane.cancelTimer?.();
+    lane.cancelTimer = undefined;
+    this.#unused.delete(lane);
+    const { clock, connectionsMax } = this.#options;
+    const mayGo = lane.waiting.size > 0 && lane.inUse < connectionsMax;
+    const delayMs = mayGo ? lane.delayMs(clock.monotonic()) : 0;
+    if (mayGo && delayMs === 0) this.#ready.add(lane);
+    else this.#ready.remove(lane);
+    if (delayMs > 0) lane.cancelTimer = clock.after(Math.ceil(delayMs), () => this.#goOn(lane));
+    if (lane.waiting.size === 0 && lane.inUse === 0) this.#rest(lane);
+  }
+
+  #goOn(lane: Lane): void {
+    this.#enlist(lane);
+    this.#pump();
+  }
+
+  #rest(lane: Lane): void {
+    this.#unused.add(lane);
+    const [oldest] = this.#unused;
+    if (this.#unused.size <= unusedLanesMax || oldest === undefined) return;
+    this.#unused.delete(oldest);
+    this.#lanes.delete(oldest.key);
+    for (const connection of oldest.idle.splice(0)) void this.#discard(connection);
+  }
+
+  #pump(): void {
+    while (this.#inUse < this.#options.connectionsTotalMax) {
+      const lane = this.#ready.next();
+      const waiter = lane?.takeFirst(this.#options.clock.monotonic());
+      if (lane === undefined || waiter === undefined) return;
+      this.#ready.remove(lane);
+      waiter.grant();
+      this.#enlist(lane);
+    }
+  }
+
+  #connect(lane: Lane): Connection {
+    const idle = lane.idle.pop();
+    if (idle !== undefined) {
+      this.#idle.delete(idle);
+      return idle;
+    }
+    const [longestIdle] = this.#idle.keys();
+    const isFull = this.connectionCount > this.#options.connectionsTotalMax; // The one to come is counted already.
+    if (isFull && longestIdle !== undefined) void this.#discard(longestIdle);
+    return this.#options.open(lane.origin, (closed) => {
+      if (this.#idle.has(closed)) void this.#discard(closed);
+    });
+  }
+
+  #lend(lane: Lane): Lease {
+    const { isProven } = lane;
+    this.#inUse += 1;
+    lane.inUse += 1;
+    this.#ready.begin(isProven);
+    const connection = this.#connect(lane);
+    return {
+      connection,
+      release: ({ isWhole, isAnswered }) => {
+        this.#inUse -= 1;
+        lane.inUse -= 1;
+        this.#ready.end(isProven);
+        lane.isProven = isAnswered ?? lane.isProven;
+        if (isWhole && connection.isOpen && !this.#isClosed) {
+          lane.idle.push(connection);
+          this.#idle.set(connection, lane);
+        } else void connection.close();
+        this.#goOn(lane);
+      },
+    };
+  }
+
+  async #discard(connection: Connection): Promise<void> {
+    const lane = this.#idle.get(connection);
+    this.#idle.delete(connection);
+    lane?.idle.splice(lane.idle.indexOf(connection), 1);
+    await connection.close();
+  }
+}

@@ -1,0 +1,210 @@
+import { isBrokerError } from "@stele/wire";
+import { describe, expect, test } from "vitest";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import type { AttemptOutcome, Notification, Sink } from "../../../ports/sink.ts";
+import { noMetrics } from "../../../ports/metrics.ts";
+import { signMessage } from "../signature.ts";
+import { notificationTo } from "../testing/notification.ts";
+import { type Answerer, type Receiver, startReceiver } from "../testing/receiver.ts";
+import { makeSink, neverAborted } from "../testing/sink.ts";
+
+const origin = "broker.example";
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const accepted: AttemptOutcome = { status: "accepted" };
+
+/** A sink that asks, with a clock that can be set forward. */
+function makeAsking(mode: "off" | "try" | "require", trusted: readonly string[] = []) {
+  const system = createSystemClock();
+  const time = { aheadMs: 0 };
+  const replies: string[] = [];
+  const sink = makeSink({
+    consent: { mode, trusted, origin },
+    clock: { ...system, monotonic: () => system.monotonic() + time.aheadMs },
+    metrics: { ...noMetrics, consentAsked: (reply) => void replies.push(reply) },
+  });
+  return { sink, time, replies };
+}
+
+/** Answers OPTIONS with one status and headers, and POST with another. */
+function answering(options: number, headers: Readonly<Record<string, string>> = {}, post = 200): Answerer {
+  return (response, { method }) => {
+    if (method === "OPTIONS") response.writeHead(options, headers).end();
+    else response.writeHead(post).end();
+  };
+}
+
+const agreeing = answering(200, { "webhook-allowed-origin": origin });
+const methodsOf = ({ requests }: Receiver): readonly (string | undefined)[] => requests.map(({ method }) => method);
+const attempt = (sink: Sink, url: string, changes: Partial<Notification["subscription"]> = {}) =>
+  sink.attempt(notificationTo({ url, ...changes }), neverAborted);
+
+async function isRefused(sink: Sink, url: string): Promise<boolean> {
+  try {
+    await sink.checkTarget(notificationTo({ url }).subscription);
+    return false;
+  } catch (error) {
+    if (isBrokerError(error, "receiverNotAgreed")) return true;
+    throw error;
+  }
+}
+
+describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
+  test("that agrees by the handshake is asked once, by the name of the broker", async () => {
+    await using receiver = await startReceiver(agreeing);
+    const { sink, replies } = makeAsking(mode);
+    expect(await isRefused(sink, receiver.url)).toBe(false);
+    expect(await attempt(sink, receiver.url)).toEqual(accepted);
+    expect(await attempt(sink, receiver.url)).toEqual(accepted);
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "POST"]);
+    expect(receiver.requests[0]).toMatchObject({
+      path: "/hook",
+      body: "",
+      headers: { "webhook-request-origin": origin },
+    });
+    expect(replies).toEqual(["agreed"]);
+  });
+
+  test.each([
+    ["answers 403", answering(403)],
+    ["allows somebody else", answering(200, { "webhook-allowed-origin": "other.example" })],
+  ])("that %s is not called, and not asked again for a minute", async (_, answerer) => {
+    await using receiver = await startReceiver(answerer);
+    const { sink, time } = makeAsking(mode);
+    expect(await isRefused(sink, receiver.url)).toBe(true);
+    expect(await isRefused(sink, receiver.url)).toBe(true);
+    expect(await attempt(sink, receiver.url)).toMatchObject({
+      status: "failed",
+      reason: expect.stringMatching(/^the receiver did not agree to be called: its? /),
+      retryAfterMs: expect.toSatisfy((delayMs: number) => delayMs > 50_000 && delayMs <= 60_000),
+    });
+    expect(methodsOf(receiver)).toEqual(["OPTIONS"]);
+    time.aheadMs = 60_000;
+    await attempt(sink, receiver.url);
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "OPTIONS"]);
+  });
+
+  test("is asked again after a day", async () => {
+    await using receiver = await startReceiver(agreeing);
+    const { sink, time } = makeAsking(mode);
+    await attempt(sink, receiver.url);
+    time.aheadMs = 24 * 3_600_000;
+    await attempt(sink, receiver.url);
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "OPTIONS", "POST"]);
+  });
+
+  test("is asked for each url, and once for attempts that come together", async () => {
+    await using receiver = await startReceiver(agreeing);
+    const { sink } = makeAsking(mode);
+    const urls = ["", "", "?a", "?a", ""].map((query) => `${receiver.url}${query}`);
+    expect(await Promise.all(urls.map((url) => attempt(sink, url)))).toEqual(urls.map(() => accepted));
+    expect(methodsOf(receiver).filter((method) => method === "OPTIONS")).toHaveLength(2);
+  });
+
+  test("that is trusted is not asked", async () => {
+    await using receiver = await startReceiver(answering(403));
+    const { sink } = makeAsking(mode, ["127.0.0.1"]);
+    expect(await isRefused(sink, receiver.url)).toBe(false);
+    expect(await attempt(sink, receiver.url)).toEqual(accepted);
+    expect(methodsOf(receiver)).toEqual(["POST"]);
+  });
+
+  test("that cannot be reached lets its subscription through", async () => {
+    const receiver = await startReceiver(agreeing);
+    await receiver[Symbol.asyncDispose]();
+    const { sink, replies } = makeAsking(mode);
+    expect(await isRefused(sink, receiver.url)).toBe(false);
+    expect(await attempt(sink, receiver.url)).toMatchObject({ status: "failed" });
+    expect(replies).toEqual(["unreachable"]);
+  });
+
+  test("that agrees to a rate gets no more", async () => {
+    await using receiver = await startReceiver(
+      answering(200, { "webhook-allowed-origin": "*", "webhook-allowed-rate": "600" }),
+    );
+    const { sink } = makeAsking(mode);
+    await sink.checkTarget(notificationTo({ url: receiver.url }).subscription);
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: 5 }, () => attempt(sink, receiver.url)));
+    expect(performance.now() - startedAt).toBeGreaterThan(390);
+  });
+});
+
+describe("a receiver that does not know the handshake", () => {
+  test("is called with try, and gets no ping", async () => {
+    await using receiver = await startReceiver(answering(405));
+    const { sink, replies } = makeAsking("try");
+    expect(await isRefused(sink, receiver.url)).toBe(false);
+    expect(await attempt(sink, receiver.url)).toEqual(accepted);
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST"]);
+    expect(replies).toEqual(["unknown"]);
+  });
+
+  test("is called with try, also when it answers only POST", async () => {
+    await using receiver = await startReceiver(answering(500));
+    const { sink } = makeAsking("try");
+    expect(await attempt(sink, receiver.url)).toEqual(accepted);
+  });
+
+  test("agrees with require by its answer to a signed ping, which is no event", async () => {
+    await using receiver = await startReceiver(answering(405));
+    const { sink } = makeAsking("require");
+    await sink.checkTarget(notificationTo({ url: receiver.url, secret }).subscription);
+    expect(await attempt(sink, receiver.url, { secret })).toEqual(accepted);
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "POST"]);
+    const [, ping] = receiver.requests;
+    if (ping === undefined) throw new Error("there is a ping");
+    const { headers, body } = ping;
+    const id = String(headers["webhook-id"]);
+    expect(id).toMatch(/^ping-[0-9a-f-]{36}$/);
+    expect(JSON.parse(body)).toEqual({
+      subscriptionId: "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1",
+      ping: id,
+      event: { topic: "", content: "", extensions: {}, eventId: "" },
+    });
+    const timestampSeconds = Number(headers["webhook-timestamp"]);
+    const signature = signMessage(secret, { id, timestampSeconds, body: Buffer.from(body) });
+    expect(headers["webhook-signature"]).toBe(signature);
+  });
+
+  test("is pinged over JSON-RPC by a method of that name, and may not know it", async () => {
+    await using receiver = await startReceiver(answering(404));
+    const { sink } = makeAsking("require");
+    await sink.checkTarget(notificationTo({ url: receiver.url, interfaceType: "JsonRPC" }).subscription);
+    const ping: unknown = JSON.parse(receiver.requests[1]?.body ?? "");
+    expect(ping).toMatchObject({ jsonrpc: "2.0", method: "ping", id: receiver.requests[1]?.headers["webhook-id"] });
+  });
+
+  test("and refuses the ping is not called with require", async () => {
+    await using receiver = await startReceiver(answering(200, {}, 404));
+    const { sink } = makeAsking("require");
+    expect(await isRefused(sink, receiver.url)).toBe(true);
+    expect(await attempt(sink, receiver.url)).toMatchObject({ status: "failed" });
+    expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST"]);
+  });
+});
+
+test("with require, a receiver that answers with a failure is asked again after a second, and gets no event before it agrees", async () => {
+  const answers = [answering(503), answering(503), agreeing, agreeing];
+  await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
+  const { sink, time } = makeAsking("require");
+  expect(await isRefused(sink, receiver.url)).toBe(false);
+  for (const aheadMs of [0, 1000]) {
+    time.aheadMs = aheadMs;
+    const outcome = await attempt(sink, receiver.url);
+    expect(outcome).toEqual({
+      status: "failed",
+      reason: "the receiver did not agree to be called: it answered OPTIONS with 503",
+    });
+  }
+  time.aheadMs = 2000;
+  expect(await attempt(sink, receiver.url)).toEqual(accepted);
+  expect(methodsOf(receiver)).toEqual(["OPTIONS", "OPTIONS", "OPTIONS", "POST"]);
+});
+
+test("with off, nobody is asked", async () => {
+  await using receiver = await startReceiver(answering(403));
+  const { sink } = makeAsking("off");
+  expect(await isRefused(sink, receiver.url)).toBe(false);
+  expect(await attempt(sink, receiver.url)).toEqual(accepted);
+  expect(methodsOf(receiver)).toEqual(["POST"]);
+});

@@ -1,0 +1,44 @@
+import type { Answer } from "../exchange.ts";
+
+/** What a receiver said when it was asked whether it may be called. `unknown`: it does not know the question. */
+export type Reply =
+  | { readonly kind: "agreed"; readonly requestsPerMinuteMax?: number }
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "unknown"; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string };
+
+/** Statuses of a receiver that does not know the method. */
+const strangerStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
+/** Statuses of one that may agree later: time-out, too early, too many requests. */
+const laterStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/**
+ * Reads the answer to a validation request (HTTP 1.1 Web Hooks for Event Delivery 1.0, section 4.2). A rate that is no positive integer
+ * counts as none.
+ */
+export function judgeHandshake({ status, headers }: Answer, origin: string): Reply {
+  if (status >= 200 && status < 300) return judgeConsent(headers, origin);
+  const reason = `it answered OPTIONS with ${status}`;
+  if (strangerStatuses.has(status) || (status >= 300 && status < 400)) return { kind: "unknown", reason };
+  return { kind: laterStatuses.has(status) || status >= 500 ? "unreachable" : "refused", reason };
+}
+
+/** A ping is agreed to by any 2xx status; a receiver that cannot be reached may still agree. */
+export function judgePing({ status }: Answer): Reply {
+  if (status >= 200 && status < 300) return { kind: "agreed" };
+  const reason = `it answered the ping with ${status}`;
+  return { kind: laterStatuses.has(status) || status >= 500 ? "unreachable" : "refused", reason };
+}
+
+function judgeConsent(headers: Answer["headers"], origin: string): Reply {
+  const allowed = headers["webhook-allowed-origin"];
+  if (allowed === undefined) return { kind: "unknown", reason: "its answer to OPTIONS has no WebHook-Allowed-Origin" };
+  const origins = String(allowed)
+    .split(",")
+    .map((text) => text.trim().toLowerCase());
+  if (!origins.some((text) => text === "*" || text === origin.toLowerCase())) {
+    return { kind: "refused", reason: `its WebHook-Allowed-Origin is not ${origin}` };
+  }
+  const rate = String(headers["webhook-allowed-rate"] ?? "");
+  return /^[1-9]\d{0,8}$/.test(rate) ? { kind: "agreed", requestsPerMinuteMax: Number(rate) } : { kind: "agreed" };
+}

@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import type { CallbackTarget } from "../../../ports/sink.ts";
+import { describeFailure } from "../describe-failure.ts";
+import { placeOf } from "../callback-url.ts";
+import type { Answer } from "../exchange.ts";
+import type { MessageHeaders } from "../message-headers.ts";
+import type { Call, ReceiverCaller } from "../receiver-caller.ts";
+import type { ConsentMode } from "./consents.ts";
+import { judgeHandshake, judgePing, type Reply } from "./handshake.ts";
+import { encodePing } from "./ping.ts";
+
+export interface QuestionsOptions {
+  readonly mode: ConsentMode;
+  readonly caller: ReceiverCaller;
+  readonly headers: MessageHeaders;
+  /** The name that a receiver agrees to be called by. */
+  readonly origin: string;
+  /** Ends every question. */
+  readonly signal: AbortSignal;
+}
+
+/** Time for the answer to one question. */
+const questionTimeoutMs = 5000;
+/** Bytes of a question, about. */
+const questionBytes = 512;
+
+/** Asks receivers whether they agree to be called: by the handshake of CloudEvents, and where all must agree, by a ping. */
+export class Questions {
+  readonly #options: QuestionsOptions;
+
+  constructor(options: QuestionsOptions) {
+    this.#options = options;
+  }
+
+  /** In `try`, a receiver that does not know the handshake gets no ping: its silence counts as consent. */
+  async ask(target: CallbackTarget, url: URL): Promise<Reply> {
+    const reply = await this.#shakeHands(url);
+    return reply.kind === "unknown" && this.#options.mode === "require" ? this.#ping(target, url) : reply;
+  }
+
+  #shakeHands(url: URL): Promise<Reply> {
+    const { origin, headers } = this.#options;
+    const message = () => ({ headers: { ...headers.common, "webhook-request-origin": origin }, body: null });
+    return this.#call(url, { method: "OPTIONS", message }, (answer) => judgeHandshake(answer, origin));
+  }
+
+  #ping(target: CallbackTarget, url: URL): Promise<Reply> {
+    const id = `ping-${randomUUID()}`;
+    const body = encodePing(target, id);
+    const message = () => ({ headers: this.#options.headers.sign(target, { id, body }), body });
+    return this.#call(url, { method: "POST", message }, judgePing);
+  }
+
+  async #call(url: URL, call: Pick<Call, "method" | "message">, judge: (answer: Answer) => Reply): Promise<Reply> {
+    const { caller, signal } = this.#options;
+    const { origin, path } = placeOf(url);
+    const request = { ...call, origin, path, bytes: questionBytes, timeoutMs: questionTimeoutMs };
+    const end = await caller.call(request, { signal });
+    if (end.kind === "answered") return judge(end.answer);
+    const reason = end.kind === "broken" ? describeFailure(end.error) : "the broker is stopping";
+    return { kind: "unreachable", reason };
+  }
+}

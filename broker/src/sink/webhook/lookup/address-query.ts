@@ -1,0 +1,78 @@
+import type { Resolver as DnsClient } from "node:dns/promises";
+import type { Clock } from "../../../ports/clock.ts";
+import { pause } from "../../../lib/pause.ts";
+
+/** What asking for a name came to. `absent`: there is no such name, or it has no address. `silent`: no name server answered. */
+export type LookupEnd =
+  | { readonly kind: "found"; readonly addresses: readonly string[]; readonly ttlMs: number }
+  | { readonly kind: "absent" }
+  | { readonly kind: "silent"; readonly reason: string };
+
+/** Addresses of one name that are used. */
+const addressesMax = 16;
+/** After the first family has answered, the other may take so long (RFC 8305, section 3). */
+const secondFamilyMsMax = 50;
+/** What a name server says of a name that leads nowhere, and c-ares of one that can be no name. */
+const absentCodes: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);
+
+export interface QueryOptions {
+  readonly client: Pick<DnsClient, "resolve4" | "resolve6">;
+  readonly clock: Pick<Clock, "after">;
+  /** Ends the waiting, and with it the query as far as the caller is concerned. */
+  readonly signal: AbortSignal;
+}
+
+interface Records {
+  readonly addresses: readonly string[];
+  readonly ttlMs: number;
+}
+
+/** Asks for the A and AAAA records of one full name at once. IPv4 comes first. It never rejects. */
+export async function queryAddresses(name: string, { client, clock, signal }: QueryOptions): Promise<LookupEnd> {
+  const ended = new AbortController();
+  const queries = [client.resolve4(name, { ttl: true }), client.resolve6(name, { ttl: true })].map((query) =>
+    query.then(toRecords),
+  );
+  const found: (Records | undefined)[] = [undefined, undefined];
+  const faults: string[] = [];
+  const settled = queries.map((query, index) =>
+    query.then(
+      (records) => void (found[index] = records),
+      (error: unknown) => void faults.push(codeOf(error)),
+    ),
+  );
+  const other = Promise.any(queries).then(
+    () => pause(clock, secondFamilyMsMax, ended.signal),
+    () => undefined,
+  );
+  await Promise.race([Promise.all(settled), other, untilAborted(signal, ended.signal)]);
+  ended.abort();
+  return toEnd(
+    found.filter((records) => records !== undefined),
+    faults,
+  );
+}
+
+function toEnd(found: readonly Records[], faults: readonly string[]): LookupEnd {
+  const addresses = found.flatMap((records) => records.addresses).slice(0, addressesMax);
+  if (addresses.length > 0) return { kind: "found", addresses, ttlMs: Math.min(...found.map(({ ttlMs }) => ttlMs)) };
+  const failure = faults.find((code) => !absentCodes.has(code));
+  if (failure !== undefined) return { kind: "silent", reason: failure };
+  return found.length + faults.length < 2 ? { kind: "silent", reason: "ETIMEOUT" } : { kind: "absent" };
+}
+
+function toRecords(records: readonly { readonly address: string; readonly ttl: number }[]): Records {
+  return {
+    addresses: records.map(({ address }) => address),
+    ttlMs: Math.min(...records.map(({ ttl }) => ttl * 1000)),
+  };
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "no code";
+}
+
+function untilAborted(signal: AbortSignal, ended: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true, signal: ended }));
+}

@@ -1,0 +1,137 @@
+import { Resolver as DnsClient } from "node:dns/promises";
+import { Turnstile } from "../../../lib/turnstile.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Metrics } from "../../../ports/metrics.ts";
+import { AttemptError } from "../attempt-error.ts";
+import { type LookupEnd, queryAddresses } from "./address-query.ts";
+import { type Hosts, hostsPath, parseHosts } from "./hosts-file.ts";
+import { NameCache } from "./name-cache.ts";
+import { candidatesFor, parseSearchRules, type SearchRules } from "./search-list.ts";
+import { WatchedFile } from "./watched-file.ts";
+
+export interface DnsResolverOptions {
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics, "lookupEnded">;
+  /** Name servers, with a port or without; those of the machine when empty. */
+  readonly servers: readonly string[];
+  /** The machine's files, where they are not in the usual place. */
+  readonly hostsFile?: string;
+  readonly resolvConfFile?: string;
+}
+
+/** Time for one look-up, the wait for its turn and the search list included. */
+const lookupMsMax = 3000;
+/** Time for one query before it is sent again, or to another name server. */
+const queryTimeoutMs = 1000;
+/** Times that a name server is asked. */
+const queryTriesMax = 2;
+/** Names looked up at once. */
+const lookupsMax = 256;
+/** Names looked up at once of those whose last look-up got no answer: they take no turn of the others. */
+const silentLookupsMax = 32;
+
+const loopback = ["127.0.0.1", "::1"];
+
+/**
+ * Looks names up as the machine does (hosts file, search list, name servers), but with a time limit, and without the threads that
+ * `getaddrinfo` holds: names that nobody answers for cost no other name anything.
+ */
+export class DnsResolver {
+  readonly #options: DnsResolverOptions;
+  readonly #hosts: WatchedFile<Hosts>;
+  readonly #search: WatchedFile<SearchRules>;
+  readonly #cache: NameCache;
+  readonly #underWay = new Map<string, Promise<LookupEnd>>();
+  readonly #turns = new Turnstile(lookupsMax);
+  readonly #silentTurns = new Turnstile(silentLookupsMax);
+  readonly #closing = new AbortController();
+  #client: DnsClient;
+  /** Of these rules the client was made: it reads the machine's name servers when it is made. */
+  #clientOf: SearchRules | undefined;
+
+  constructor(options: DnsResolverOptions) {
+    const { clock, hostsFile = hostsPath, resolvConfFile = "/etc/resolv.conf" } = options;
+    this.#options = options;
+    this.#hosts = new WatchedFile(hostsFile, { parse: parseHosts, clock });
+    this.#search = new WatchedFile(resolvConfFile, { parse: parseSearchRules, clock });
+    this.#cache = new NameCache(clock);
+    this.#client = this.#createClient();
+  }
+
+  /** The addresses of a host name, at least one. @throws AttemptError */
+  async resolve(hostname: string): Promise<readonly string[]> {
+    const name = hostname.toLowerCase();
+    const bare = name.replace(/\.$/, "");
+    if (bare === "localhost" || bare.endsWith(".localhost")) return loopback; // RFC 6761, section 6.3.
+    const known = (await this.#hosts.current()).get(bare);
+    if (known !== undefined) return known;
+    const end = this.#cache.find(name) ?? (await this.#share(name));
+    if (end.kind === "found") return end.addresses;
+    throw new AttemptError(end.kind === "absent" ? "the host name was not found" : describeSilence(end.reason));
+  }
+
+  /** Ends the look-ups under way; they fail. */
+  close(): void {
+    this.#closing.abort();
+    this.#client.cancel();
+  }
+
+  /** Calls for one name that come at once share one look-up. */
+  #share(name: string): Promise<LookupEnd> {
+    const earlier = this.#underWay.get(name);
+    if (earlier !== undefined) return earlier;
+    const lookup = this.#lookUp(name).finally(() => this.#underWay.delete(name));
+    this.#underWay.set(name, lookup);
+    return lookup;
+  }
+
+  async #lookUp(name: string): Promise<LookupEnd> {
+    const deadline = new AbortController();
+    const abort = (): void => deadline.abort();
+    const cancelTimer = this.#options.clock.after(lookupMsMax, abort);
+    this.#closing.signal.addEventListener("abort", abort, { once: true, signal: deadline.signal });
+    const turns = this.#cache.wasSilent(name) ? this.#silentTurns : this.#turns;
+    const end = await turns.run(() => this.#askFor(name, deadline.signal), deadline.signal);
+    cancelTimer();
+    deadline.abort();
+    const known = end ?? { kind: "silent", reason: "ETIMEOUT" };
+    this.#options.metrics.lookupEnded(outcomeOf(known));
+    return this.#cache.note(name, known);
+  }
+
+  async #askFor(name: string, signal: AbortSignal): Promise<LookupEnd> {
+    const rules = await this.#search.current();
+    const client = this.#clientFor(rules);
+    let silence: LookupEnd | undefined;
+    for (const candidate of candidatesFor(name, rules)) {
+      const end = await queryAddresses(candidate, { client, clock: this.#options.clock, signal });
+      if (end.kind === "found") return end;
+      if (end.kind === "silent") silence ??= end;
+      if (signal.aborted) break;
+    }
+    return silence ?? { kind: "absent" };
+  }
+
+  #clientFor(rules: SearchRules): DnsClient {
+    if (this.#clientOf !== undefined && this.#clientOf !== rules) this.#client = this.#createClient();
+    this.#clientOf = rules;
+    return this.#client;
+  }
+
+  #createClient(): DnsClient {
+    const client = new DnsClient({ timeout: queryTimeoutMs, tries: queryTriesMax });
+    if (this.#options.servers.length > 0) client.setServers(this.#options.servers);
+    return client;
+  }
+}
+
+function describeSilence(reason: string): string {
+  return reason === "ETIMEOUT"
+    ? `the host name was not looked up within ${lookupMsMax} ms`
+    : `the host name could not be looked up (${reason})`;
+}
+
+function outcomeOf(end: LookupEnd): "found" | "absent" | "timed-out" | "failed" {
+  if (end.kind !== "silent") return end.kind;
+  return end.reason === "ETIMEOUT" ? "timed-out" : "failed";
+}

@@ -1,0 +1,75 @@
+import type { Clock } from "../../../ports/clock.ts";
+import type { LookupEnd } from "./address-query.ts";
+
+/** Names that are remembered; the one that was asked for longest ago makes room. */
+const namesMax = 10_000;
+/** Bounds of the time for which addresses are remembered, whatever their time to live. */
+const addressesMsMin = 1000;
+/** Longest such time. */
+const addressesMsMax = 60_000;
+/** How long the end of a look-up without addresses is remembered. */
+const absenceMsMax = 5000;
+/** Addresses this old are still used when the name servers give no answer (RFC 8767). */
+const staleMsMax = 10 * 60_000;
+
+interface Entry {
+  readonly end: LookupEnd;
+  readonly goodUntil: number;
+  /** The newest addresses, and until when they may stand in for an answer that does not come. */
+  readonly addresses: readonly string[];
+  readonly staleUntil: number;
+}
+
+/** What look-ups came to, for a short while. */
+export class NameCache {
+  readonly #clock: Pick<Clock, "monotonic">;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  /** What the name came to, while that may be believed. */
+  find(name: string): LookupEnd | undefined {
+    const entry = this.#entries.get(name);
+    if (entry === undefined || this.#clock.monotonic() >= entry.goodUntil) return undefined;
+    this.#entries.delete(name);
+    this.#entries.set(name, entry);
+    return entry.end;
+  }
+
+  /** Whether the last look-up of the name got no answer. */
+  wasSilent(name: string): boolean {
+    return this.#entries.get(name)?.end.kind === "silent";
+  }
+
+  /** Remembers an end, and answers it; without an answer from the name servers, the addresses from before stand in for one. */
+  note(name: string, end: LookupEnd): LookupEnd {
+    const now = this.#clock.monotonic();
+    const earlier = this.#entries.get(name);
+    this.#entries.delete(name);
+    this.#entries.set(name, toEntry(end, { now, earlier }));
+    if (this.#entries.size > namesMax) this.#forgetOldest();
+    return this.find(name) ?? end;
+  }
+
+  #forgetOldest(): void {
+    for (const name of this.#entries.keys()) {
+      this.#entries.delete(name);
+      return;
+    }
+  }
+}
+
+function toEntry(end: LookupEnd, { now, earlier }: { now: number; earlier: Entry | undefined }): Entry {
+  if (end.kind === "found") {
+    const livesMs = Math.min(Math.max(end.ttlMs, addressesMsMin), addressesMsMax);
+    return { end, goodUntil: now + livesMs, addresses: end.addresses, staleUntil: now + staleMsMax };
+  }
+  const goodUntil = now + absenceMsMax;
+  if (end.kind === "absent" || earlier === undefined || now >= earlier.staleUntil) {
+    return { end, goodUntil, addresses: [], staleUntil: now };
+  }
+  const { addresses, staleUntil } = earlier;
+  return { end: { kind: "found", addresses, ttlMs: 0 }, goodUntil, addresses, staleUntil };
+}

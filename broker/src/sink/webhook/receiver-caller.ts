@@ -1,0 +1,133 @@
+import { setMaxListeners } from "node:events";
+import type { buildConnector } from "undici";
+import type { Clock } from "../../ports/clock.ts";
+import { AttemptError } from "./attempt-error.ts";
+import { Connection } from "./connections/connection.ts";
+import {
+  type ConnectionLimits,
+  type ConnectionOrder,
+  ConnectionPool,
+  type Lease,
+  type Usage,
+} from "./connections/connection-pool.ts";
+import { Exchange, type ExchangeEnd } from "./exchange.ts";
+
+export interface ReceiverCallerOptions extends ConnectionLimits {
+  readonly clock: Clock;
+  readonly connect: buildConnector.connector;
+}
+
+/** A request to a receiver. */
+export interface Call extends ConnectionOrder {
+  /** Path and query. */
+  readonly path: string;
+  readonly method: "POST" | "OPTIONS";
+  /** Time from the connection to the end of the answer. */
+  readonly timeoutMs: number;
+  /** Asked once the request has its connection: those that wait hold no body, and the time in the headers is that of the attempt. */
+  readonly message: () => Message;
+}
+
+export interface Message {
+  readonly headers: Record<string, string>;
+  readonly body: Buffer | null;
+}
+
+export interface CallSignals {
+  /** Ends the call, whatever it is at. */
+  readonly signal: AbortSignal;
+  /** Ends a call that waits for its connection. */
+  readonly stopping?: AbortSignal | undefined;
+  /** Asked in the turn in which the request is written to its connection. */
+  readonly mayStart?: (() => boolean) | undefined;
+}
+
+/** Bytes of an answer that are read; the connection is dropped beyond. */
+const answerBytesMax = 65_536;
+/** Bytes of an answer's headers. */
+const answerHeaderBytesMax = 16_384;
+
+const withheld = { kind: "withheld" } as const;
+const stopped = new AttemptError("the broker is stopping");
+
+/** Sends requests to receivers, within the limits for each and for all. */
+export class ReceiverCaller {
+  readonly #clock: Clock;
+  readonly #pool: ConnectionPool;
+  readonly #underWay = new Set<Exchange>();
+
+  constructor({ connect, ...options }: ReceiverCallerOptions) {
+    this.#clock = options.clock;
+    this.#pool = new ConnectionPool({
+      ...options,
+      open: (origin, onClosed) => new Connection(origin, { connect, headerBytesMax: answerHeaderBytesMax, onClosed }),
+    });
+  }
+
+  get connectionCount(): number {
+    return this.#pool.connectionCount;
+  }
+
+  get waitingCount(): number {
+    return this.#pool.waitingCount;
+  }
+
+  /** Waits for a connection, and then for the answer. It never rejects. */
+  async call(call: Call, signals: CallSignals): Promise<ExchangeEnd> {
+    const { signal, mayStart } = signals;
+    const lease = this.#pool.take(call) ?? (await this.#pool.acquire(call, toList(signals)));
+    if (lease === undefined) return endOfWaiting(signals);
+    let usage: Usage = { isWhole: false, isAnswered: undefined };
+    try {
+      const end: ExchangeEnd = mayStart?.() === false ? withheld : await this.#exchange(call, lease, signals);
+      usage = usageOf(end, signal);
+      return end;
+    } finally {
+      lease.release(usage);
+    }
+  }
+
+  /** Waits for the calls under way, each of which has its deadline, then closes every connection. */
+  async stop(): Promise<void> {
+    const closed = this.#pool.close();
+    await Promise.all([...this.#underWay].map((exchange) => exchange.end));
+    await closed;
+  }
+
+  #exchange(call: Call, lease: Lease, { signal, mayStart }: CallSignals): Promise<ExchangeEnd> {
+    const exchange = new Exchange({ bodyBytesMax: answerBytesMax, mayStart });
+    const cancelTimer = this.#clock.after(call.timeoutMs, () => {
+      exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
+    });
+    const onAbort = (): void => exchange.cancel(stopped);
+    setMaxListeners(0, signal); // One signal may stand over every attempt of the node.
+    signal.addEventListener("abort", onAbort, { once: true });
+    this.#underWay.add(exchange);
+    lease.connection.dispatch(toRequest(call), exchange);
+    return exchange.end.finally(() => {
+      this.#underWay.delete(exchange);
+      signal.removeEventListener("abort", onAbort);
+      cancelTimer();
+    });
+  }
+}
+
+function toList({ signal, stopping }: CallSignals): readonly AbortSignal[] {
+  return stopping === undefined ? [signal] : [signal, stopping];
+}
+
+function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
+  const isWithheld = !signal.aborted && stopping?.aborted === true;
+  return isWithheld ? withheld : { kind: "broken", error: stopped };
+}
+
+/** A connection whose request was kept back carries the next one. Our own stop says nothing about the receiver. */
+function usageOf(end: ExchangeEnd, { aborted }: AbortSignal): Usage {
+  if (end.kind === "withheld") return { isWhole: true, isAnswered: undefined };
+  const isWhole = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;
+  return { isWhole, isAnswered: aborted ? undefined : end.kind === "answered" };
+}
+
+function toRequest({ origin, path, method, message }: Call) {
+  return { origin, path, method, ...message() };
+}

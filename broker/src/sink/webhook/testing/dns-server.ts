@@ -1,0 +1,1 @@
+export { startDnsServer } from "../../../../../tools/dns-server.mjs";

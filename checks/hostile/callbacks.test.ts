@@ -1,0 +1,133 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { codeOf } from "../harness/client.ts";
+import { findFreePort } from "../harness/free-port.ts";
+import { until } from "../harness/until.ts";
+import { useReceivers, useWorld } from "../harness/use.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { startDnsServer } from "../../tools/dns-server.mjs";
+import { answer, neverAnswer, startWebServer, type WebRequest, type WebServer } from "./support/web-server.ts";
+
+describe("40 host names that no name server answers for", async () => {
+  const slowNames = Array.from({ length: 40 }, (_, index) => `slow-${index}.example`);
+  const dns = await startDnsServer(
+    new Map([...slowNames.map((name) => [name, "silent"] as const), ["healthy.example", "127.0.0.1"]]),
+  );
+  const env = { STELE_CALLBACK_DNS_SERVERS: dns.address, STELE_LOG_LEVEL: "error" };
+  const running = useWorld(embeddedWorld, { env });
+  const receive = useReceivers();
+  afterAll(() => dns[Symbol.asyncDispose]());
+
+  it("do not delay a callback to another name: it arrives within 2 s", async () => {
+    const { client } = running();
+    const healthy = await receive();
+    const areAllAsked = (): boolean => slowNames.every((name) => dns.questions.includes(name));
+    await client.open("names");
+    const slow = slowNames.map((name) => client.subscribe({ topic: "names", url: `http://${name}/` }));
+    await until("every slow name is being looked up", areAllAsked);
+    const startedAt = performance.now();
+    await client.subscribe({ topic: "names", url: healthy.url.replace("127.0.0.1", "healthy.example") });
+    await client.publish("names", "for all");
+    await healthy.waitForCount(1);
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+    await Promise.all(slow);
+  });
+});
+
+describe("where receivers must agree", () => {
+  const env = {
+    STELE_CALLBACK_CONSENT: "require",
+    STELE_CALLBACK_BACKOFF_MIN_MS: "50",
+    STELE_CALLBACK_BACKOFF_MAX_MS: "200",
+    STELE_LOG_LEVEL: "error",
+  };
+  const running = useWorld(embeddedWorld, { env });
+
+  it("a server that knows nothing of callbacks is subscribed to in vain, and gets no byte of any event", async () => {
+    const { client } = running();
+    await using victim = await startWebServer(answer(404));
+    await client.open("reflected");
+    const calls = Array.from({ length: 100 }, () => codeOf(client.subscribe({ topic: "reflected", url: victim.url })));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([100_506]));
+    await client.publish("reflected", "x".repeat(60_000));
+    expect(eventsOf(victim).length).toBe(0);
+    expect(victim.bodyBytes).toBeLessThan(1000);
+  });
+
+  it("a receiver set up after its subscription gets its first event once it agrees, and none before", async () => {
+    const { client } = running();
+    const port = await findFreePort();
+    await client.open("later");
+    await client.subscribe({ topic: "later", url: `http://127.0.0.1:${port}/` });
+    await client.publish("later", "x");
+    await using receiver = await startWebServer(answer(500), port);
+    await until("it is asked", () => receiver.requests.length > 0);
+    expect(eventsOf(receiver).length).toBe(0);
+    receiver.setAnswer(answer(200, { "webhook-allowed-origin": "*" }));
+    await until("the event arrives", () => eventsOf(receiver).length === 1);
+  });
+});
+
+describe("with limits for receivers", () => {
+  const bytesPerSecondMax = 200_000;
+  const subscriptionsMax = 40;
+  const connectionsMax = 8;
+  const env = {
+    STELE_CALLBACK_SUBSCRIPTIONS_PER_RECEIVER_MAX: String(subscriptionsMax),
+    STELE_CALLBACK_BYTES_PER_SECOND_MAX: String(bytesPerSecondMax),
+    STELE_CALLBACK_CONNECTIONS_TOTAL_MAX: String(connectionsMax),
+    STELE_CALLBACK_TIMEOUT_MS: "1000",
+    STELE_CALLBACK_BACKOFF_MIN_MS: "50",
+    STELE_CALLBACK_BACKOFF_MAX_MS: "200",
+    STELE_LOG_LEVEL: "error",
+  };
+  const running = useWorld(embeddedWorld, { env });
+  const receive = useReceivers();
+
+  it("1 MiB of notifications of one event leaves at the agreed pace, and another receiver does not wait", async () => {
+    const { client } = running();
+    await using victim = await startWebServer(answer(204));
+    const other = await receive();
+    await client.open("amplified");
+    const calls = Array.from({ length: 3 * subscriptionsMax }, (_, index) =>
+      codeOf(client.subscribe({ topic: "amplified", url: `${victim.url}${index}` })),
+    );
+    const codes = await Promise.all(calls);
+    expect(codes.filter((code) => code === undefined)).toHaveLength(subscriptionsMax);
+    expect(codes.filter((code) => code === 200_301)).toHaveLength(2 * subscriptionsMax);
+    await client.subscribe({ topic: "amplified", url: other.url });
+
+    const startedAt = performance.now();
+    await client.publish("amplified", "x".repeat(20_000));
+    await other.waitForCount(1, { timeoutMs: 1000 });
+    await until("half has arrived", () => eventsOf(victim).length >= subscriptionsMax / 2);
+    const seconds = (performance.now() - startedAt) / 1000;
+    // A second's worth goes at once; the last may be half paid.
+    expect(victim.bodyBytes).toBeLessThan(bytesPerSecondMax * (seconds + 1.5));
+    expect(seconds).toBeGreaterThan(1);
+  });
+
+  it("160 receivers that hang hold few connections, and do not hold up one that answers", async () => {
+    const { client } = running();
+    const hanging = await Promise.all(Array.from({ length: 160 }, () => startWebServer(neverAnswer)));
+    const healthy = await receive();
+    await client.open("hanging");
+    await client.subscribe({ topic: "hanging", url: healthy.url });
+    await Promise.all(hanging.map(({ url }) => client.subscribe({ topic: "hanging", url })));
+    let open = 0;
+    for (let count = 1; count <= 20; count += 1) {
+      await client.publish("hanging", `event ${count}`);
+      await healthy.waitForCount(count, { timeoutMs: 2000 });
+      open = Math.max(
+        open,
+        hanging.reduce((sum, { openConnections }) => sum + openConnections, 0),
+      );
+    }
+    // Those that are being closed are still open here.
+    expect(open).toBeLessThanOrEqual(2 * connectionsMax);
+    await Promise.all(hanging.map((server) => server[Symbol.asyncDispose]()));
+  });
+});
+
+function eventsOf({ requests }: WebServer): readonly WebRequest[] {
+  return requests.filter(({ body }) => /"eventId":"[^"]/.test(body));
+}
