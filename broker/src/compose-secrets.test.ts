@@ -58,7 +58,7 @@ it("warns of a file that others can read", () => {
   const secretKeyFile = join(path, "shared");
   writeFileSync(secretKeyFile, key, { mode: 0o644 });
   load({ secretKeyFile });
-  expect(warnings).toEqual([{ file: secretKeyFile }]);
+  expect(warnings).toMatchObject([{ file: secretKeyFile, mode: "0644" }]);
 });
 
 it("nodes that share a database keep no secret without a file", () => {
