@@ -307,7 +307,7 @@ describe("reading", () => {
 
   test("what strangers write beyond the limits is malformed as a batch, and the others go on", async () => {
     await withLedger(async (ledger, append, address) => {
-      const long = { content: new Uint8Array(300_000), extensions: [] };
+      const long: EventPayload = { content: Buffer.from("a"), extensions: [["svc-a", "a".repeat(20_000)]] };
       const unprefixed: EventPayload = { content: Buffer.from("a"), extensions: [["destination", "/queue"]] };
       for (const bad of [long, unprefixed]) {
         await harness.stranger.publish([{ address, count: 2, events: encodeEvents([event("good"), bad]) }]);
