@@ -6,7 +6,7 @@ import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
-/** Before the reader had a thread of its own, each of the long calls held publishing for 20 s or more on an idle machine. */
+/** When calls ran in the thread that makes blocks, a publish beside the recursion was answered TIMEOUT after 30 s. */
 const publishMsMax = 2_000;
 /** A call has 1 s; the rest is for the thread that is started again after the call before. */
 const callMsMax = 15_000;
