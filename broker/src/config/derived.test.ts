@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listensOnLoopbackOnly } from "./derived.ts";
+import { callbackOrigin, consentModeOf, listensOnLoopbackOnly } from "./derived.ts";
 
 test.each([
   ["127.0.0.1", true],
@@ -13,4 +13,21 @@ test.each([
   ["127.example", false],
 ])("%s: %s", (host, isLoopback) => {
   expect(listensOnLoopbackOnly({ host })).toBe(isLoopback);
+});
+
+test.each([
+  ["127.0.0.1", "auto", "off"],
+  ["0.0.0.0", "auto", "try"],
+  ["127.0.0.1", "require", "require"],
+  ["0.0.0.0", "off", "off"],
+] as const)("on %s, consent %s is %s", (host, callbackConsent, mode) => {
+  expect(consentModeOf({ host, callbackConsent })).toBe(mode);
+});
+
+test.each([
+  ["broker.example:8080", "broker.example"],
+  ["[::1]:8080", "[::1]"],
+  [undefined, "machine"],
+])("a node advertised as %s asks its receivers as %s", (advertisedAddress, origin) => {
+  expect(callbackOrigin({ advertisedAddress }, "machine")).toBe(origin);
 });

@@ -9,7 +9,7 @@ export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
 }
 
 /** Whether receivers are asked before they are called. Who reaches this machine alone can send from it anyway. */
-export function consentModeOf(config: Config): "off" | "try" | "require" {
+export function consentModeOf(config: Pick<Config, "host" | "callbackConsent">): "off" | "try" | "require" {
   if (config.callbackConsent !== "auto") return config.callbackConsent;
   return listensOnLoopbackOnly(config) ? "off" : "try";
 }
