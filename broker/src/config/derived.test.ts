@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hostNamesOf, listensOnLoopbackOnly } from "./derived.ts";
+import { callbackOrigin, consentModeOf, hostNamesOf, listensOnLoopbackOnly } from "./derived.ts";
 
 test.each([
   ["127.0.0.1", true],
@@ -22,4 +22,22 @@ test.each([
   ["events.example.org", "10.0.0.1:80", ["events.example.org"]],
 ])("host %s, advertised as %s: names %j", (host, advertisedAddress, names) => {
   expect(hostNamesOf({ allowedHosts: ["a.example"], host, advertisedAddress })).toEqual(["a.example", ...names]);
+});
+
+test.each([
+  ["127.0.0.1", "auto", "off"],
+  ["0.0.0.0", "auto", "try"],
+  ["127.0.0.1", "require", "require"],
+  ["0.0.0.0", "off", "off"],
+] as const)("on %s, consent %s is %s", (host, callbackConsent, mode) => {
+  expect(consentModeOf({ host, callbackConsent, deliveries: "active" })).toBe(mode);
+  expect(consentModeOf({ host, callbackConsent, deliveries: "paused" })).toBe("off");
+});
+
+test.each([
+  ["broker.example:8080", "broker.example"],
+  ["[::1]:8080", "[::1]"],
+  [undefined, "machine"],
+])("a node advertised as %s asks its receivers as %s", (advertisedAddress, origin) => {
+  expect(callbackOrigin({ advertisedAddress }, "machine")).toBe(origin);
 });

@@ -10,7 +10,9 @@ export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
 }
 
 /** Whether receivers are asked before they are called. Who reaches this machine alone can send from it anyway; a silent copy asks nobody. */
-export function consentModeOf(config: Config): "off" | "try" | "require" {
+export function consentModeOf(
+  config: Pick<Config, "host" | "callbackConsent" | "deliveries">,
+): "off" | "try" | "require" {
   if (config.deliveries === "paused") return "off";
   if (config.callbackConsent !== "auto") return config.callbackConsent;
   return listensOnLoopbackOnly(config) ? "off" : "try";
