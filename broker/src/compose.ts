@@ -277,6 +277,7 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     basePath: config.basePath,
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
+    memoryInFlightBytesMax: config.memoryInFlightBytesMax,
     advertisedAddress: config.advertisedAddress,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs: config.shutdownDeadlineMs - leavingMs(config),

@@ -5,6 +5,10 @@ import type { GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
 export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   render(): Promise<string>;
+  /** A connection was ended because its client was slow, or the slowest when memory was needed. */
+  connectionEnded(reason: "slow" | "memory"): void;
+  /** `read` is asked whenever the metrics are read out. */
+  watchBytesInFlight(read: () => number): void;
 }
 
 const secondsPerMs = 0.001;
@@ -32,6 +36,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
+  readonly #connectionsEnded: Counter<"reason">;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -83,6 +88,12 @@ class PrometheusMetrics implements MetricsRegistry {
       help: "Attempts to deliver one event to one subscription, by how they ended.",
       buckets: durationBuckets,
     });
+    this.#connectionsEnded = new Counter({
+      registers,
+      labelNames: ["reason"],
+      name: "stele_connections_ended_total",
+      help: "Connections ended because their client was slow, or the slowest when memory was needed.",
+    });
   }
 
   watchGroups(read: () => readonly GroupGauge[]): void {
@@ -127,6 +138,22 @@ class PrometheusMetrics implements MetricsRegistry {
       },
     });
     this.#registry.registerMetric(member);
+  }
+
+  watchBytesInFlight(read: () => number): void {
+    const bytes = new Gauge({
+      registers: [],
+      name: "stele_bytes_in_flight",
+      help: "Memory of long requests that are being read and long answers that are not taken yet.",
+      collect() {
+        this.set(read());
+      },
+    });
+    this.#registry.registerMetric(bytes);
+  }
+
+  connectionEnded(reason: "slow" | "memory"): void {
+    this.#connectionsEnded.inc({ reason });
   }
 
   get contentType(): string {
