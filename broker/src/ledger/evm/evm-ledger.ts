@@ -211,8 +211,7 @@ export class EvmLedger implements Ledger {
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
-    const { registry } = this.#started();
-    return new ProofMaker({ provider: this.#options.provider, registry: registry.address }).make(place, signal);
+    return this.#started().proofs.make(place, signal);
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {
@@ -344,7 +343,8 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const parts = { chain, heads, sender, registry, feed, height, guard };
+    const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
+    const parts = { chain, heads, sender, registry, feed, height, guard, proofs };
     await startParts(parts);
     return parts;
   }
