@@ -54,7 +54,7 @@ export const settings = {
     section: "Listening",
     description:
       "Memory for long request bodies that are being read and long answers that clients have not taken yet, in all. Past it, the connections whose clients are slowest are ended. The process takes about three times as much.",
-    default: 96 * mebibyte,
+    default: 64 * mebibyte,
     unit: "bytes",
     min: mebibyte,
     max: 64 * 1024 * mebibyte,

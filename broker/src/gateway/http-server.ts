@@ -16,6 +16,7 @@ import {
   closeDeadlineDefaultMs,
   closePollIntervalMs,
   connectionsMax,
+  connectionsWaitingMax,
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -78,7 +79,7 @@ class StartableServer implements HttpServer {
   }
 
   async listen(address: { readonly host: string; readonly port: number }): Promise<string> {
-    return `${await this.#app.listen({ ...address })}${this.#basePath}`;
+    return `${await this.#app.listen({ ...address, backlog: connectionsWaitingMax })}${this.#basePath}`;
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,9 @@ export const headerBytesMax = 32 * 1024;
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 
+/** Connections that wait to be accepted, where the system allows as many. Past it, the system makes clients try again after 1, 3 and 7 s. */
+export const connectionsWaitingMax = 4096;
+
 /** How long a client may take for its headers. */
 export const headersTimeoutMs = 10_000;
 

@@ -8,12 +8,16 @@ import { ChainReader, type ChainReaderOptions } from "./chain-reader.ts";
 /** The chain itself, to be read with any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
 export function registerChain(app: FastifyInstance, options: ChainReaderOptions, findHolding: FindHolding): void {
   const reader = new ChainReader(options);
-  registerRpc(app, {
-    path: "/chain",
-    logger: options.logger,
-    answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge, firstFits: false, shortResultBytesMax: 0 },
-    call: (method, params) => reader.call(method, params),
-    toProtocolError,
-    toBusyError: () => tooBusy,
-  }, findHolding);
+  registerRpc(
+    app,
+    {
+      path: "/chain",
+      logger: options.logger,
+      answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge, firstFits: false, shortResultBytesMax: 0 },
+      call: (method, params) => reader.call(method, params),
+      toProtocolError,
+      toBusyError: () => tooBusy,
+    },
+    findHolding,
+  );
 }

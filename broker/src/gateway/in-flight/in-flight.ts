@@ -30,7 +30,7 @@ export function registerInFlight(app: FastifyInstance, options: MemoryBudgetOpti
     if (reply.raw.socket === null) runPipelined(reply.raw, done);
     else done();
   });
-  app.addHook("onSend", (request, reply, payload, done) => {
+  app.addHook("onSend", (...[request, reply, payload, done]) => {
     if (isLong(payload)) sendLong(Buffer.from(payload), { reply, holding: holdings.of(request), done });
     else if (payload instanceof AnswerStream) sendInSlices(payload, reply, done);
     else done(null, payload);

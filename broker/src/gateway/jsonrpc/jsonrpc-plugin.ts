@@ -7,19 +7,23 @@ import { toBusyError, toProtocolError } from "./rpc-error.ts";
 
 /** The broker's operations as JSON-RPC 2.0 at POST `/jsonrpc`. */
 export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, findHolding: FindHolding): void {
-  registerRpc(app, {
-    path: "/jsonrpc",
-    logger: options.logger,
-    answerLimit: {
-      bytesMax: rpcAnswerBytesMax,
-      firstFits: true,
-      shortResultBytesMax: rpcShortResultBytesMax,
-      error: toBusyError(
-        `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
-      ),
+  registerRpc(
+    app,
+    {
+      path: "/jsonrpc",
+      logger: options.logger,
+      answerLimit: {
+        bytesMax: rpcAnswerBytesMax,
+        firstFits: true,
+        shortResultBytesMax: rpcShortResultBytesMax,
+        error: toBusyError(
+          `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
+        ),
+      },
+      call: (method, params, connection) => callOperation({ method, params, connection }, options),
+      toProtocolError,
+      toBusyError,
     },
-    call: (method, params, connection) => callOperation({ method, params, connection }, options),
-    toProtocolError,
-    toBusyError,
-  }, findHolding);
+    findHolding,
+  );
 }

@@ -196,6 +196,14 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
   });
 });
 
+function toNested(levels: number): string {
+  return `${"[".repeat(levels)}${"]".repeat(levels)}`;
+}
+
+function toBody(extra: string): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":"[{\\"","x":${extra}}}`;
+}
+
 describe("JSON-RPC over HTTP", () => {
   it.each([
     ["no JSON", '{"jsonrpc":'],
@@ -252,8 +260,6 @@ describe("JSON-RPC over HTTP", () => {
 
   it("nesting is plain data up to 64 levels; deeper, and with over 100,000 values, a body is -32600", async () => {
     await using server = await serve();
-    const toNested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
-    const toBody = (extra: string) => `{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":"[{\\"","x":${extra}}}`;
     expect(await answer(server.url, toBody(toNested(62)))).toMatchObject({ result: "true" });
     const asTopic = toBody("1").replace('"[{\\""', toNested(62));
     expect(await answer(server.url, asTopic)).toMatchObject({ error: { code: -32602 } });

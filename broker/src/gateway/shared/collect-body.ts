@@ -63,7 +63,9 @@ const refusals: Readonly<Record<EndReason, string>> = {
   memory: "the broker needed the memory of the request's body for requests that came faster",
 };
 const noRoom = new BodyRefused("the broker has no memory for a long request body at the moment");
-const tooManyChunks = new BodyRefused(`the body came in over ${shortChunksMax} chunks of less than ${shortChunkBytes} bytes`);
+const tooManyChunks = new BodyRefused(
+  `the body came in over ${shortChunksMax} chunks of less than ${shortChunkBytes} bytes`,
+);
 
 /** One buffer that doubles: a list of chunks would take many times the memory of the bytes when a client sends short ones. */
 class BodyCollector {

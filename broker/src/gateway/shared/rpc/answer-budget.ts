@@ -38,10 +38,10 @@ export class AnswerBudget {
   }
 
   #refuse(bytes: number): RpcError | undefined {
-    const { answerLimit, toBusyError } = this.#endpoint;
+    const { answerLimit } = this.#endpoint;
     const isFirst = this.#bytes === 0 && answerLimit.firstFits;
     if (this.#bytes + bytes > answerLimit.bytesMax && !isFirst) return answerLimit.error;
-    return this.#takeMemory(this.#bytes + bytes) ? undefined : toBusyError(noMemory);
+    return this.#takeMemory(this.#bytes + bytes) ? undefined : this.#endpoint.toBusyError(noMemory);
   }
 
   #takeMemory(bytes: number): boolean {
