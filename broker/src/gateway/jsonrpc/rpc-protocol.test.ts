@@ -258,13 +258,13 @@ describe("JSON-RPC over HTTP", () => {
     expect(await answer(server.url, body)).toMatchObject({ id: null, error: toError(-32600) });
   });
 
-  it("nesting is plain data up to 64 levels; deeper, and with over 100,000 values, a body is -32600", async () => {
+  it("nesting is plain data up to 64 levels; deeper, or with over 100,000 values, a body is -32700", async () => {
     await using server = await serve();
     expect(await answer(server.url, toBody(toNested(62)))).toMatchObject({ result: "true" });
     const asTopic = toBody("1").replace('"[{\\""', toNested(62));
     expect(await answer(server.url, asTopic)).toMatchObject({ error: { code: -32602 } });
     for (const body of [toBody(toNested(63)), "[".repeat(100_000), `[${"1,".repeat(99_990)}1]`]) {
-      expect(await answer(server.url, body)).toMatchObject({ id: null, error: { code: -32600 } });
+      expect(await answer(server.url, body)).toMatchObject({ id: null, error: { code: -32700 } });
     }
   });
 

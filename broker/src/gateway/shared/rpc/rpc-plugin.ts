@@ -60,7 +60,7 @@ function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Contex
   // While the request runs, what was made of the bytes is needed and they are not.
   request.body = undefined;
   const shape = measureJson(bytes);
-  if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", shape.refusal) };
+  if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("parseError", shape.refusal) };
   if (bytes.length > smallBytesMax && !findHolding(request).tryTake(shape.values * jsonValueBytes)) {
     return { error: endpoint.toBusyError("the broker has no memory for so many values at the moment") };
   }
