@@ -321,6 +321,7 @@ function createServer(config: Config, { chain, ...parts }: ServerParts): HttpSer
     basePath: config.basePath,
     extensionPrefix: config.extensionPrefix,
     bodyBytesMax: config.requestBodyBytesMax,
+    memoryInFlightBytesMax: config.memoryInFlightBytesMax,
     advertisedAddress: config.advertisedAddress,
     allowedHosts: hostNamesOf(config),
     allowedOrigins: config.allowedOrigins,

@@ -68,6 +68,15 @@ export const settings = {
     min: 1024,
     max: 64 * mebibyte,
   }),
+  memoryInFlightBytesMax: integer({
+    section: "Listening",
+    description:
+      "Memory for long request bodies that are being read and long answers that clients have not taken yet, in all. Past it, the connections whose clients are slowest are ended. The process takes about three times as much.",
+    default: 64 * mebibyte,
+    unit: "bytes",
+    min: mebibyte,
+    max: 64 * 1024 * mebibyte,
+  }),
   shutdownDelayMs: integer({
     section: "Listening",
     description:

@@ -6,7 +6,7 @@ import { silentLogger } from "../lib/logger.ts";
 import { createHttpServer } from "./http-server.ts";
 import { createFakeBroker } from "./testing/fake-broker.ts";
 import { bodyOf, sendRaw } from "./testing/raw-http.ts";
-import { serve } from "./testing/serve.ts";
+import { serve, testMetrics } from "./testing/serve.ts";
 
 /** A gate that calls wait at; `entered` is settled once the first has come. */
 function createGate() {
@@ -116,7 +116,8 @@ describe("listen", () => {
       basePath: "",
       extensionPrefix: "svc-",
       bodyBytesMax: 1,
-      metrics: { contentType: "text/plain", render: () => Promise.resolve("") },
+      metrics: testMetrics,
+      memoryInFlightBytesMax: 1,
       version: "0",
       defaultGroup: "1",
     });

@@ -10,11 +10,14 @@ import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import { createFallbacks } from "./fallbacks.ts";
+import { registerInFlight } from "./in-flight/in-flight.ts";
+import type { InFlightMetrics } from "./in-flight/memory-budget.ts";
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
 import {
   closeDeadlineDefaultMs,
   closePollIntervalMs,
   connectionsMax,
+  connectionsWaitingMax,
   headerBytesMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -24,6 +27,7 @@ import {
 import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
+import { OperationRunner } from "./shared/run-operation.ts";
 
 export interface HttpServerOptions {
   readonly broker: Broker;
@@ -33,7 +37,9 @@ export interface HttpServerOptions {
   readonly extensionPrefix: string;
   /** Longest request body. A longer publish is answered 100201, anything else 200001. */
   readonly bodyBytesMax: number;
-  readonly metrics: MetricsPage;
+  readonly metrics: MetricsPage & InFlightMetrics;
+  /** Memory of long requests that are read and long answers that are not taken; past it, the slowest connections are ended. */
+  readonly memoryInFlightBytesMax: number;
   readonly version: string;
   /** The group that a call without groupId means. */
   readonly defaultGroup: string;
@@ -78,7 +84,7 @@ class StartableServer implements HttpServer {
   }
 
   async listen(address: { readonly host: string; readonly port: number }): Promise<string> {
-    return `${await this.#app.listen({ ...address })}${this.#basePath}`;
+    return `${await this.#app.listen({ ...address, backlog: connectionsWaitingMax })}${this.#basePath}`;
   }
 
   async close(): Promise<void> {
@@ -141,21 +147,23 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     if (!answersCaller(request, reply)) done();
   });
   app.server.maxConnections = connectionsMax;
+  const findHolding = registerInFlight(app, { bytesMax: options.memoryInFlightBytesMax, metrics: options.metrics });
   app.removeAllContentTypeParsers();
   // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
   app.addContentTypeParser(
     ["application/x-www-form-urlencoded", "application/json", "*"],
-    createBodyCollector(options.bodyBytesMax),
+    createBodyCollector({ bytesMax: options.bodyBytesMax, findHolding }),
   );
   app.setNotFoundHandler(fallbacks.answerNotFound);
   app.setErrorHandler(fallbacks.answerError);
   const document = { version, basePath, extensionPrefix: options.extensionPrefix };
+  const runner = new OperationRunner();
   const nodeAddress = () => options.advertisedAddress ?? toHostPort(app.server.address());
   app.register(
     (scope, _options, done) => {
-      registerRest(scope, options);
-      registerJsonRpc(scope, { broker, logger, openRpc: toOpenRpc(document) });
-      if (chain !== undefined) registerChain(scope, { source: chain, logger });
+      registerRest(scope, { ...options, runner });
+      registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
+      if (chain !== undefined) registerChain(scope, { source: chain, logger }, findHolding);
       registerAdmin(scope, {
         ...options,
         hasChain: chain !== undefined,

@@ -7,6 +7,9 @@ export const headerBytesMax = 32 * 1024;
 /** Connections open at once; further ones are refused until one closes. */
 export const connectionsMax = 20_000;
 
+/** Connections that wait to be accepted, where the system allows as many. Past it, the system makes clients try again after 1, 3 and 7 s. */
+export const connectionsWaitingMax = 4096;
+
 /** How long a client may take for its headers. */
 export const headersTimeoutMs = 10_000;
 
@@ -30,6 +33,66 @@ export const rpcBatchMax = 1000;
 
 /** Members of one JSON-RPC batch that run at once. */
 export const rpcBatchRunningMax = 256;
+
+/** Answer to one JSON-RPC batch of operations, in bytes; members beyond it are answered 200300. */
+export const rpcAnswerBytesMax = 8 * 2 ** 20;
+
+/** Result of a member that is part of the answer however long the answer is: whatever changes something answers with less. */
+export const rpcShortResultBytesMax = 1024;
+
+/** How long one batch may start members before the event loop and other batches have their turn. */
+export const rpcSliceMs = 5;
+
+/** Calls that read events or lists, of all connections, at once. */
+export const readsRunningMax = 16;
+
+/** Proofs, of all connections, at once. */
+export const proofsRunningMax = 4;
+
+/** How long such calls may run one after the other before the event loop has its turn. */
+export const turnsSliceMs = 5;
+
+/** How long such a call waits for its turn; then it is answered 200300. */
+export const turnTimeoutMs = 30_000;
+
+/** Values of one JSON body: members, elements and what holds them. A value may take 50 times the memory of its text. */
+export const jsonValuesMax = 100_000;
+
+/** Levels of one JSON body. */
+export const jsonDepthMax = 64;
+
+/** Memory that a value of a long JSON body counts for while its request runs, beside the bytes of the body. */
+export const jsonValueBytes = 64;
+
+/** Parameters of one REST request. */
+export const parametersMax = 10_000;
+
+/** Bodies and answers up to this length need no room in the memory for those in flight. */
+export const smallBytesMax = 16 * 1024;
+
+/** Longer answers are written to their connection in slices of this length, each when the client has taken the one before. */
+export const answerSliceBytes = 256 * 1024;
+
+/** How long a client may take nothing of its answer, or send nothing of a long body, before its connection is ended. */
+export const progressTimeoutMs = 10_000;
+
+/** Bytes a second that keep a connection from that; at half this rate it is ended after twice `progressTimeoutMs`. */
+export const progressBytesPerSecondMin = 32 * 1024;
+
+/** A client that moved bytes so shortly before keeps its connection when memory runs out; whoever asks for memory is refused. */
+export const paceGraceMs = 1000;
+
+/** How often connections are checked against the bounds above. */
+export const progressCheckIntervalMs = 500;
+
+/** Chunks of a body that are shorter than `shortChunkBytes`; a body in more of them is refused. */
+export const shortChunksMax = 4096;
+
+/** Handling a chunk costs as much as this many bytes. */
+export const shortChunkBytes = 64;
+
+/** Requests of one connection that run before the ones in front of them are answered; further ones wait until it is their turn. */
+export const pipelinedRunningMax = 16;
 
 /** Look-ups of the chain over HTTP that run at once. */
 export const chainLookUpsRunningMax = 16;

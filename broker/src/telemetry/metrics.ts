@@ -5,6 +5,10 @@ import type { CallbackGauge, GroupGauge, Metrics, NodeGauge } from "../ports/met
 export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   render(): Promise<string>;
+  /** A connection was ended because its client was slow, or the slowest when memory was needed. */
+  connectionEnded(reason: "slow" | "memory"): void;
+  /** `read` is asked whenever the metrics are read out. */
+  watchBytesInFlight(read: () => number): void;
 }
 
 const secondsPerMs = 0.001;
@@ -34,6 +38,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #attemptDuration: Histogram<"outcome">;
   readonly #lookups: Counter<"outcome">;
   readonly #consents: Counter<"reply">;
+  readonly #connectionsEnded: Counter<"reason">;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -97,6 +102,12 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_callback_consents_total",
       help: "Receivers that were asked whether they may be called, by their reply.",
     });
+    this.#connectionsEnded = new Counter({
+      registers,
+      labelNames: ["reason"],
+      name: "stele_connections_ended_total",
+      help: "Connections ended because their client was slow, or the slowest when memory was needed.",
+    });
   }
 
   watchGroups(read: () => readonly GroupGauge[]): void {
@@ -159,6 +170,22 @@ class PrometheusMetrics implements MetricsRegistry {
       "Callbacks that wait for a connection, or for the pace of their receiver.",
       ({ waiting }) => waiting,
     );
+  }
+
+  watchBytesInFlight(read: () => number): void {
+    const bytes = new Gauge({
+      registers: [],
+      name: "stele_bytes_in_flight",
+      help: "Memory of long requests that are being read and long answers that are not taken yet.",
+      collect() {
+        this.set(read());
+      },
+    });
+    this.#registry.registerMetric(bytes);
+  }
+
+  connectionEnded(reason: "slow" | "memory"): void {
+    this.#connectionsEnded.inc({ reason });
   }
 
   get contentType(): string {

@@ -2,7 +2,7 @@ import { BrokerError, operationNames, restPathOf, skippedListingSchema, subscrip
 import { describe, expect, it } from "vitest";
 import type { GroupHealth } from "../../engine/broker.ts";
 import { sampleSubscriptionId } from "../testing/recording-broker.ts";
-import { serve } from "../testing/serve.ts";
+import { serve, testMetrics } from "../testing/serve.ts";
 
 const ready: GroupHealth = { groupId: "1", ready: true, reason: undefined, indexedBlock: 5 };
 const notReady: GroupHealth = { groupId: "2", ready: false, reason: "chain cannot be reached", indexedBlock: 3 };
@@ -124,7 +124,7 @@ describe("the rest of admin", () => {
   });
 
   it("metrics that fail are 500, and logged once", async () => {
-    const metrics = { contentType: "text/plain", render: () => Promise.reject(new Error("inside")) };
+    const metrics = { ...testMetrics, render: () => Promise.reject(new Error("inside")) };
     await using server = await serve({}, { metrics });
     const response = await fetch(`${server.url}/metrics`);
     expect([response.status, await response.json()]).toEqual([500, { code: 200000, message: "unknown error" }]);

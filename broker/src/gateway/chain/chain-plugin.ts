@@ -1,18 +1,24 @@
 import type { FastifyInstance } from "fastify";
+import type { FindHolding } from "../in-flight/in-flight.ts";
 import { chainAnswerBytesMax } from "../limits.ts";
 import { registerRpc } from "../shared/rpc/rpc-plugin.ts";
-import { responseTooLarge, toProtocolError } from "./chain-error.ts";
+import { responseTooLarge, tooBusy, toProtocolError } from "./chain-error.ts";
 import { ChainReader, type ChainReaderOptions } from "./chain-reader.ts";
 
 /** The chain itself, to be read with any Ethereum tool: JSON-RPC 2.0 at POST `/chain`. */
-export function registerChain(app: FastifyInstance, options: ChainReaderOptions): void {
+export function registerChain(app: FastifyInstance, options: ChainReaderOptions, findHolding: FindHolding): void {
   const reader = new ChainReader(options);
   app.addHook("preClose", async () => reader.close());
-  registerRpc(app, {
-    path: "/chain",
-    logger: options.logger,
-    answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge },
-    call: (method, params) => reader.call(method, params),
-    toProtocolError,
-  });
+  registerRpc(
+    app,
+    {
+      path: "/chain",
+      logger: options.logger,
+      answerLimit: { bytesMax: chainAnswerBytesMax, error: responseTooLarge, firstFits: false, shortResultBytesMax: 0 },
+      call: (method, params) => reader.call(method, params),
+      toProtocolError,
+      toBusyError: () => tooBusy,
+    },
+    findHolding,
+  );
 }

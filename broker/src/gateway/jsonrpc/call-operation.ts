@@ -1,8 +1,9 @@
+import type { Socket } from "node:net";
 import { type OperationName, operations } from "@stele/wire";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
-import { operationHandlers } from "../shared/operation-handlers.ts";
+import type { OperationRunner } from "../shared/run-operation.ts";
 import type { RpcOutcome, RpcParams } from "../shared/rpc/message.ts";
 import { toProtocolError, toRpcError } from "./rpc-error.ts";
 import { RpcReader } from "./rpc-reader.ts";
@@ -15,25 +16,38 @@ export interface JsonRpcOptions {
   readonly logger: Logger;
   /** Answer of `rpc.discover`. */
   readonly openRpc: unknown;
+  readonly runner: OperationRunner;
+}
+
+/** A call of one method. */
+export interface MethodCall {
+  readonly method: string;
+  readonly params: RpcParams;
+  readonly connection: Socket;
 }
 
 /** Runs one method. */
-export async function callOperation(method: string, params: RpcParams, options: JsonRpcOptions): Promise<RpcOutcome> {
+export async function callOperation(call: MethodCall, options: JsonRpcOptions): Promise<RpcOutcome> {
+  const { method } = call;
   if (method === discoverMethod) return { result: options.openRpc };
   if (!isOperationName(method)) {
     return { error: toProtocolError("methodNotFound", `${discoverMethod} lists the methods`) };
   }
   try {
-    return { result: await run(method, params, options.broker) };
+    return { result: await run(method, call, options) };
   } catch (error) {
     return { error: toRpcError(toFailure(error, options.logger, { operation: method })) };
   }
 }
 
 /** Booleans travel as strings (INTERFACE.md, JSON-RPC). */
-async function run(name: OperationName, params: RpcParams, broker: Broker): Promise<unknown> {
+async function run(
+  name: OperationName,
+  { params, connection }: MethodCall,
+  { broker, runner }: JsonRpcOptions,
+): Promise<unknown> {
   const reader = new RpcReader(params, operations[name]);
-  const result = await operationHandlers[name]({ broker, interfaceType: "JsonRPC" }, reader);
+  const result = await runner.run(name, { broker, interfaceType: "JsonRPC", reader, connection });
   return typeof result === "boolean" ? String(result) : result;
 }
 

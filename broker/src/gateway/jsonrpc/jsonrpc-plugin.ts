@@ -1,14 +1,29 @@
 import type { FastifyInstance } from "fastify";
+import type { FindHolding } from "../in-flight/in-flight.ts";
+import { rpcAnswerBytesMax, rpcShortResultBytesMax } from "../limits.ts";
 import { registerRpc } from "../shared/rpc/rpc-plugin.ts";
 import { callOperation, type JsonRpcOptions } from "./call-operation.ts";
-import { toProtocolError } from "./rpc-error.ts";
+import { toBusyError, toProtocolError } from "./rpc-error.ts";
 
 /** The broker's operations as JSON-RPC 2.0 at POST `/jsonrpc`. */
-export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions): void {
-  registerRpc(app, {
-    path: "/jsonrpc",
-    logger: options.logger,
-    call: (method, params) => callOperation(method, params, options),
-    toProtocolError,
-  });
+export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, findHolding: FindHolding): void {
+  registerRpc(
+    app,
+    {
+      path: "/jsonrpc",
+      logger: options.logger,
+      answerLimit: {
+        bytesMax: rpcAnswerBytesMax,
+        firstFits: true,
+        shortResultBytesMax: rpcShortResultBytesMax,
+        error: toBusyError(
+          `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
+        ),
+      },
+      call: (method, params, connection) => callOperation({ method, params, connection }, options),
+      toProtocolError,
+      toBusyError,
+    },
+    findHolding,
+  );
 }

@@ -1,4 +1,4 @@
-import { type BrokerError, errorCatalogue, type RpcErrorData, rpcBrokerFailureCode } from "@stele/wire";
+import { BrokerError, errorCatalogue, type RpcErrorData, rpcBrokerFailureCode } from "@stele/wire";
 import { type RpcError, type RpcErrorName, rpcErrors } from "../shared/rpc/message.ts";
 
 /** An error as INTERFACE.md, Errors, has it: the same data with every code. */
@@ -21,6 +21,11 @@ export function toRpcError(failure: BrokerError): BrokerRpcError {
   if (failure.code === errorCatalogue.parameterInvalid.code) return { ...rpcErrors.invalidParams, data };
   if (failure.code === errorCatalogue.unknown.code) return { ...rpcErrors.internalError, data };
   return { code: rpcBrokerFailureCode, message: messages.get(failure.code) ?? failure.message, data };
+}
+
+/** Of a call that was not run. */
+export function toBusyError(details: string): BrokerRpcError {
+  return toRpcError(new BrokerError("busy", { details }));
 }
 
 function toData(code: number, message: string): RpcErrorData {

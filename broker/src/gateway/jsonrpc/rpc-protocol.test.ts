@@ -1,5 +1,6 @@
 import { BrokerError, type OperationName, operations } from "@stele/wire";
 import { describe, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
 import { answer, post } from "../testing/rpc-client.ts";
 import { serve, testBodyBytesMax } from "../testing/serve.ts";
 
@@ -175,12 +176,15 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
 
   it("members start in order, and at most 256 run at once", async () => {
     const started: string[] = [];
+    const allowed = createDeferred<void>();
     let running = 0;
     let runningMost = 0;
     await using server = await serve({
       open: async ({ topic }) => {
         started.push(topic);
         runningMost = Math.max(runningMost, (running += 1));
+        if (running === 256) allowed.resolve();
+        await allowed.promise;
         await new Promise(setImmediate);
         running -= 1;
       },
@@ -191,6 +195,14 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
     expect(runningMost).toBe(256);
   });
 });
+
+function toNested(levels: number): string {
+  return `${"[".repeat(levels)}${"]".repeat(levels)}`;
+}
+
+function toBody(extra: string): string {
+  return `{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":"[{\\"","x":${extra}}}`;
+}
 
 describe("JSON-RPC over HTTP", () => {
   it.each([
@@ -246,13 +258,14 @@ describe("JSON-RPC over HTTP", () => {
     expect(await answer(server.url, body)).toMatchObject({ id: null, error: toError(-32600) });
   });
 
-  it("deep nesting is plain data", async () => {
+  it("nesting is plain data up to 64 levels; deeper, or with over 100,000 values, a body is -32700", async () => {
     await using server = await serve();
-    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
-    const body = `{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":"a","x":${deep}}}`;
-    expect(await answer(server.url, body)).toMatchObject({ result: "true" });
-    const asTopic = `{"jsonrpc":"2.0","id":1,"method":"open","params":{"topic":${deep}}}`;
+    expect(await answer(server.url, toBody(toNested(62)))).toMatchObject({ result: "true" });
+    const asTopic = toBody("1").replace('"[{\\""', toNested(62));
     expect(await answer(server.url, asTopic)).toMatchObject({ error: { code: -32602 } });
+    for (const body of [toBody(toNested(63)), "[".repeat(100_000), `[${"1,".repeat(99_990)}1]`]) {
+      expect(await answer(server.url, body)).toMatchObject({ id: null, error: { code: -32700 } });
+    }
   });
 
   it("GET is 405", async () => {

@@ -1,4 +1,5 @@
 import { quote } from "@stele/wire";
+import { parametersMax } from "../limits.ts";
 import { parameterError } from "../shared/failure.ts";
 
 /** Parameters by name. A Map, so that no name means anything to the language. */
@@ -24,9 +25,10 @@ function addEncodedPair(parameters: Parameters, pair: string): void {
   addParameter(parameters, name, equals === -1 ? "" : decodeComponent(pair.slice(equals + 1)));
 }
 
-/** @throws BrokerError 200001 when the name is there already, in the query or in the body. */
+/** @throws BrokerError 200001 when the name is there already, in the query or in the body, or there are too many. */
 export function addParameter(parameters: Parameters, name: string, value: string): void {
   if (parameters.has(name)) throw parameterError(`${quote(name)} is given more than once`);
+  if (parameters.size >= parametersMax) throw parameterError(`there are more than ${parametersMax} parameters`);
   parameters.set(name, value);
 }
 

@@ -1,9 +1,10 @@
 import { BrokerError, integerParameters, type Operation, quote } from "@stele/wire";
 import type { FastifyRequest } from "fastify";
 import { getQueryBytesMax } from "../limits.ts";
-import { BodyTooLong, type RawBody } from "../shared/collect-body.ts";
+import { BodyRefused, BodyTooLong, type RawBody } from "../shared/collect-body.ts";
 import { parseContentType } from "../shared/content-type.ts";
 import { checkWellFormed, decodeUtf8, isJsonObject, parseJson } from "../shared/decode-text.ts";
+import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
 
@@ -59,11 +60,12 @@ interface Body {
 
 function addBody(parameters: Parameters, { body, header, rules }: Body): void {
   if (body instanceof BodyTooLong) throw bodyTooLongError(body, rules);
+  if (body instanceof BodyRefused) throw body.error;
   if (body.length === 0) return;
   const type = parseContentType(header);
   if (!type.isUtf8) throw parameterError("the body's character set is not UTF-8");
   if (type.mediaType === "application/x-www-form-urlencoded") addEncodedPairs(parameters, decodeUtf8(body));
-  else if (type.mediaType === "application/json") addJsonMembers(parameters, parseJson(decodeUtf8(body)), rules);
+  else if (type.mediaType === "application/json") addJsonMembers(parameters, readJson(body), rules);
   else {
     throw parameterError(
       `content type ${quote(type.mediaType)} is neither application/x-www-form-urlencoded nor application/json`,
@@ -75,6 +77,12 @@ function addBody(parameters: Parameters, { body, header, rules }: Body): void {
 function bodyTooLongError({ bytesMax }: BodyTooLong, rules: ParameterRules): BrokerError {
   const details = `the request body is over ${bytesMax} bytes`;
   return rules.known.has("content") ? new BrokerError("contentTooLong", { details }) : parameterError(details);
+}
+
+function readJson(body: Buffer): unknown {
+  const { refusal } = measureJson(body);
+  if (refusal !== undefined) throw parameterError(refusal);
+  return parseJson(body);
 }
 
 function addJsonMembers(parameters: Parameters, value: unknown, rules: ParameterRules): void {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { fromFramework } from "../shared/from-framework.ts";
-import { operationHandlers } from "../shared/operation-handlers.ts";
+import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { addVary } from "../shared/vary.ts";
 import { prefersText } from "./accept.ts";
@@ -14,6 +14,7 @@ export interface RestOptions {
   readonly broker: Broker;
   readonly logger: Logger;
   readonly extensionPrefix: string;
+  readonly runner: OperationRunner;
 }
 
 /** Every operation at its path under `/rest`, by GET and POST. */
@@ -33,11 +34,11 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
 function createHandler(name: OperationName, options: RestOptions) {
   const rules = toParameterRules(operations[name], options.extensionPrefix);
   const context = { broker: options.broker, interfaceType: "RESTful" } as const;
-  const run = operationHandlers[name];
   const send = name === "subscribe" ? sendIdentifier : sendResult;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {
-      const result = await run(context, new RestReader(readParameters(request, rules), rules));
+      const reader = new RestReader(readParameters(request, rules), rules);
+      const result = await options.runner.run(name, { ...context, reader, connection: request.raw.socket });
       return send(request, reply, result);
     } catch (error) {
       return sendFailure(reply, error, { logger: options.logger, operation: name });

@@ -1,4 +1,8 @@
+import { BrokerError } from "@stele/wire";
 import type { FastifyRequest, RequestPayload } from "fastify";
+import type { FindHolding } from "../in-flight/in-flight.ts";
+import type { EndReason, Holding } from "../in-flight/memory-budget.ts";
+import { shortChunkBytes, shortChunksMax, smallBytesMax } from "../limits.ts";
 
 /** A body that was over the limit. Node reads and drops the rest, within its request timeout, so that the client gets its answer. */
 export class BodyTooLong {
@@ -9,23 +13,44 @@ export class BodyTooLong {
   }
 }
 
+/** A body that there was no room for, or that came in a way that costs too much. Its connection ends with the answer. */
+export class BodyRefused {
+  readonly details: string;
+  readonly error: BrokerError;
+
+  constructor(details: string) {
+    this.details = details;
+    this.error = new BrokerError("busy", { details });
+  }
+}
+
 /** What the server hands a handler as `request.body`; undefined for a request without one. */
-export type RawBody = Buffer | BodyTooLong | undefined;
+export type RawBody = Buffer | BodyTooLong | BodyRefused | undefined;
 
 type Done = (error: Error | null, body?: RawBody) => void;
 
-/** A Fastify content type parser for every type: the bytes as they came, up to `bodyBytesMax`. */
-export function createBodyCollector(bodyBytesMax: number) {
-  return (_request: FastifyRequest, payload: RequestPayload, done: Done): void => {
-    const body = new BodyCollector(bodyBytesMax);
-    const onData = (chunk: Buffer): void => {
-      if (body.add(chunk)) return;
+export interface BodyCollectorOptions {
+  /** Longest body. */
+  readonly bytesMax: number;
+  readonly findHolding: FindHolding;
+}
+
+/** A Fastify content type parser for every type: the bytes as they came. */
+export function createBodyCollector(options: BodyCollectorOptions) {
+  return (request: FastifyRequest, payload: RequestPayload, done: Done): void => {
+    const body = new BodyCollector(request, options);
+    const finish = (result: RawBody): void => {
       payload.off("data", onData).off("end", onEnd);
-      done(null, new BodyTooLong(bodyBytesMax));
+      body.close();
+      if (result instanceof BodyRefused) request.response.setHeader("connection", "close");
+      done(null, result);
     };
-    const onEnd = (): void => {
-      done(null, body.take());
+    body.onRefused = finish;
+    const onData = (chunk: Buffer): void => {
+      const refusal = body.add(chunk);
+      if (refusal !== undefined) finish(refusal);
     };
+    const onEnd = (): void => finish(body.take());
     // An error means that the client is gone: nobody reads an answer, and there is nothing to log.
     payload.on("data", onData).on("end", onEnd).on("error", ignore);
   };
@@ -33,25 +58,85 @@ export function createBodyCollector(bodyBytesMax: number) {
 
 function ignore(): void {}
 
-class BodyCollector {
-  readonly #bytesMax: number;
-  #chunks: Buffer[] = [];
-  #byteCount = 0;
+const refusals: Readonly<Record<EndReason, string>> = {
+  slow: "the request's body came too slowly",
+  memory: "the broker needed the memory of the request's body for requests that came faster",
+};
+const noRoom = new BodyRefused("the broker has no memory for a long request body at the moment");
+const tooManyChunks = new BodyRefused(
+  `the body came in over ${shortChunksMax} chunks of less than ${shortChunkBytes} bytes`,
+);
 
-  constructor(bytesMax: number) {
-    this.#bytesMax = bytesMax;
+/** One buffer that doubles: a list of chunks would take many times the memory of the bytes when a client sends short ones. */
+class BodyCollector {
+  readonly #request: FastifyRequest;
+  readonly #options: BodyCollectorOptions;
+  #buffer: Buffer = Buffer.alloc(0);
+  #length = 0;
+  #shortChunks = 0;
+  /** Bytes that are counted; none for a short body. */
+  #counted = 0;
+  #holding: Holding | undefined;
+  onRefused: (refusal: BodyRefused) => void = ignore;
+
+  constructor(request: FastifyRequest, options: BodyCollectorOptions) {
+    this.#request = request;
+    this.#options = options;
   }
 
-  /** False once more has come than may. */
-  add(chunk: Buffer): boolean {
-    this.#byteCount += chunk.length;
-    if (this.#byteCount > this.#bytesMax) return false;
-    this.#chunks.push(chunk);
-    return true;
+  /** Why the body cannot be taken, once that is so. */
+  add(chunk: Buffer): BodyTooLong | BodyRefused | undefined {
+    const length = this.#length + chunk.length;
+    if (length > this.#options.bytesMax) return new BodyTooLong(this.#options.bytesMax);
+    if (chunk.length < shortChunkBytes && (this.#shortChunks += 1) > shortChunksMax) return tooManyChunks;
+    const capacity = this.#capacityFor(length);
+    if (!this.#count(capacity)) return noRoom;
+    if (this.#length === 0) this.#buffer = chunk;
+    else this.#append(chunk, capacity);
+    this.#length = length;
+    this.#holding?.moved(chunk.length);
+    return undefined;
   }
 
   take(): Buffer {
-    const [first] = this.#chunks;
-    return first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks, this.#byteCount);
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  /** The broker's turn begins. */
+  close(): void {
+    this.#holding?.awaitBroker();
+  }
+
+  #capacityFor(length: number): number {
+    if (this.#length === 0 || length <= this.#buffer.length) return Math.max(length, this.#buffer.length);
+    return Math.min(2 * length, this.#options.bytesMax);
+  }
+
+  #append(chunk: Buffer, capacity: number): void {
+    if (capacity > this.#buffer.length) {
+      const grown = Buffer.allocUnsafe(capacity);
+      this.#buffer.copy(grown, 0, 0, this.#length);
+      this.#buffer = grown;
+    }
+    chunk.copy(this.#buffer, this.#length);
+  }
+
+  /** False where there is no room for a body as long as this. */
+  #count(bytes: number): boolean {
+    if (bytes <= smallBytesMax) return true;
+    this.#holding ??= this.#beginHolding();
+    const isTaken = this.#holding.tryTake(bytes - this.#counted);
+    if (isTaken) this.#counted = bytes;
+    else this.#holding.release();
+    return isTaken;
+  }
+
+  #beginHolding(): Holding {
+    const holding = this.#options.findHolding(this.#request);
+    holding.awaitClient({
+      socket: this.#request.raw.socket,
+      end: (reason) => this.onRefused(new BodyRefused(refusals[reason])),
+    });
+    return holding;
   }
 }

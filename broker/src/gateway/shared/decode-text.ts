@@ -7,8 +7,9 @@ export function decodeUtf8(bytes: Buffer): string {
   return bytes.toString("utf8");
 }
 
-/** A JSON text. @throws BrokerError 200001 when it is not JSON; the message says where, and quotes nothing. */
-export function parseJson(text: string): unknown {
+/** A JSON text. @throws BrokerError 200001 when it is not JSON in UTF-8; the message quotes nothing. */
+export function parseJson(bytes: Buffer): unknown {
+  const text = decodeUtf8(bytes);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -5,6 +5,13 @@ import { createRecordingBroker, type RecordedCall } from "./recording-broker.ts"
 
 export const testBodyBytesMax = 200_000;
 
+export const testMetrics: HttpServerOptions["metrics"] = {
+  contentType: "text/plain; version=0.0.4",
+  render: () => Promise.resolve("events 1\n"),
+  connectionEnded: () => {},
+  watchBytesInFlight: () => {},
+};
+
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly calls: readonly RecordedCall[];
@@ -27,7 +34,8 @@ export async function serve(
     basePath: "",
     extensionPrefix: "svc-",
     bodyBytesMax: testBodyBytesMax,
-    metrics: { contentType: "text/plain; version=0.0.4", render: () => Promise.resolve("events 1\n") },
+    metrics: testMetrics,
+    memoryInFlightBytesMax: 2 ** 26,
     version: "0.1.0",
     defaultGroup: "1",
     ...options,

@@ -110,7 +110,6 @@ export class EvmLedger implements Ledger {
   readonly #gas = new GasPolicy();
   readonly #deployer: RegistryDeployer;
   #parts: LedgerParts | undefined;
-  #proofs: ProofMaker | undefined;
   #isStopped = false;
 
   constructor(options: EvmLedgerOptions) {
@@ -216,9 +215,7 @@ export class EvmLedger implements Ledger {
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
-    const { registry } = this.#started();
-    this.#proofs ??= new ProofMaker({ provider: this.#options.provider, registry: registry.address });
-    return this.#proofs.make(place, signal);
+    return this.#started().proofs.make(place, signal);
   }
 
   #encode({ address, events }: OutgoingBatch): EncodedBatch {
@@ -348,7 +345,8 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const parts = { chain, heads, sender, registry, feed, height, guard };
+    const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
+    const parts = { chain, heads, sender, registry, feed, height, guard, proofs };
     await startParts(parts);
     return parts;
   }

@@ -1,6 +1,7 @@
 import type { BlockFeed } from "./block-feed.ts";
 import type { ChainHeight } from "./chain-height.ts";
 import type { HeadWatcher } from "./head-watcher.ts";
+import type { ProofMaker } from "./proof/proof-maker.ts";
 import type { Registry } from "./registry.ts";
 import type { RegistryGuard } from "./registry-guard.ts";
 import type { ChainIdentity } from "./rpc.ts";
@@ -15,6 +16,7 @@ export interface LedgerParts {
   readonly feed: BlockFeed;
   readonly height: ChainHeight;
   readonly guard: RegistryGuard;
+  readonly proofs: ProofMaker;
 }
 
 /** What has started is stopped again when a part fails. */

@@ -1,10 +1,21 @@
-import { rpcBatchMax, rpcBatchRunningMax } from "../../limits.ts";
+import type { Socket } from "node:net";
+import { AnswerStream } from "../../in-flight/answer-stream.ts";
+import type { Holding } from "../../in-flight/memory-budget.ts";
+import { rpcBatchMax, smallBytesMax } from "../../limits.ts";
 import { AnswerBudget } from "./answer-budget.ts";
+import { BatchRun } from "./batch-run.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { parseMessage, type RpcCall, toResponse } from "./message.ts";
+import type { Slices } from "./slices.ts";
 
-interface Context {
+export interface AnswerOptions {
   readonly endpoint: RpcEndpoint;
+  readonly slices: Slices;
+  readonly connection: Socket;
+  readonly findHolding: () => Holding;
+}
+
+interface Context extends AnswerOptions {
   readonly budget: AnswerBudget;
 }
 
@@ -12,29 +23,20 @@ interface Context {
  * Answers a parsed body, a request or a batch (JSON-RPC 2.0, section 6), with the JSON text of the response. Undefined when there is nothing
  * to say.
  */
-export async function answerBody(body: unknown, endpoint: RpcEndpoint): Promise<string | undefined> {
-  const context = { endpoint, budget: new AnswerBudget(endpoint.answerLimit) };
-  if (!Array.isArray(body)) return answerMember(body, context);
+export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
+  const { endpoint, findHolding } = options;
+  if (!Array.isArray(body)) return answerMember(body, { ...options, budget: new AnswerBudget(endpoint) });
   if (body.length === 0) return refuse("a batch has at least one member", endpoint);
   if (body.length > rpcBatchMax) {
     return refuse(`the batch has ${body.length} members, at most ${rpcBatchMax}`, endpoint);
   }
-  const responses = await answerMembers(body, context);
-  return responses.length === 0 ? undefined : `[${responses.join(",")}]`;
-}
-
-/**
- * Members are started in order, a bounded number at once, so that publishes of one batch reach the broker in that order. Answers stand in
- * the order of the members.
- */
-async function answerMembers(members: readonly unknown[], context: Context): Promise<readonly string[]> {
-  const responses: (string | undefined)[] = Array.from({ length: members.length });
-  const queue = members.entries();
-  const runner = async (): Promise<void> => {
-    for (const [index, member] of queue) responses[index] = await answerMember(member, context);
-  };
-  await Promise.all(Array.from({ length: Math.min(rpcBatchRunningMax, members.length) }, runner));
-  return responses.filter((response) => response !== undefined);
+  const context = { ...options, budget: new AnswerBudget(endpoint, findHolding) };
+  const answer = async (member: unknown) => toPart(await answerMember(member, context));
+  const parts = await new BatchRun({ ...options, members: body, answer }).run();
+  return toAnswer(
+    parts.filter((part) => part !== undefined),
+    findHolding,
+  );
 }
 
 async function answerMember(member: unknown, context: Context): Promise<string | undefined> {
@@ -44,12 +46,33 @@ async function answerMember(member: unknown, context: Context): Promise<string |
   return JSON.stringify(toResponse(message.id, { error }));
 }
 
-/** A notification is run but never answered. */
-async function answerCall({ id, method, params }: RpcCall, { endpoint, budget }: Context): Promise<string | undefined> {
-  const outcome = budget.findRefusal() ?? (await endpoint.call(method, params));
+/** A notification is run but never answered, so it needs no room in the answer. */
+async function answerCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
+  const { endpoint, budget, connection } = context;
+  const refusal = id === undefined ? undefined : budget.findRefusal();
+  const outcome = refusal ?? (await endpoint.call(method, params, connection));
   return id === undefined ? undefined : budget.render(id, outcome);
 }
 
 function refuse(details: string, endpoint: RpcEndpoint): string {
   return JSON.stringify(toResponse(null, { error: endpoint.toProtocolError("invalidRequest", details) }));
+}
+
+/** A response of a batch. A long one waits as bytes: text may take twice as much. */
+type Part = string | Buffer;
+
+function toPart(text: string | undefined): Part | undefined {
+  return text !== undefined && text.length > smallBytesMax ? Buffer.from(text) : text;
+}
+
+function toAnswer(parts: readonly Part[], findHolding: () => Holding): string | AnswerStream | undefined {
+  if (parts.length === 0) return undefined;
+  const length = parts.reduce((sum, part) => sum + part.length + 1, 1);
+  if (length <= smallBytesMax) return `[${parts.join(",")}]`;
+  const pieces = parts.flatMap((part, index) => [index === 0 ? "[" : ",", part]);
+  return new AnswerStream([...pieces, "]"].map(toBytes), findHolding());
+}
+
+function toBytes(part: Part): Buffer {
+  return typeof part === "string" ? Buffer.from(part) : part;
 }

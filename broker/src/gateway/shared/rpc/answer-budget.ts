@@ -1,34 +1,61 @@
+import type { Holding } from "../../in-flight/memory-budget.ts";
+import { smallBytesMax } from "../../limits.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
-import { renderResponse, type RpcId, type RpcOutcome, type RpcText, toResponse } from "./message.ts";
+import { type RpcError, renderResponse, type RpcId, type RpcOutcome, type RpcText, toResponse } from "./message.ts";
 
-type AnswerLimit = NonNullable<RpcEndpoint["answerLimit"]>;
+const noMemory = "the broker has no memory for a longer answer at the moment; this member was not run, or only read";
 
 /** What the responses of one answer may still hold. */
 export class AnswerBudget {
-  readonly #limit: AnswerLimit | undefined;
+  readonly #endpoint: RpcEndpoint;
+  /** Where the memory of a batch comes from while it runs. */
+  readonly #findHolding: (() => Holding) | undefined;
   #bytes = 0;
-  #isExceeded = false;
+  #counted = 0;
+  #refusal: RpcError | undefined;
 
-  constructor(limit: AnswerLimit | undefined) {
-    this.#limit = limit;
+  constructor(endpoint: RpcEndpoint, findHolding?: () => Holding) {
+    this.#endpoint = endpoint;
+    this.#findHolding = findHolding;
   }
 
-  /** The limit's error once a result was too long: what is not run yet need not be. */
+  /** Once a result was too long, what is not run yet need not be. */
   findRefusal(): RpcOutcome | undefined {
-    return this.#limit !== undefined && this.#isExceeded ? { error: this.#limit.error } : undefined;
+    return this.#refusal && { error: this.#refusal };
   }
 
-  /** The response as JSON, with the limit's error in place of a result that is too long. */
+  /** The response as JSON, with an error in place of a result that there is no room for. */
   render(id: RpcId, outcome: RpcOutcome | RpcText): string {
     const text = renderResponse(id, outcome);
-    if (this.#limit === undefined || this.#take(text, this.#limit)) return text;
-    return JSON.stringify(toResponse(id, { error: this.#limit.error }));
+    const bytes = Buffer.byteLength(text);
+    const refusal = this.#isShort(outcome, text) ? undefined : this.#refuse(bytes);
+    if (refusal === undefined) {
+      this.#bytes += bytes;
+      return text;
+    }
+    this.#refusal ??= refusal;
+    return JSON.stringify(toResponse(id, { error: refusal }));
   }
 
-  #take(text: string, { bytesMax }: AnswerLimit): boolean {
-    const bytes = this.#bytes + Buffer.byteLength(text);
-    this.#isExceeded ||= bytes > bytesMax;
-    if (bytes <= bytesMax) this.#bytes = bytes;
-    return bytes <= bytesMax;
+  #refuse(bytes: number): RpcError | undefined {
+    const { answerLimit } = this.#endpoint;
+    const isFirst = this.#bytes === 0 && answerLimit.firstFits;
+    if (this.#bytes + bytes > answerLimit.bytesMax && !isFirst) return answerLimit.error;
+    return this.#takeMemory(this.#bytes + bytes) ? undefined : this.#endpoint.toBusyError(noMemory);
+  }
+
+  #takeMemory(bytes: number): boolean {
+    if (bytes <= smallBytesMax || this.#findHolding === undefined) return true;
+    if (!this.#findHolding().tryTake(bytes - this.#counted)) return false;
+    this.#counted = bytes;
+    return true;
+  }
+
+  #isShort(outcome: RpcOutcome | RpcText, text: string): boolean {
+    const { shortResultBytesMax } = this.#endpoint.answerLimit;
+    if ("error" in outcome || text.length <= shortResultBytesMax) return true;
+    if (shortResultBytesMax === 0) return false;
+    const result = "json" in outcome ? outcome.json : JSON.stringify(outcome.result);
+    return result.length <= shortResultBytesMax;
   }
 }

@@ -1,15 +1,27 @@
+import type { Socket } from "node:net";
 import type { Logger } from "../../../lib/logger.ts";
 import type { RpcError, RpcErrorName, RpcOutcome, RpcParams, RpcText } from "./message.ts";
+
+/** Most bytes of one answer, and the error in place of each result that would exceed it. */
+export interface AnswerLimit {
+  readonly bytesMax: number;
+  readonly error: RpcError;
+  /** Whether one result by itself may be longer. */
+  readonly firstFits: boolean;
+  /** Longest result that always fits: one that tells of a change is never withheld. */
+  readonly shortResultBytesMax: number;
+}
 
 /** One place where JSON-RPC 2.0 is spoken, and what the protocol leaves to it. */
 export interface RpcEndpoint {
   /** Below the context segment. */
   readonly path: string;
   readonly logger: Logger;
-  /** Most bytes of one answer, and the error in place of each result that would exceed it; without it, there is no bound. */
-  readonly answerLimit?: { readonly bytesMax: number; readonly error: RpcError };
+  readonly answerLimit: AnswerLimit;
   /** Runs a method. Failures that are to be told are outcomes. */
-  call(method: string, params: RpcParams): Promise<RpcOutcome | RpcText>;
+  call(method: string, params: RpcParams, connection: Socket): Promise<RpcOutcome | RpcText>;
   /** A failure of the protocol itself, in the form that this endpoint's errors have. */
   toProtocolError(name: RpcErrorName, details: string): RpcError;
+  /** A refusal for want of memory. */
+  toBusyError(details: string): RpcError;
 }

@@ -1,22 +1,33 @@
 import { quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { BodyTooLong, type RawBody } from "../collect-body.ts";
+import type { FindHolding } from "../../in-flight/in-flight.ts";
+import { jsonValueBytes, smallBytesMax } from "../../limits.ts";
+import { BodyRefused, BodyTooLong, type RawBody } from "../collect-body.ts";
 import { parseContentType } from "../content-type.ts";
-import { decodeUtf8, parseJson } from "../decode-text.ts";
+import { parseJson } from "../decode-text.ts";
 import { toFailure } from "../failure.ts";
+import { measureJson } from "../json-shape.ts";
 import { fromFramework } from "../from-framework.ts";
 import { jsonType } from "../send-failure.ts";
 import { answerBody } from "./answer-body.ts";
 import type { RpcEndpoint } from "./endpoint.ts";
 import { type RpcError, type RpcOutcome, toResponse } from "./message.ts";
+import { Slices } from "./slices.ts";
 
 const mediaTypes = new Set(["application/json", "application/json-rpc", "application/jsonrequest"]);
 
+interface Context {
+  readonly endpoint: RpcEndpoint;
+  readonly slices: Slices;
+  readonly findHolding: FindHolding;
+}
+
 /** JSON-RPC 2.0 by POST at the endpoint's path. */
-export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint): void {
+export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHolding: FindHolding): void {
   const { path } = endpoint;
+  const context = { endpoint, slices: new Slices(), findHolding };
   app.post(path, { errorHandler: createErrorHandler(endpoint) }, (request, reply) =>
-    answerPost(request, reply, endpoint),
+    answerPost(request, reply, context),
   );
   app.route({
     method: ["GET", "PUT", "PATCH", "DELETE"],
@@ -27,16 +38,42 @@ export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint): void {
   });
 }
 
-async function answerPost(request: FastifyRequest, reply: FastifyReply, endpoint: RpcEndpoint): Promise<FastifyReply> {
+async function answerPost(request: FastifyRequest, reply: FastifyReply, context: Context): Promise<FastifyReply> {
+  const parsed = parseRequest(request, context);
+  if ("error" in parsed) return sendError(reply, parsed.error);
+  const answer = await answerBody(parsed.result, {
+    ...context,
+    connection: request.raw.socket,
+    findHolding: () => context.findHolding(request),
+  });
+  if (answer === undefined) return reply.status(204).send();
+  return reply.header("content-type", jsonType).send(answer);
+}
+
+function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Context): RpcOutcome {
   // What createBodyCollector gives; Fastify types it as unknown.
   const body = request.body as RawBody;
   const refusal = findRefusal(request, body);
-  if (refusal !== undefined) return sendError(reply, endpoint.toProtocolError("invalidRequest", refusal));
-  const parsed = tryParse(body, endpoint);
-  if ("error" in parsed) return sendError(reply, parsed.error);
-  const answer = await answerBody(parsed.result, endpoint);
-  if (answer === undefined) return reply.status(204).send();
-  return reply.header("content-type", jsonType).send(answer);
+  if (refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", refusal) };
+  if (body instanceof BodyRefused) return { error: endpoint.toBusyError(body.details) };
+  const bytes = body instanceof Buffer ? body : Buffer.alloc(0);
+  // While the request runs, what was made of the bytes is needed and they are not.
+  request.body = undefined;
+  const shape = measureJson(bytes);
+  if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("parseError", shape.refusal) };
+  if (bytes.length > smallBytesMax && !findHolding(request).tryTake(shape.values * jsonValueBytes)) {
+    return { error: endpoint.toBusyError("the broker has no memory for so many values at the moment") };
+  }
+  return tryParse(bytes, endpoint);
+}
+
+function tryParse(bytes: Buffer, endpoint: RpcEndpoint): RpcOutcome {
+  try {
+    return { result: parseJson(bytes) };
+  } catch (error) {
+    const failure = toFailure(error, endpoint.logger, { operation: toOperation(endpoint) });
+    return { error: endpoint.toProtocolError("parseError", failure.message) };
+  }
 }
 
 function findRefusal(request: FastifyRequest, body: RawBody): string | undefined {
@@ -44,15 +81,6 @@ function findRefusal(request: FastifyRequest, body: RawBody): string | undefined
   if (!mediaTypes.has(type.mediaType)) return `content type ${quote(type.mediaType)} is not application/json`;
   if (!type.isUtf8) return "the body's character set is not UTF-8";
   return body instanceof BodyTooLong ? `the request body is over ${body.bytesMax} bytes` : undefined;
-}
-
-function tryParse(body: RawBody, endpoint: RpcEndpoint): RpcOutcome {
-  try {
-    return { result: parseJson(body instanceof Buffer ? decodeUtf8(body) : "") };
-  } catch (error) {
-    const failure = toFailure(error, endpoint.logger, { operation: toOperation(endpoint) });
-    return { error: endpoint.toProtocolError("parseError", failure.message) };
-  }
 }
 
 function sendError(reply: FastifyReply, error: RpcError): FastifyReply {

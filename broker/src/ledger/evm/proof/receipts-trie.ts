@@ -8,10 +8,12 @@ interface Entry {
   readonly value: Uint8Array;
 }
 
-export interface TrieProof {
-  readonly root: Uint8Array;
-  /** Nodes from the root down to the leaf. */
-  readonly nodes: readonly Uint8Array[];
+/** A node with the nodes below it, by the half-byte that leads there. */
+interface TrieNode {
+  readonly encoded: Uint8Array;
+  /** Half-bytes of the key that the node itself takes up. */
+  readonly skipped: number;
+  readonly children: ReadonlyMap<number, TrieNode>;
 }
 
 const branchChildren = 16;
@@ -19,43 +21,60 @@ const oddFlag = 1;
 const leafFlag = 2;
 
 /**
- * The Merkle-Patricia trie of a block's receipts (Yellow Paper, appendix D): its root, and the way down to the receipt at `index`. A
- * receipt has 256 bytes of bloom, so no node is short enough to stand inside its parent.
+ * The Merkle-Patricia trie of a block's receipts (Yellow Paper, appendix D). A receipt has 256 bytes of bloom, so no node is short enough to
+ * stand inside its parent.
  */
-export function proveReceipt(receipts: readonly Uint8Array[], index: number): TrieProof {
-  const entries = receipts.map((value, place) => ({ key: toNibbles(keyOf(place)), value }));
-  const nodes: Uint8Array[] = [];
-  const root = encodeNode(entries, { target: toNibbles(keyOf(index)), nodes });
-  return { root: keccak256(root), nodes: nodes.toReversed() };
-}
+export class ReceiptsTrie {
+  readonly root: Uint8Array;
+  readonly #top: TrieNode;
 
-interface Walk {
-  /** What is left of the key whose nodes are wanted; undefined off its way. */
-  readonly target: readonly number[] | undefined;
-  /** Receives the nodes on the way, the deepest first. */
-  readonly nodes: Uint8Array[];
-}
-
-function encodeNode(entries: readonly Entry[], walk: Walk): Uint8Array {
-  const encoded = toRlp(toItems(entries, walk), "bytes");
-  if (walk.target !== undefined) walk.nodes.push(encoded);
-  return encoded;
-}
-
-function toItems(entries: readonly Entry[], { target, nodes }: Walk): Uint8Array[] {
-  const [first] = entries;
-  if (first !== undefined && entries.length === 1) return [pack(first.key, leafFlag), first.value];
-  const shared = sharedLength(entries);
-  if (first !== undefined && shared > 0) {
-    const child = encodeNode(cut(entries, shared), { target: target?.slice(shared), nodes });
-    return [pack(first.key.slice(0, shared), 0), keccak256(child)];
+  constructor(receipts: readonly Uint8Array[]) {
+    this.#top = createNode(receipts.map((value, place) => ({ key: toNibbles(keyOf(place)), value })));
+    this.root = keccak256(this.#top.encoded);
   }
-  const children = Array.from({ length: branchChildren }, (_, nibble) => {
+
+  /** Nodes from the root down to the leaf of the receipt at `index`, which there is. */
+  prove(index: number): readonly Uint8Array[] {
+    const nodes: Uint8Array[] = [];
+    const key = toNibbles(keyOf(index));
+    let place = 0;
+    for (let node: TrieNode | undefined = this.#top; node !== undefined; place += 1) {
+      nodes.push(node.encoded);
+      place += node.skipped;
+      node = node.children.get(key[place] ?? -1);
+    }
+    return nodes;
+  }
+}
+
+function createNode(entries: readonly Entry[]): TrieNode {
+  const [first] = entries;
+  if (first !== undefined && entries.length === 1) {
+    const items = [pack(first.key, leafFlag), first.value];
+    return { encoded: toRlp(items, "bytes"), skipped: first.key.length, children: new Map() };
+  }
+  const shared = sharedLength(entries);
+  return first !== undefined && shared > 0 ? createExtension(entries, shared) : createBranch(entries);
+}
+
+/** The half-bytes that all keys share lead to one branch; it is the way to the branch, and not a step of its own. */
+function createExtension(entries: readonly Entry[], shared: number): TrieNode {
+  const branch = createBranch(cut(entries, shared));
+  const [nibble = 0, ...path] = entries[0]?.key.slice(0, shared) ?? [];
+  const encoded = toRlp([pack([nibble, ...path], 0), keccak256(branch.encoded)], "bytes");
+  return { encoded, skipped: shared - 1, children: new Map([[path.at(-1) ?? nibble, branch]]) };
+}
+
+function createBranch(entries: readonly Entry[]): TrieNode {
+  const children = new Map<number, TrieNode>();
+  const items = Array.from({ length: branchChildren }, (_, nibble) => {
     const own = entries.filter(({ key }) => key[0] === nibble);
     if (own.length === 0) return new Uint8Array(0);
-    return keccak256(encodeNode(cut(own, 1), { target: target?.[0] === nibble ? target.slice(1) : undefined, nodes }));
+    const child = createNode(cut(own, 1));
+    children.set(nibble, child);
+    return keccak256(child.encoded);
   });
-  return [...children, new Uint8Array(0)];
+  return { encoded: toRlp([...items, new Uint8Array(0)], "bytes"), skipped: 0, children };
 }
 
 function cut(entries: readonly Entry[], length: number): Entry[] {

@@ -1,0 +1,144 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { formatEventId } from "@stele/wire";
+import { describe, expect, it } from "vitest";
+import { createDeferred } from "../../lib/deferred.ts";
+import { pipelinedRunningMax, rpcAnswerBytesMax, rpcBatchMax } from "../limits.ts";
+import { answer, post } from "../testing/rpc-client.ts";
+import { sendRaw, toPost } from "../testing/raw-http.ts";
+import { serve, testBodyBytesMax, testMetrics } from "../testing/serve.ts";
+
+const eventId = formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 });
+const toEvent = (bytes: number) => ({ topic: "a", content: Buffer.alloc(bytes), extensions: [], eventId }) as never; // What answers need.
+const call = (method: string, id?: number) => ({ jsonrpc: "2.0", id, method, params: { eventId, topic: "a" } });
+
+interface RpcAnswer {
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly data: { readonly code: number } };
+}
+
+function open(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  return connect({ host: hostname, port: Number(port) });
+}
+
+describe("the answer to a batch", () => {
+  it("has an end; members beyond it are 200300 and not run, but notifications are", async () => {
+    await using server = await serve({ getEvent: () => Promise.resolve(toEvent(65_536)) });
+    const reads = Array.from({ length: rpcBatchMax - 2 }, (_, id) => call("getEvent", id));
+    const answers = (await answer(server.url, [...reads, call("open", 1000), call("close")])) as readonly RpcAnswer[]; // A batch.
+    expect(JSON.stringify(answers).length).toBeLessThan(rpcAnswerBytesMax + 300 * rpcBatchMax);
+    expect(answers[0]).toHaveProperty("result");
+    expect(answers.at(-1)?.error).toMatchObject({ code: -32001, data: { code: 200300 } });
+    expect(server.calls.map(({ operation }) => operation)).toEqual(["close"]);
+  });
+
+  it("tells of every change that was made, however long it is", async () => {
+    const read = createDeferred<void>();
+    await using server = await serve({
+      getEvent: () => Promise.resolve(toEvent(rpcAnswerBytesMax)),
+      open: () => read.promise,
+    });
+    const asked = answer(server.url, [call("open", 1), call("getEvent", 2), call("getEvent", 3)]);
+    setImmediate(() => read.resolve());
+    const answers = (await asked) as readonly RpcAnswer[]; // A batch.
+    expect(answers[0]).toEqual({ jsonrpc: "2.0", id: 1, result: "true" });
+  });
+
+  it("of one long event is whole", async () => {
+    await using server = await serve({ getEvent: () => Promise.resolve(toEvent(2 * rpcAnswerBytesMax)) });
+    const text = await (await post(server.url, [call("getEvent", 1)])).text();
+    expect(text.length).toBeGreaterThan(2 * rpcAnswerBytesMax);
+    expect(JSON.parse(text)).toMatchObject([{ id: 1, result: { eventId } }]);
+  });
+
+  it("whose client has left is not made", async () => {
+    const [began, go] = [createDeferred<void>(), createDeferred<void>()];
+    let count = 0;
+    await using server = await serve({
+      getProof: async () => {
+        count += 1;
+        began.resolve();
+        await go.promise;
+        throw new Error("not needed");
+      },
+    });
+    const body = JSON.stringify(Array.from({ length: rpcBatchMax }, (_, id) => call("getProof", id)));
+    const socket = open(server.url);
+    socket.write(toPost("/jsonrpc", Buffer.from(body), { "content-type": "application/json" }));
+    await began.promise;
+    socket.resetAndDestroy();
+    await once(socket, "close");
+    // Another request is answered after the server has seen the end of that connection.
+    await answer(server.url, call("open", 1));
+    go.resolve();
+    await server.close();
+    expect(count).toBeLessThan(10);
+  });
+});
+
+describe("bodies", () => {
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const chunked = "POST /rest/open HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+
+  it("that come in thousands of tiny chunks are 200300", async () => {
+    await using server = await serve();
+    expect(await sendRaw(server.url, [chunked, "1\r\nx\r\n".repeat(5000)])).toContain('"code":200300');
+  });
+
+  it("find no room where others run, unless they are small", async () => {
+    const gate = createDeferred<void>();
+    const began = createDeferred<void>();
+    const open_ = (): Promise<void> => {
+      began.resolve();
+      return gate.promise;
+    };
+    await using server = await serve({ open: open_ }, { memoryInFlightBytesMax: testBodyBytesMax });
+    const long = toPost("/rest/open", Buffer.from(`topic=a&x=${"x".repeat(150_000)}`), form);
+    const first = sendRaw(server.url, [long]);
+    await began.promise;
+    expect(await sendRaw(server.url, [long])).toContain('"code":200300');
+    expect(await answer(server.url, call("exist", 1))).toMatchObject({ result: "true" });
+    gate.resolve();
+    expect(await first).toMatch(/true$/);
+  });
+
+  it("give their memory back with the answer", async () => {
+    let read: (() => number) | undefined;
+    const metrics = { ...testMetrics, watchBytesInFlight: (one: () => number) => (read = one) };
+    await using server = await serve({ open: () => Promise.resolve(void (held = read?.() ?? 0)) }, { metrics });
+    let held = 0;
+    await sendRaw(server.url, [toPost("/rest/open", Buffer.from(`topic=a&x=${"x".repeat(100_000)}`), form)]);
+    expect(held).toBeGreaterThanOrEqual(100_000);
+    expect(read?.()).toBe(0);
+  });
+});
+
+describe("pipelined requests", () => {
+  it("run a few at once, and all in the end", async () => {
+    const gate = createDeferred<void>();
+    let running = 0;
+    let runningMost = 0;
+    const count = 3 * pipelinedRunningMax;
+    const all = createDeferred<void>();
+    await using server = await serve({
+      open: async () => {
+        running += 1;
+        runningMost = Math.max(runningMost, running);
+        if (running === pipelinedRunningMax + 1) setImmediate(() => gate.resolve());
+        await gate.promise;
+        running -= 1;
+      },
+    });
+    const socket = open(server.url);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+      if (text.match(/\r\n\r\ntrue/g)?.length === count) all.resolve();
+    });
+    socket.write("GET /rest/open?topic=a HTTP/1.1\r\nhost: x\r\n\r\n".repeat(count));
+    await all.promise;
+    socket.destroy();
+    expect(runningMost).toBe(pipelinedRunningMax + 1);
+  });
+});

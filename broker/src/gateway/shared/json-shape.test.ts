@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { jsonDepthMax, jsonValuesMax } from "../limits.ts";
+import { measureJson } from "./json-shape.ts";
+
+function nested(levels: number): Buffer {
+  return Buffer.from("[".repeat(levels) + "]".repeat(levels));
+}
+
+function listed(count: number): Buffer {
+  return Buffer.from(`[${"1,".repeat(count)}1]`);
+}
+
+it.each([
+  ["1", 1],
+  ["[]", 2],
+  ['{"a":1,"b":[2,3]}', 5],
+  ['"[{,\\\\\\",["', 1],
+  ['["\\\\",1]', 3],
+  ['["never closed, [[', 2],
+])("%s counts as %i", (text, values) => {
+  expect(measureJson(Buffer.from(text))).toEqual({ values, refusal: undefined });
+});
+
+it("levels and values are bounded", () => {
+  expect(measureJson(nested(jsonDepthMax)).refusal).toBeUndefined();
+  expect(measureJson(nested(jsonDepthMax + 1)).refusal).toMatch(/64 levels/);
+  expect(measureJson(listed(jsonValuesMax - 2)).refusal).toBeUndefined();
+  expect(measureJson(listed(jsonValuesMax - 1)).refusal).toMatch(/100000 values/);
+});

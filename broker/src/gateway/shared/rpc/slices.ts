@@ -1,0 +1,30 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { rpcSliceMs } from "../../limits.ts";
+
+/** Divides the event loop among batches: one of them starts members in each turn of the loop, for a bounded time. */
+export class Slices {
+  #last: Promise<void> = Promise.resolve();
+
+  /** Resolves when the caller may start members. */
+  next(): Promise<void> {
+    this.#last = this.#last.then(() => nextTurn());
+    return this.#last;
+  }
+}
+
+/** The slice of one batch. */
+export class Slice {
+  readonly #slices: Slices;
+  #endsAt = 0;
+
+  constructor(slices: Slices) {
+    this.#slices = slices;
+  }
+
+  /** Resolves when the next member may be started. */
+  async pass(): Promise<void> {
+    if (performance.now() < this.#endsAt) return;
+    await this.#slices.next();
+    this.#endsAt = performance.now() + rpcSliceMs;
+  }
+}

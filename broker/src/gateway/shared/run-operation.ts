@@ -1,0 +1,46 @@
+import type { Socket } from "node:net";
+import { BrokerError, type OperationName, type OperationResult } from "@stele/wire";
+import { proofsRunningMax, readsRunningMax, turnTimeoutMs } from "../limits.ts";
+import { type OperationContext, operationHandlers, type ParameterReader } from "./operation-handlers.ts";
+import { type Leave, Turns } from "./turns.ts";
+
+/** One call of an operation. */
+export interface OperationCall extends OperationContext {
+  readonly reader: ParameterReader;
+  /** The connection that the call came on. */
+  readonly connection: Socket;
+}
+
+/** Runs operations. Those that read much take turns, so that a connection that asks a thousand at once holds up nobody else. */
+export class OperationRunner {
+  readonly #reads = new Turns(readsRunningMax);
+  readonly #turns: { readonly [Name in OperationName]?: Turns } = {
+    getEvent: this.#reads,
+    getProof: new Turns(proofsRunningMax),
+    list: this.#reads,
+  };
+
+  /** @throws BrokerError of the operation; 200300 when its turn did not come in time, and then it was not run. */
+  async run<Name extends OperationName>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
+    const turns = this.#turns[name];
+    if (turns === undefined) return operationHandlers[name](call, call.reader);
+    const entered = turns.enter(call.connection);
+    const leave = entered instanceof Promise ? await entered : entered;
+    if (leave === undefined) throw new BrokerError("busy", { details: `its turn did not come in ${turnTimeoutMs} ms` });
+    return runInTurn(name, call, leave);
+  }
+}
+
+async function runInTurn<Name extends OperationName>(
+  name: Name,
+  call: OperationCall,
+  leave: Leave,
+): Promise<OperationResult<Name>> {
+  try {
+    // Nobody would read the answer.
+    if (call.connection.destroyed) throw new BrokerError("busy", { details: "the client has left" });
+    return await operationHandlers[name](call, call.reader);
+  } finally {
+    leave();
+  }
+}

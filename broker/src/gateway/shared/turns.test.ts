@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { type Leave, Turns } from "./turns.ts";
+
+const nextLoop = (): Promise<void> => new Promise(setImmediate);
+
+/** Calls of some callers that each stay until they are told to leave. */
+function createCalls(turns: Turns) {
+  const entered: string[] = [];
+  const leaves: Leave[] = [];
+  const enter = async (caller: object, name: string): Promise<void> => {
+    const leave = await turns.enter(caller);
+    entered.push(name);
+    if (leave !== undefined) leaves.push(leave);
+  };
+  return { entered, enter, leaveOne: () => leaves.shift()?.() };
+}
+
+test("lets no more in than may be, and callers that wait in turn, whatever each of them asks", async () => {
+  const [greedy, modest] = [{}, {}];
+  const { entered, enter, leaveOne } = createCalls(new Turns(2));
+  const calls = ["g1", "g2", "g3", "g4", "g5"].map((name) => enter(greedy, name));
+  calls.push(enter(modest, "m1"));
+  await nextLoop();
+  expect(entered).toEqual(["g1", "g2"]);
+  for (let left = 0; left < 4; left += 1) {
+    leaveOne();
+    await nextLoop();
+  }
+  expect(entered).toEqual(["g1", "g2", "g3", "m1", "g4", "g5"]);
+  await Promise.all(calls);
+});
+
+test("lets the event loop have its turn between calls that take long", async () => {
+  const turns = new Turns(1);
+  let loops = 0;
+  const done = new AbortController();
+  const count = async (): Promise<void> => {
+    for (; !done.signal.aborted; loops += 1) await nextLoop();
+  };
+  const counting = count();
+  const work = async (): Promise<void> => {
+    const leave = await turns.enter({});
+    for (const began = performance.now(); performance.now() - began < 6; );
+    leave?.();
+  };
+  await Promise.all(Array.from({ length: 10 }, work));
+  done.abort();
+  await counting;
+  expect(loops).toBeGreaterThanOrEqual(8);
+});

@@ -1,0 +1,80 @@
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../../domain/topic.ts";
+import type { ProofPlace } from "../../../ports/chain-proof.ts";
+import { toHex } from "../hex.ts";
+import { type ContractLog, parseLog } from "../parse-log.ts";
+import type { RpcBlock, RpcReceipt } from "./block-rpc.ts";
+import { findReceiptBytes } from "./receipt-rlp.ts";
+import { ReceiptsTrie } from "./receipts-trie.ts";
+
+/** A batch in a block. */
+export interface FoundBatch {
+  readonly transactionIndex: number;
+  readonly logPlace: number;
+  /** The encoded events. */
+  readonly events: Uint8Array;
+}
+
+export interface ProvenBlockOptions {
+  readonly block: RpcBlock;
+  readonly header: Uint8Array;
+  readonly receipts: readonly RpcReceipt[];
+  readonly registry: Address;
+}
+
+/** What proofs of the events of one block are made from. */
+export class ProvenBlock {
+  readonly header: Uint8Array;
+  /** About how much memory it takes. */
+  readonly bytes: number;
+  readonly #number: number;
+  readonly #batches: ReadonlyMap<string, FoundBatch>;
+  /** Undefined when the receipts do not hash to the block's receiptsRoot. */
+  readonly #trie: ReceiptsTrie | undefined;
+
+  constructor(number: number, { block, header, receipts, registry }: ProvenBlockOptions) {
+    const encoded = receipts.flatMap((receipt) => findReceiptBytes(receipt) ?? []);
+    const trie = new ReceiptsTrie(encoded);
+    const isWhole = encoded.length === receipts.length && toHex(trie.root) === block["receiptsRoot"];
+    this.header = header;
+    this.#number = number;
+    this.#batches = findBatches(receipts, registry);
+    this.#trie = isWhole ? trie : undefined;
+    // The events of each log stand in its receipt too, and the receipt in the trie.
+    this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
+  }
+
+  /** @throws BrokerError 200206 when the block does not hold it. */
+  getBatch({ address, firstSequence }: ProofPlace): FoundBatch {
+    const batch = this.#batches.get(keyOf(address, firstSequence));
+    if (batch === undefined) throw unavailable(`block ${this.#number} of the chain does not hold the event`);
+    return batch;
+  }
+
+  /** Nodes of the receipts trie down to a receipt. @throws BrokerError 200206 when the receipts are not those of the block. */
+  prove(transactionIndex: number): readonly Uint8Array[] {
+    if (this.#trie !== undefined) return this.#trie.prove(transactionIndex);
+    throw unavailable(`the receipts of block ${this.#number} do not hash to the block's receiptsRoot`);
+  }
+}
+
+export function unavailable(details: string, cause?: unknown): BrokerError {
+  return new BrokerError("proofUnavailable", { details, cause });
+}
+
+function findBatches(receipts: readonly RpcReceipt[], registry: Address): ReadonlyMap<string, FoundBatch> {
+  const batches = new Map<string, FoundBatch>();
+  for (const [transactionIndex, { logs }] of receipts.entries()) {
+    for (const [logPlace, raw] of logs.entries()) {
+      const log: ContractLog | undefined = parseLog(raw, registry);
+      if (log?.kind !== "events-published") continue;
+      const key = keyOf(raw.address.toLowerCase(), log.firstSequence);
+      if (!batches.has(key)) batches.set(key, { transactionIndex, logPlace, events: log.events });
+    }
+  }
+  return batches;
+}
+
+function keyOf(address: string, firstSequence: number): string {
+  return `${address} ${firstSequence}`;
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { ProvenBlock } from "./proven-block.ts";
+import { ProvenBlocks } from "./proven-blocks.ts";
+
+const registry = "0x00000000000000000000000000000000000000aa";
+
+function createBlock(headerBytes: number): ProvenBlock {
+  const header = new Uint8Array(headerBytes);
+  return new ProvenBlock(1, { block: { transactions: [] }, header, receipts: [], registry });
+}
+
+test("reads a block once for those who ask at the same time, and for those who ask soon after", async () => {
+  const answer = createDeferred<ProvenBlock>();
+  const read: number[] = [];
+  const blocks = new ProvenBlocks((number) => {
+    read.push(number);
+    return answer.promise;
+  });
+  const asked = [blocks.get(7), blocks.get(7)];
+  answer.resolve(createBlock(10));
+  const [first, second] = await Promise.all(asked);
+  expect([await blocks.get(7), second]).toEqual([first, first]);
+  expect(read).toEqual([7]);
+});
+
+test("reads again after a failure", async () => {
+  let count = 0;
+  const blocks = new ProvenBlocks(async () => {
+    count += 1;
+    if (count === 1) throw new Error("lost");
+    return createBlock(10);
+  });
+  await expect(blocks.get(7)).rejects.toThrow("lost");
+  await blocks.get(7);
+  expect(count).toBe(2);
+});
+
+test("keeps no more than its memory, and not the oldest", async () => {
+  const read: number[] = [];
+  const blocks = new ProvenBlocks(async (number) => {
+    read.push(number);
+    return createBlock(3 * 2 ** 20);
+  });
+  for (const number of [1, 2, 3, 3, 2, 1]) await blocks.get(number);
+  expect(read).toEqual([1, 2, 3, 1]);
+});

@@ -1,0 +1,68 @@
+import type { ProvenBlock } from "./proven-block.ts";
+
+/** How long a block is kept for further proofs. A block that is taken back meanwhile is proven for so long at most. */
+const provenBlockKeptMs = 5_000;
+
+/** Memory of all blocks that are kept; the oldest give way. One that is longer by itself is not kept. */
+const provenBlocksBytesMax = 16 * 2 ** 20;
+
+interface Kept {
+  readonly block: ProvenBlock;
+  readonly since: number;
+}
+
+/** Reads a block once for all who want proofs from it at about the same time. */
+export class ProvenBlocks {
+  readonly #read: (number: number) => Promise<ProvenBlock>;
+  readonly #reading = new Map<number, Promise<ProvenBlock>>();
+  /** The oldest first. */
+  readonly #kept = new Map<number, Kept>();
+  #bytes = 0;
+
+  /** `read` ends in some time of its own, whoever waits for it. */
+  constructor(read: (number: number) => Promise<ProvenBlock>) {
+    this.#read = read;
+  }
+
+  get(number: number): Promise<ProvenBlock> {
+    this.#dropOld();
+    const kept = this.#kept.get(number);
+    if (kept !== undefined) return Promise.resolve(kept.block);
+    const reading = this.#reading.get(number) ?? this.#begin(number);
+    this.#reading.set(number, reading);
+    return reading;
+  }
+
+  async #begin(number: number): Promise<ProvenBlock> {
+    try {
+      const block = await this.#read(number);
+      this.#keep(number, block);
+      return block;
+    } finally {
+      this.#reading.delete(number);
+    }
+  }
+
+  #keep(number: number, block: ProvenBlock): void {
+    if (block.bytes > provenBlocksBytesMax) return;
+    this.#kept.set(number, { block, since: performance.now() });
+    this.#bytes += block.bytes;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#bytes <= provenBlocksBytesMax) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #dropOld(): void {
+    const latest = performance.now() - provenBlockKeptMs;
+    for (const [number, { since }] of this.#kept) {
+      if (since > latest) return;
+      this.#drop(number);
+    }
+  }
+
+  #drop(number: number): void {
+    this.#bytes -= this.#kept.get(number)?.block.bytes ?? 0;
+    this.#kept.delete(number);
+  }
+}

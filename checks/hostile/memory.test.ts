@@ -1,0 +1,145 @@
+import { request } from "undici";
+import { describe, expect, it } from "vitest";
+import { until } from "../harness/until.ts";
+import { embeddedWorld } from "../harness/world.ts";
+import { Attackers, toBatch, toHead } from "./support/attackers.ts";
+import { HonestCaller } from "./support/honest-caller.ts";
+import { peakMebibytes } from "./support/process-memory.ts";
+
+const mebibyte = 2 ** 20;
+const peakMebibytesMax = 512;
+const honestWaitMsMax = 2000;
+/** Most bytes of the answer to a batch, and what its errors add. */
+const batchBytesMax = 9 * mebibyte;
+const membersMax = 1000;
+const json = { "content-type": "application/json" };
+
+interface Member {
+  readonly result?: { readonly eventId?: string };
+  readonly error?: { readonly data: { readonly code: number; readonly message: string } };
+}
+
+/** A broker that has one event of 64 KiB, and an honest caller beside whatever the test does to it. */
+async function startVictim() {
+  const world = await embeddedWorld.start();
+  const { url, pid } = world.broker;
+  await world.client.open("honest");
+  const { eventId } = await world.client.publish("honest", "x".repeat(65_536));
+  const honest = new HonestCaller(url, "honest");
+  const attackers = new Attackers(url);
+  return {
+    eventId,
+    attackers,
+    async post(body: string): Promise<string> {
+      return (await request(`${url}/jsonrpc`, { method: "POST", headers: json, body })).body.text();
+    },
+    /** The sum over all labels. */
+    async metric(name: string): Promise<number> {
+      const text = await (await request(`${url}/metrics`)).body.text();
+      const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
+      return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
+    },
+    /** How long the honest caller waited, and peak memory since the start. */
+    async measure() {
+      return { waitMs: await honest.stop(), mebibytes: peakMebibytes(pid) };
+    },
+    async [Symbol.asyncDispose]() {
+      attackers[Symbol.dispose]();
+      await honest[Symbol.asyncDispose]();
+      await world[Symbol.asyncDispose]();
+    },
+  };
+}
+
+type Victim = Awaited<ReturnType<typeof startVictim>>;
+
+async function expectUnharmed(victim: Victim): Promise<void> {
+  const { waitMs, mebibytes } = await victim.measure();
+  expect(mebibytes).toBeLessThan(peakMebibytesMax);
+  expect(waitMs).toBeLessThan(honestWaitMsMax);
+}
+
+describe("batches amplify", () => {
+  it("six batches of 1,000 getEvent of a long event have short answers, which say why", async () => {
+    await using victim = await startVictim();
+    const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => victim.post(batch)));
+    for (const answer of answers) {
+      expect(answer.length).toBeLessThan(batchBytesMax);
+      const members = JSON.parse(answer) as readonly Member[]; // The answer to a batch.
+      expect(members).toHaveLength(membersMax);
+      expect(members[0]?.result?.eventId).toBe(victim.eventId);
+      expect(members.at(-1)?.error?.data).toMatchObject({
+        code: 200300,
+        message: expect.stringContaining("the answer to the batch is over"),
+      });
+    }
+    await expectUnharmed(victim);
+  });
+
+  it("fifteen batches of 1,000 getProof take turns with honest callers", async () => {
+    await using victim = await startVictim();
+    const batch = toBatch(membersMax, "getProof", { eventId: victim.eventId });
+    const answers = await Promise.all(Array.from({ length: 15 }, () => victim.post(batch)));
+    for (const answer of answers) expect(answer.length).toBeLessThan(batchBytesMax);
+    await expectUnharmed(victim);
+  });
+});
+
+describe("connections pin memory", () => {
+  it("clients that never read are ended", async () => {
+    await using victim = await startVictim();
+    const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
+    const head = toHead("/jsonrpc", { type: json["content-type"], length: batch.length });
+    const single = `GET /rest/getEvent?eventId=${victim.eventId} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+    await Promise.all([
+      victim.attackers.send(6, [(head + batch).repeat(2)]),
+      victim.attackers.send(6, [single.repeat(membersMax)]),
+    ]);
+    const countEnded = () => victim.metric("stele_connections_ended_total");
+    await until("all are ended", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
+    await until("nothing is held for them", async () => (await victim.metric("stele_bytes_in_flight")) === 0);
+    await expectUnharmed(victim);
+  });
+
+  it("600 bodies of 1 MiB that never end", async () => {
+    await using victim = await startVictim();
+    const head = toHead("/rest/publish", { type: json["content-type"], length: mebibyte });
+    await victim.attackers.send(600, [head, Buffer.alloc(mebibyte - 1, " ")]);
+    await expectUnharmed(victim);
+  });
+
+  it("bodies that come one byte a chunk", async () => {
+    await using victim = await startVictim();
+    const head = "POST /rest/publish HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n";
+    await victim.attackers.send(6, [head, "1\r\n \r\n".repeat(mebibyte - 1)]);
+    await expectUnharmed(victim);
+  });
+
+  it("5,000 connections that send nothing", async () => {
+    await using victim = await startVictim();
+    await victim.attackers.send(5000);
+    await expectUnharmed(victim);
+  });
+});
+
+describe("JSON costs more read than written", () => {
+  it.each([
+    ["levels", "["],
+    ["objects", "{},"],
+    ["objects with names", '{"a":{}},'],
+  ])("bodies of 1 MiB of %s", async (_what, piece) => {
+    await using victim = await startVictim();
+    const value = `[${piece.repeat(mebibyte / piece.length - 200)}1]`;
+    const call = JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "getProof",
+      params: { eventId: victim.eventId, x: 0 },
+    });
+    const body = call.replace('"x":0', `"x":${value}`);
+    const answers = await Promise.all(Array.from({ length: 32 }, () => victim.post(body)));
+    for (const answer of answers) expect(answer).toMatch(/200001|200300/);
+    await expectUnharmed(victim);
+  });
+});
