@@ -11,7 +11,8 @@ const place = {
 } as const;
 
 function published(firstSequence: number, count: number): ContractLog {
-  return { ...place, kind: "events-published", firstSequence, count, eventsRoot: "0x", events: Buffer.of() };
+  const batch = { firstSequence, sender: place.address, count, eventsRoot: "0x", events: Buffer.of() } as const;
+  return { ...place, kind: "events-published", ...batch };
 }
 
 test.each([
