@@ -88,6 +88,7 @@ class Engine implements RunningBroker {
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
   readonly #reads: Turnstile;
+  readonly #slices: TimeSlices;
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
   readonly #events: EventQuery;
@@ -100,6 +101,7 @@ class Engine implements RunningBroker {
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#slices = new TimeSlices(options.clock);
     this.#reads = new Turnstile(options.limits.feedReadsMax);
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
@@ -116,7 +118,7 @@ class Engine implements RunningBroker {
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       turns: new KeyedMutex<SubscriptionId>(),
-      slices: new TimeSlices(options.clock),
+      slices: this.#slices,
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
@@ -255,6 +257,7 @@ class Engine implements RunningBroker {
       }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
+      slices: this.#slices,
       mayStart: member && (() => member.isLive(owner)),
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
