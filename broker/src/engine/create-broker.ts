@@ -92,6 +92,7 @@ class Engine implements RunningBroker {
   readonly #eventIds = new EventIds();
   readonly #failures: ReceiverFailures;
   readonly #reads: Turnstile;
+  readonly #slices: TimeSlices;
   readonly #publisher: Publisher;
   readonly #topics: TopicService;
   readonly #events: EventQuery;
@@ -105,6 +106,7 @@ class Engine implements RunningBroker {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#failures = new ReceiverFailures(options.clock);
+    this.#slices = new TimeSlices(options.clock);
     this.#reads = new Turnstile(options.limits.feedReadsMax);
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
@@ -121,7 +123,7 @@ class Engine implements RunningBroker {
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       turns: new KeyedMutex<SubscriptionId>(),
-      slices: new TimeSlices(options.clock),
+      slices: this.#slices,
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
@@ -272,6 +274,7 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       failures: this.#failures,
       isPaused: this.#isPaused,
+      slices: this.#slices,
       mayStart: member && (() => member.isLive(owner)),
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });

@@ -2,6 +2,7 @@ import type { Event } from "../../domain/event.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
@@ -15,6 +16,8 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly eventIds: EventIds;
   /** Whether this node attempts no delivery at all; false when left out. */
   readonly isPaused?: boolean | undefined;
+  /** Shared by all workers of a node. */
+  readonly slices: TimeSlices;
   /** Whether this node may still deliver; always when left out. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
@@ -109,6 +112,9 @@ export class DeliveryWorker {
       if (event === undefined) return;
       if (this.feed.taken !== event) continue;
       this.#current = event;
+      // One event may be for thousands, who would all begin to call in this turn of the event loop.
+      await this.#parts.slices.pause();
+      if (this.#current !== event) continue;
       const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
       if (result === "given-up") {
         this.#parts.onGivenUp(this.#subscription.id, this);

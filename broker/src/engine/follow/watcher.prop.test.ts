@@ -11,6 +11,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { SharedMutex } from "../../lib/shared-mutex.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
 import { Turnstile } from "../../lib/turnstile.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
@@ -107,6 +108,7 @@ class Node {
       sink: this.sink,
       metrics: noMetrics,
       eventIds: new EventIds(),
+      slices: new TimeSlices(clock),
       randomness: { fraction: () => 0, uuid: () => "" },
       limits: { ...limits, feedEventsMax: options.feedEventsMax },
       progressWriter: new ProgressWriter({ store: createMemoryStore(), clock, logger, limits, onRefused: () => {} }),

@@ -158,7 +158,8 @@ export class MemoryStore extends MemoryGroups implements Store {
     const { after, limit = Number.POSITIVE_INFINITY } = page;
     const ids = this.#idsInOrder();
     const start = after === undefined ? 0 : ids.findIndex((id) => id > after);
-    return start < 0 ? [] : this.findSubscriptions(ids.slice(start, start + limit));
+    const found = start < 0 ? [] : ids.slice(start, start + limit);
+    return found.flatMap((id) => this.#subscriptions.get(id) ?? []);
   }
 
   /** Sorted again only when there are others: a listing reads page after page. */
