@@ -24,13 +24,19 @@ function open(url: string): Socket {
 
 describe("the answer to a batch", () => {
   it("has an end; members beyond it are 200300 and not run, but notifications are", async () => {
-    await using server = await serve({ getEvent: () => Promise.resolve(toEvent(65_536)) });
+    let count = 0;
+    const getEvent = () => {
+      count += 1;
+      return Promise.resolve(toEvent(65_536));
+    };
+    await using server = await serve({ getEvent });
     const reads = Array.from({ length: rpcBatchMax - 2 }, (_, id) => call("getEvent", id));
     const answers = (await answer(server.url, [...reads, call("open", 1000), call("close")])) as readonly RpcAnswer[]; // A batch.
     expect(JSON.stringify(answers).length).toBeLessThan(rpcAnswerBytesMax + 300 * rpcBatchMax);
     expect(answers[0]).toHaveProperty("result");
     expect(answers.at(-1)?.error).toMatchObject({ code: -32001, data: { code: 200300 } });
     expect(server.calls.map(({ operation }) => operation)).toEqual(["close"]);
+    expect(count).toBeLessThan(rpcAnswerBytesMax / 65_536 + 20);
   });
 
   it("tells of every change that was made, however long it is", async () => {

@@ -1,9 +1,8 @@
-import type { Socket } from "node:net";
 import { type OperationName, operations } from "@stele/wire";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
-import type { OperationRunner } from "../shared/run-operation.ts";
+import type { Caller, OperationRunner } from "../shared/run-operation.ts";
 import type { RpcOutcome, RpcParams } from "../shared/rpc/message.ts";
 import { toProtocolError, toRpcError } from "./rpc-error.ts";
 import { RpcReader } from "./rpc-reader.ts";
@@ -23,7 +22,7 @@ export interface JsonRpcOptions {
 export interface MethodCall {
   readonly method: string;
   readonly params: RpcParams;
-  readonly connection: Socket;
+  readonly caller: Caller;
 }
 
 /** Runs one method. */
@@ -43,11 +42,11 @@ export async function callOperation(call: MethodCall, options: JsonRpcOptions): 
 /** Booleans travel as strings (INTERFACE.md, JSON-RPC). */
 async function run(
   name: OperationName,
-  { params, connection }: MethodCall,
+  { params, caller }: MethodCall,
   { broker, runner }: JsonRpcOptions,
 ): Promise<unknown> {
   const reader = new RpcReader(params, operations[name]);
-  const result = await runner.run(name, { broker, interfaceType: "JsonRPC", reader, connection });
+  const result = await runner.run(name, { broker, interfaceType: "JsonRPC", reader, caller });
   return typeof result === "boolean" ? String(result) : result;
 }
 

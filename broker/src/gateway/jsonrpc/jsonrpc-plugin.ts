@@ -20,7 +20,7 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
           `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
         ),
       },
-      call: (method, params, connection) => callOperation({ method, params, connection }, options),
+      call: (method, params, caller) => callOperation({ method, params, caller }, options),
       toProtocolError,
       toBusyError,
     },

@@ -38,7 +38,7 @@ function createHandler(name: OperationName, options: RestOptions) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules);
-      const result = await options.runner.run(name, { ...context, reader, connection: request.raw.socket });
+      const result = await options.runner.run(name, { ...context, reader, caller: { connection: request.raw.socket } });
       return send(request, reply, result);
     } catch (error) {
       return sendFailure(reply, error, { logger: options.logger, operation: name });

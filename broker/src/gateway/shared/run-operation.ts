@@ -4,11 +4,17 @@ import { proofsRunningMax, readsRunningMax, turnTimeoutMs } from "../limits.ts";
 import { type OperationContext, operationHandlers, type ParameterReader } from "./operation-handlers.ts";
 import { type Leave, Turns } from "./turns.ts";
 
+/** Who calls. */
+export interface Caller {
+  readonly connection: Socket;
+  /** Asked when the turn of a call has come: whether the call is still to be run. Always while the connection stands when left out. */
+  readonly isWaiting?: () => boolean;
+}
+
 /** One call of an operation. */
 export interface OperationCall extends OperationContext {
   readonly reader: ParameterReader;
-  /** The connection that the call came on. */
-  readonly connection: Socket;
+  readonly caller: Caller;
 }
 
 /** Runs operations. Those that read much take turns, so that a connection that asks a thousand at once holds up nobody else. */
@@ -24,7 +30,7 @@ export class OperationRunner {
   async run<Name extends OperationName>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const turns = this.#turns[name];
     if (turns === undefined) return operationHandlers[name](call, call.reader);
-    const entered = turns.enter(call.connection);
+    const entered = turns.enter(call.caller.connection);
     const leave = entered instanceof Promise ? await entered : entered;
     if (leave === undefined) throw new BrokerError("busy", { details: `its turn did not come in ${turnTimeoutMs} ms` });
     return runInTurn(name, call, leave);
@@ -37,8 +43,8 @@ async function runInTurn<Name extends OperationName>(
   leave: Leave,
 ): Promise<OperationResult<Name>> {
   try {
-    // Nobody would read the answer.
-    if (call.connection.destroyed) throw new BrokerError("busy", { details: "the client has left" });
+    const { connection, isWaiting = () => true } = call.caller;
+    if (connection.destroyed || !isWaiting()) throw new BrokerError("busy", { details: "the caller no longer waits" });
     return await operationHandlers[name](call, call.reader);
   } finally {
     leave();

@@ -49,9 +49,18 @@ async function answerMember(member: unknown, context: Context): Promise<string |
 /** A notification is run but never answered, so it needs no room in the answer. */
 async function answerCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
   const { endpoint, budget, connection } = context;
-  const refusal = id === undefined ? undefined : budget.findRefusal();
-  const outcome = refusal ?? (await endpoint.call(method, params, connection));
-  return id === undefined ? undefined : budget.render(id, outcome);
+  if (id === undefined) {
+    await endpoint.call(method, params, { connection });
+    return undefined;
+  }
+  if (budget.isExceeded) return budget.toRefusal(id);
+  let isSkipped = false;
+  const isWaiting = (): boolean => {
+    isSkipped = budget.isExceeded;
+    return !isSkipped;
+  };
+  const outcome = await endpoint.call(method, params, { connection, isWaiting });
+  return isSkipped ? budget.toRefusal(id) : budget.render(id, outcome);
 }
 
 function refuse(details: string, endpoint: RpcEndpoint): string {

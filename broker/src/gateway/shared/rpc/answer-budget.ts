@@ -19,9 +19,14 @@ export class AnswerBudget {
     this.#findHolding = findHolding;
   }
 
-  /** Once a result was too long, what is not run yet need not be. */
-  findRefusal(): RpcOutcome | undefined {
-    return this.#refusal && { error: this.#refusal };
+  /** Whether a result was too long, so that what is not run yet need not be. */
+  get isExceeded(): boolean {
+    return this.#refusal !== undefined;
+  }
+
+  /** The response to a member that was not run for that reason. */
+  toRefusal(id: RpcId): string {
+    return JSON.stringify(toResponse(id, { error: this.#refusal ?? this.#endpoint.answerLimit.error }));
   }
 
   /** The response as JSON, with an error in place of a result that there is no room for. */

@@ -1,5 +1,5 @@
-import type { Socket } from "node:net";
 import type { Logger } from "../../../lib/logger.ts";
+import type { Caller } from "../run-operation.ts";
 import type { RpcError, RpcErrorName, RpcOutcome, RpcParams, RpcText } from "./message.ts";
 
 /** Most bytes of one answer, and the error in place of each result that would exceed it. */
@@ -19,7 +19,7 @@ export interface RpcEndpoint {
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
   /** Runs a method. Failures that are to be told are outcomes. */
-  call(method: string, params: RpcParams, connection: Socket): Promise<RpcOutcome | RpcText>;
+  call(method: string, params: RpcParams, caller: Caller): Promise<RpcOutcome | RpcText>;
   /** A failure of the protocol itself, in the form that this endpoint's errors have. */
   toProtocolError(name: RpcErrorName, details: string): RpcError;
   /** A refusal for want of memory. */
