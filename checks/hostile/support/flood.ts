@@ -11,7 +11,7 @@ export interface Attack {
 }
 
 /** Pause of a client before it connects again, so that the clients do not take the processors from the broker under test. */
-const reconnectPauseMs = 20;
+const reconnectPauseMs = 1000;
 
 /**
  * Hostile clients that go on until they are stopped: each connects, sends its request, and begins anew when the broker ends the
