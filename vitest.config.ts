@@ -1,6 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-const takeOvers = "checks/faults/cluster/**/*.test.ts";
+/** Nodes take over by the clock, and attackers take the processors: each such file runs when all else is done, one after another. */
+const alone = [
+  "checks/faults/cluster/**/*.test.ts",
+  "checks/hostile/all-at-once.test.ts",
+  "checks/hostile/memory.test.ts",
+];
 
 /** Tests that run at once wait for a chain's next block rather than for the processor. */
 const waiting = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
@@ -21,15 +26,14 @@ export default defineConfig({
         test: {
           name: "checks",
           include: ["checks/**/*.test.ts"],
-          exclude: [takeOvers],
+          exclude: alone,
           ...waiting,
         },
       },
       {
         test: {
-          name: "take-overs",
-          include: [takeOvers],
-          // Nodes take over by the clock: one trial after another, when all else is done.
+          name: "alone",
+          include: alone,
           fileParallelism: false,
           ...waiting,
         },

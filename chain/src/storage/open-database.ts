@@ -99,6 +99,9 @@ async function loadSqlite(): Promise<SqliteModule> {
   return module as SqliteModule; // both have it, in the same shape
 }
 
+/** SQLite's SQLITE_IOERR_SHMSIZE: the index of the write-ahead log, a file beside the database, finds no space. */
+const SHARED_INDEX_CANNOT_GROW = 4_874;
+
 export function explain(file: string, cause: unknown): ChainFileError {
   const words = cause instanceof Error ? cause.message : String(cause);
   if (/locked|busy/i.test(words)) {
@@ -113,10 +116,14 @@ export function explain(file: string, cause: unknown): ChainFileError {
       { cause },
     );
   }
-  if (/disk is full/i.test(words)) {
+  if (/disk is full/i.test(words) || codeOf(cause) === SHARED_INDEX_CANNOT_GROW) {
     return new ChainFileError(`The chain file ${file} cannot grow, the disk is full (${words}). Free some space.`, {
       cause,
     });
   }
   return new ChainFileError(`The chain file ${file} cannot be opened: ${words}.`, { cause });
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && "errcode" in error ? error.errcode : undefined;
 }
