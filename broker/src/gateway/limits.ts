@@ -112,8 +112,5 @@ export const chainCallsWaitingMax = 2048;
 /** How long one of them waits before it is answered -32005, told when a place is free. */
 export const chainWaitTimeoutMs = 10_000;
 
-/** Levels of arrays and objects in the parameters of one call of the chain; the deepest that a method takes has five. */
-export const chainParamsLevelsMax = 16;
-
 /** Answer to one request or batch of the chain over HTTP, in bytes; a call that would exceed it is answered -32003. */
 export const chainAnswerBytesMax = 25_000_000;

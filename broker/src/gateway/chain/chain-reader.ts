@@ -3,7 +3,6 @@ import {
   chainCallsWaitingMax,
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
-  chainParamsLevelsMax,
   chainPauseFromMs,
   chainWaitTimeoutMs,
 } from "../limits.ts";
@@ -48,8 +47,6 @@ export class ChainReader {
     const cost = readMethods.get(method);
     if (cost === undefined) return { error: toMethodRefusal(method) };
     if (!isPositional(params)) return { error: toProtocolError("invalidParams", "parameters go by position") };
-    if (isDeeperThan(chainParamsLevelsMax, params))
-      return { error: toProtocolError("invalidParams", `parameters nest at most ${chainParamsLevelsMax} levels deep`) };
     const leave = await this.#gates[cost].enter();
     if (leave === undefined) return { error: tooBusy };
     try {
@@ -60,12 +57,6 @@ export class ChainReader {
       leave();
     }
   }
-}
-
-/** The chain's thread gets a copy, and copying what is nested without bound fails. */
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return levels === 0 || Object.values(value).some((member) => isDeeperThan(levels - 1, member));
 }
 
 function isPositional(params: RpcParams): params is readonly unknown[] {

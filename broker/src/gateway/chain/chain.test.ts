@@ -6,7 +6,7 @@ import {
   chainCallsWaitingMax,
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
-  chainParamsLevelsMax,
+  jsonDepthMax,
   rpcBatchMax,
 } from "../limits.ts";
 import { type Served, serve } from "../testing/serve.ts";
@@ -104,16 +104,14 @@ describe("the chain over HTTP", () => {
     expect(requests).toEqual([]);
   });
 
-  it("params that nest too deeply to be copied are -32602", async () => {
-    const { server, requests } = await serveChain();
+  it("takes params as deep as JSON bodies may be", async () => {
+    const { server } = await serveChain();
     await using _ = server;
-    const message = `Invalid params: parameters nest at most ${chainParamsLevelsMax} levels deep`;
-    for (const levels of [chainParamsLevelsMax + 1, 1000])
-      expect(await ask(server, call("eth_getBalance", nest(levels)))).toMatchObject({
-        error: { code: -32602, message },
-      });
-    expect(requests).toEqual([]);
-    expect(await ask(server, call("eth_getBalance", nest(chainParamsLevelsMax)))).toMatchObject({ result: "0x2a" });
+    // The body's object is one level.
+    const deepest = call("eth_getBalance", nest(jsonDepthMax - 1));
+    expect(await ask(server, deepest)).toMatchObject({ result: "0x2a" });
+    const tooDeep = call("eth_getBalance", nest(jsonDepthMax));
+    expect(await ask(server, tooDeep)).toMatchObject({ error: { code: -32700 } });
   });
 
   it("a refusal of the chain keeps its code, words and data", async () => {
