@@ -21,6 +21,7 @@ import { connectMsMax, outageWaitMsMax } from "./limits.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import type { SessionLimits } from "./session.ts";
+import { connectAll } from "./testing/connect-all.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 import { startRelay } from "./testing/relay.ts";
@@ -183,7 +184,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
         await new Promise((resolve) => setImmediate(resolve));
       }
     };
-    await call();
+    await connectAll(server, await session(), { call, connections: 4 });
     await server.halt(way);
     await callUntilTold("database unreachable");
     await server.resume();
