@@ -5,7 +5,15 @@ import { until } from "../harness/until.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { startDnsServer } from "../../tools/dns-server.mjs";
-import { answer, neverAnswer, startWebServer, type WebRequest, type WebServer } from "./support/web-server.ts";
+import { peakMebibytes } from "./support/process-memory.ts";
+import {
+  answer,
+  type Answer,
+  neverAnswer,
+  startWebServer,
+  type WebRequest,
+  type WebServer,
+} from "./support/web-server.ts";
 
 describe("40 host names that no name server answers for", async () => {
   const slowNames = Array.from({ length: 40 }, (_, index) => `slow-${index}.example`);
@@ -64,6 +72,50 @@ describe("where receivers must agree", () => {
     expect(eventsOf(receiver).length).toBe(0);
     receiver.setAnswer(answer(200, { "webhook-allowed-origin": "*" }));
     await until("the event arrives", () => eventsOf(receiver).length === 1);
+  });
+});
+
+describe("receivers that answer with malice", () => {
+  const env = { STELE_LOG_LEVEL: "error" };
+  const running = useWorld(embeddedWorld, { env });
+  const receive = useReceivers();
+
+  it("a Retry-After that comes twice stops neither the broker nor the event", async () => {
+    const { client } = running();
+    const receiver = await receive();
+    receiver.setBehaviour((_attempt, response) => {
+      response.writeHead(receiver.attempts.length === 1 ? 503 : 200, ["retry-after", "0", "retry-after", "1"]).end();
+    });
+    await client.open("twice");
+    await client.subscribe({ topic: "twice", url: receiver.url });
+    await client.publish("twice", "x");
+    await receiver.waitForCount(1);
+    expect(await client.isReady()).toBe(true);
+  });
+
+  it.each([
+    { topic: "tiny", count: 200, what: "60,000 pieces of one byte", pieces: "1\r\nx\r\n".repeat(60_000) },
+    {
+      topic: "padded",
+      count: 16,
+      what: "1000 pieces of one byte with 64 KB of extension",
+      pieces: `1;${"x".repeat(64_000)}\r\nx\r\n`.repeat(1000),
+    },
+  ])("$count answers in $what take less than 512 MiB of memory", async ({ topic, count, pieces }) => {
+    const { client, broker } = running();
+    const text = Buffer.from(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${pieces}`);
+    let over = 0;
+    const answerAtLength: Answer = (_request, { socket }) => {
+      socket?.once("close", () => (over += 1));
+      socket?.write(text);
+    };
+    const hostile = await Promise.all(Array.from({ length: count }, () => startWebServer(answerAtLength)));
+    await client.open(topic);
+    await Promise.all(hostile.map(({ url }) => client.subscribe({ topic, url })));
+    await client.publish(topic, "x");
+    await until("every receiver has lost its connection", () => over >= count);
+    expect(peakMebibytes(broker.pid)).toBeLessThan(512);
+    await Promise.all(hostile.map((server) => server[Symbol.asyncDispose]()));
   });
 });
 

@@ -277,7 +277,7 @@ export const settings = {
   callbackConnectionsTotalMax: integer({
     section: "Callbacks",
     description:
-      "Connections to all receivers; further attempts wait for a free one. Receivers that are new, or did not answer their last attempt, hold three quarters of them at most.",
+      "Connections to all receivers; further attempts wait for a free one. Receivers that are new, or did not answer their last attempt, hold three quarters of them at most; those that did not answer, half.",
     default: 1000,
     unit: "connections",
     min: 1,

@@ -58,6 +58,9 @@ export function parseSubscriptionId(text: string): SubscriptionId {
   return folded as SubscriptionId; // Checked above.
 }
 
+/** Longest signing secret, in characters. It stays in memory for as long as its subscription is delivered. */
+export const secretCharactersMax = 1024;
+
 /** Bytes in Base64 that stand behind this are what a signature is made with; any other secret is taken as text (Standard Webhooks 1.0). */
 const encodedSecretPrefix = "whsec_";
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
@@ -66,6 +69,10 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 export function checkSecret(secret: string | undefined): void {
   if (secret === undefined) return;
   if (secret.trim() === "") throw new BrokerError("parameterInvalid", { details: '"secret" is blank' });
+  if (secret.length > secretCharactersMax) {
+    const details = `"secret" has ${secret.length} characters, at most ${secretCharactersMax}`;
+    throw new BrokerError("parameterInvalid", { details });
+  }
   // PostgreSQL stores no text with one.
   if (secret.includes("\0")) throw new BrokerError("parameterInvalid", { details: '"secret" holds a NUL character' });
   if (!secret.startsWith(encodedSecretPrefix)) return;

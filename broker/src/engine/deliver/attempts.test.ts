@@ -31,19 +31,25 @@ const notification: Notification = {
   eventId: formatEventId({ topicDigest: "2cf24dba", sequence: 1, blockNumber: 1 }),
 };
 
-it("a node that may deliver no more makes no further attempt, counts and reports none", async () => {
+function createParts() {
   const sink = new RecordingSink();
   const clock = new VirtualClock();
   const seen: string[] = [];
+  const see = (message: string): void => void seen.push(message);
   const parts = {
     sink,
     clock,
     randomness: { fraction: () => 0.5, uuid: () => "" },
-    metrics: { ...noMetrics, attemptEnded: (outcome: string) => void seen.push(outcome) },
-    logger: { ...silentLogger, warn: (message: string) => void seen.push(message) },
+    metrics: { ...noMetrics, attemptEnded: see },
+    logger: { ...silentLogger, warn: see, error: see, info: see },
     limits: defaultEngineLimits,
     failures: new ReceiverFailures(clock),
   };
+  return { sink, clock, seen, parts };
+}
+
+it("a node that may deliver no more makes no further attempt, counts and reports none", async () => {
+  const { sink, clock, seen, parts } = createParts();
   let mayStart = true;
   sink.receive("http://receiver/", () => {
     mayStart = false;
@@ -55,4 +61,22 @@ it("a node that may deliver no more makes no further attempt, counts and reports
   expect(await delivery).toBe("interrupted");
   expect(sink.attempts).toHaveLength(1);
   expect(seen).toEqual(["failed", "delivery failed"]);
+});
+
+it("a sink that throws costs one attempt, and the log says so", async () => {
+  const { sink, clock, seen, parts } = createParts();
+  sink.receive("http://receiver/", () => {
+    if (sink.attempts.length === 1) throw new TypeError("not a function");
+    return { status: "accepted" };
+  });
+  const delivery = deliver(parts, notification, { stopping: never, aborting: never });
+  await clock.advance(60_000);
+  expect(await delivery).toBe("accepted");
+  expect(seen).toEqual([
+    "delivery broke: report this as a bug",
+    "failed",
+    "delivery failed",
+    "accepted",
+    "delivery works again",
+  ]);
 });

@@ -73,9 +73,17 @@ async function attempt(
 ): Promise<AttemptOutcome> {
   const startedAt = parts.clock.now();
   const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
-  const outcome = await parts.sink.attempt(notification, aborting, { mayStart, stopping });
+  const outcome = await parts.sink
+    .attempt(notification, aborting, { mayStart, stopping })
+    .catch((error: unknown) => toFailure(parts, notification, error));
   if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
   return outcome;
+}
+
+/** The sink broke its promise not to throw. That costs this attempt, and not the deliveries of everybody else. */
+function toFailure({ logger }: AttemptsParts, { subscription, eventId }: Notification, error: unknown): AttemptOutcome {
+  logger.error("delivery broke: report this as a bug", { subscriptionId: subscription.id, eventId, error });
+  return { status: "failed", reason: "the broker could not make the attempt" };
 }
 
 function report(

@@ -52,6 +52,42 @@ describe("a bad receiver", () => {
     expect(responses).toHaveLength(1);
   });
 
+  test.each<[string, string, AttemptOutcome]>([
+    [
+      "informational answers",
+      "HTTP/1.1 103 X\r\n\r\n".repeat(1025),
+      { status: "failed", reason: "the answer came in too many parts" },
+    ],
+    [
+      "extensions of a chunk",
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;${"x".repeat(300_000)}`,
+      { status: "failed", reason: "answered 200, but the answer is too long" },
+    ],
+    [
+      "pieces of a body",
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(1025)}`,
+      { status: "accepted" },
+    ],
+  ])("that sends too many %s loses its connection", async (_name, text, outcome) => {
+    const closed: Promise<unknown>[] = [];
+    await using receiver = await startTcpReceiver((socket) => {
+      closed.push(new Promise((resolve) => socket.once("close", resolve)));
+      socket.once("data", () => socket.write(text));
+    });
+    expect(await attemptAt(receiver.url)).toEqual(outcome);
+    await Promise.all(closed);
+    expect(closed).toHaveLength(1);
+  });
+
+  test("that answers in 1000 pieces is heard out", async () => {
+    const pieces = [`{"jsonrpc":"2.0","result":"`, ...Array.from({ length: 998 }, () => "y"), `"}`];
+    const body = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("");
+    await using receiver = await startTcpReceiver((socket) => {
+      socket.once("data", () => socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${body}0\r\n\r\n`));
+    });
+    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual({ status: "accepted" });
+  });
+
   test("that refuses connections", async () => {
     const outcome = await attemptAt("http://127.0.0.1:65535/"); // Nobody listens on that port.
     expect(outcome).toEqual({ status: "failed", reason: "the connection was refused" });

@@ -35,6 +35,7 @@ test.each([
   ["http://example.com:25/", "port 25 is one that callbacks may not reach"],
   ["https://user.example:0/", "port 0 is one that callbacks may not reach"],
   [`http://h/${"a".repeat(urlCharactersMax)}`, "2057 characters, at most 2048"],
+  [`http://h/${"\u2603".repeat(300)}`, "2709 characters when it is encoded, at most 2048"],
 ])("%s is refused: %s", (text, fault) => {
   const parsed = parseCallbackUrl(text);
   expect(parsed.isGood ? "" : parsed.fault).toBe(fault);

@@ -39,6 +39,10 @@ export function parseCallbackUrl(text: string): CallbackUrl {
     const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
     return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
   }
+  // Encoding makes nine characters of one.
+  if (url.href.length > urlCharactersMax) {
+    return { isGood: false, fault: `${url.href.length} characters when it is encoded, at most ${urlCharactersMax}` };
+  }
   return { isGood: true, url, place: placeOf(url) };
 }
 

@@ -1,11 +1,13 @@
-import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import { AttemptError } from "./attempt-error.ts";
+
+/** By lower-case name. A header that came more than once has an array of values. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** What the receiver answered. `isCut`: there was more than was read. `brokenBy`: why the rest never came. */
 export interface Answer {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: AnswerHeaders;
   readonly body: Buffer;
   readonly isCut: boolean;
   readonly brokenBy: Error | undefined;
@@ -24,14 +26,18 @@ export interface ExchangeOptions {
   readonly mayStart: (() => boolean) | undefined;
 }
 
+/** Informational answers and pieces of the body that are read of one answer. */
+const partsMax = 1024;
+
 /** One request and what came of it. It ends once: with the answer, at the limit of what is read, by an error or by `cancel`. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;
-  readonly #chunks: Buffer[] = [];
+  #body = Buffer.alloc(0);
   #bodyBytes = 0;
+  #parts = 0;
   #status: number | undefined;
-  #headers: IncomingHttpHeaders = {};
+  #headers: AnswerHeaders = {};
   #controller: Dispatcher.DispatchController | undefined;
   #cancelledBy: Error | undefined;
   #settle: (end: ExchangeEnd) => void = () => {};
@@ -60,20 +66,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#controller = controller;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
+    if (this.#hasTooManyParts(controller)) return;
     if (status < 200) return; // Informational: the answer is still to come.
     this.#status = status;
     this.#headers = headers;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#bodyBytes += chunk.length;
-    if (this.#bodyBytes <= this.#options.bodyBytesMax) {
-      this.#chunks.push(chunk);
-      return;
-    }
-    this.#endWith({ isCut: true, brokenBy: undefined });
-    controller.abort(new AttemptError("the answer is too long"));
+    if (this.#hasTooManyParts(controller)) return;
+    const bytes = this.#bodyBytes + chunk.length;
+    if (bytes > this.#options.bodyBytesMax) this.#cut(controller, "the answer is too long");
+    else this.#append(chunk, bytes);
   }
 
   onResponseEnd(): void {
@@ -84,6 +88,32 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#endWith({ isCut: false, brokenBy: error });
   }
 
+  /** Informational answers and pieces of the body: each costs a call, however small it is. */
+  #hasTooManyParts(controller: Dispatcher.DispatchController): boolean {
+    this.#parts += 1;
+    if (this.#parts <= partsMax) return false;
+    this.#cut(controller, "the answer came in too many parts");
+    return true;
+  }
+
+  /** Stops reading. A status that is known counts. */
+  #cut(controller: Dispatcher.DispatchController, reason: string): void {
+    const error = new AttemptError(reason);
+    this.#endWith({ isCut: true, brokenBy: this.#status === undefined ? error : undefined });
+    controller.abort(error);
+  }
+
+  /** Copies a piece: a piece that is kept would keep all the bytes that were read with it, 64 KiB for one byte. */
+  #append(chunk: Buffer, bytes: number): void {
+    if (bytes > this.#body.length) {
+      const body = Buffer.alloc(Math.min(Math.max(bytes, 2 * this.#body.length), this.#options.bodyBytesMax));
+      this.#body.copy(body);
+      this.#body = body;
+    }
+    chunk.copy(this.#body, this.#bodyBytes);
+    this.#bodyBytes = bytes;
+  }
+
   /** Only the first call has an effect. */
   #endWith({ isCut, brokenBy }: Pick<Answer, "isCut" | "brokenBy">): void {
     if (this.#status === undefined) {
@@ -91,7 +121,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     const { status, headers } = { status: this.#status, headers: this.#headers };
-    const body = Buffer.concat(this.#chunks);
+    const body = this.#body.subarray(0, this.#bodyBytes);
     this.#settle({ kind: "answered", answer: { status, headers, body, isCut, brokenBy } });
   }
 }

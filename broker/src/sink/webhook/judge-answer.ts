@@ -26,7 +26,8 @@ export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext)
 function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
   const isRedirect = answer.status >= 300 && answer.status < 400;
   const reason = `answered ${answer.status}${isRedirect ? ": redirects are not followed" : ""}`;
-  const retryAfterMs = parseRetryAfter(answer.headers["retry-after"], now);
+  const header = answer.headers["retry-after"];
+  const retryAfterMs = parseRetryAfter(typeof header === "string" ? header : header?.[0], now);
   return { status: "failed", reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 

@@ -81,6 +81,12 @@ describe("an answer", () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
+  test("with two Retry-After headers asks for the wait of the first", async () => {
+    const headers = ["retry-after", "7", "retry-after", "9"];
+    await using receiver = await startReceiver((response) => response.writeHead(429, headers).end());
+    expect(await attemptAt(receiver.url)).toEqual({ status: "failed", reason: "answered 429", retryAfterMs: 7000 });
+  });
+
   test("after informational ones is the one that counts", async () => {
     await using receiver = await startReceiver((response) => {
       response.writeProcessing();

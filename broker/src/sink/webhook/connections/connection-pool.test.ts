@@ -58,10 +58,12 @@ describe("those who wait", () => {
     const { acquire, release, settled } = createPool({ connectionsMax: 9, connectionsTotalMax: 2 });
     for (const name of ["a 1", "a 2", "a 3", "b 1", "c 1"]) acquire(name);
     expect(await settled()).toEqual(["a 1"]); // New receivers may hold three quarters, rounded down.
-    await release("a 1", broken);
-    await release("a 2", broken);
-    await release("b 1", broken);
-    expect(await settled()).toEqual(["a 2", "b 1", "c 1"]);
+    const order: string[] = [];
+    for (const name of ["a 1", "a 2", "b 1", "a 3"]) {
+      await release(name, broken);
+      order.push(...(await settled()));
+    }
+    expect(order).toEqual(["a 2", "b 1", "a 3", "c 1"]);
   });
 
   test("are let go by their signal, and by the end of the pool", async () => {
@@ -105,6 +107,21 @@ test("receivers that do not answer leave a quarter of the connections to those t
   expect(await settled()).toEqual(["good 1"]);
   await release("good 1");
   expect(await settled()).toEqual(["good 2"]);
+});
+
+test("receivers that did not answer leave half of the connections to new ones, which need not wait for them", async () => {
+  const { acquire, release, settled } = createPool();
+  for (const name of ["a", "b", "c"]) acquire(`${name} 1`);
+  await settled();
+  for (const name of ["a", "b", "c"]) await release(`${name} 1`, broken);
+  for (const name of ["a", "b", "c"]) acquire(`${name} 2`);
+  expect(await settled()).toEqual(["a 2", "b 2"]);
+  acquire("new 1");
+  expect(await settled()).toEqual(["new 1"]);
+  await release("new 1");
+  expect(await settled()).toEqual([]);
+  await release("a 2", broken);
+  expect(await settled()).toEqual(["c 2"]);
 });
 
 test("a receiver that answers once counts as one that answers, until it does not", async () => {

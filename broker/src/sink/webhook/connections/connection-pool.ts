@@ -185,18 +185,18 @@ export class ConnectionPool {
   }
 
   #lend(lane: Lane): Lease {
-    const { isProven } = lane;
+    const { standing } = lane;
     this.#inUse += 1;
     lane.inUse += 1;
-    this.#ready.begin(isProven);
+    this.#ready.begin(standing);
     const connection = this.#connect(lane);
     return {
       connection,
       release: ({ isWhole, isAnswered }) => {
         this.#inUse -= 1;
         lane.inUse -= 1;
-        this.#ready.end(isProven);
-        lane.isProven = isAnswered ?? lane.isProven;
+        this.#ready.end(standing);
+        if (isAnswered !== undefined) lane.standing = isAnswered ? "proven" : "failing";
         if (isWhole && connection.isOpen && !this.#isClosed) {
           lane.idle.push(connection);
           this.#idle.set(connection, lane);

@@ -1,4 +1,6 @@
+import type { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
+import { AttemptError } from "../attempt-error.ts";
 
 export interface ConnectionOptions {
   readonly connect: buildConnector.connector;
@@ -8,14 +10,23 @@ export interface ConnectionOptions {
   readonly onClosed: (connection: Connection) => void;
 }
 
+/**
+ * Bytes that a receiver may send in answer to one request, TLS included. What is counted elsewhere fits in; informational answers and
+ * extensions of chunks are counted nowhere else.
+ */
+const receivedBytesMax = 256 * 1024;
+
 /** One connection to one origin; it is opened with the first request. */
 export class Connection {
   readonly #client: Client;
   #isOpen = false;
+  #socket: Socket | undefined;
+  /** Bytes received before the request under way. */
+  #earlierBytes = 0;
 
   constructor(origin: string, { connect, headerBytesMax, onClosed }: ConnectionOptions) {
     this.#client = new Client(origin, {
-      connect,
+      connect: (target, callback) => connect(target, (...end) => this.#connected(end, callback)),
       maxHeaderSize: headerBytesMax,
       // The deadline of the attempt covers both.
       headersTimeout: 0,
@@ -35,11 +46,26 @@ export class Connection {
   }
 
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#earlierBytes = this.#socket?.bytesRead ?? 0;
     this.#client.dispatch(request, handler);
   }
 
   /** Fails the request under way. */
   async close(): Promise<void> {
     await this.#client.destroy();
+  }
+
+  #connected(end: Parameters<buildConnector.Callback>, callback: buildConnector.Callback): void {
+    if (end[0] === null) this.#watch(end[1]);
+    callback(...end);
+  }
+
+  #watch(socket: Socket): void {
+    this.#socket = socket;
+    this.#earlierBytes = 0;
+    socket.on("readable", () => {
+      if (socket.bytesRead - this.#earlierBytes > receivedBytesMax)
+        socket.destroy(new AttemptError("the answer is too long"));
+    });
   }
 }

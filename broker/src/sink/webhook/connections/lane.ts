@@ -8,6 +8,9 @@ export interface Waiter {
   readonly abandon: () => void;
 }
 
+/** Of a receiver: whether it answered its last request. `new`: none has ended yet. */
+export type Standing = "new" | "proven" | "failing";
+
 export interface LaneOptions {
   readonly key: string;
   readonly origin: string;
@@ -27,8 +30,7 @@ export class Lane {
   /** Open connections that nobody uses; the last is the one used last. */
   readonly idle: Connection[] = [];
   inUse = 0;
-  /** Whether its last request was answered. */
-  isProven = false;
+  standing: Standing = "new";
   /** While it waits for its pace: ends the timer. */
   cancelTimer: (() => void) | undefined;
   readonly #bytes: Pacer;

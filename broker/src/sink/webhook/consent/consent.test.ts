@@ -95,9 +95,12 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
   test("is asked for each url, and once for attempts that come together", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink } = makeAsking(mode);
-    const urls = ["", "", "?a", "?a", ""].map((query) => `${receiver.url}${query}`);
+    const long = "a".repeat(1000);
+    const urls = ["", "", "?a", "?a", "", `?${long}1`, `?${long}2`, `?${long}1`].map(
+      (query) => `${receiver.url}${query}`,
+    );
     expect(await Promise.all(urls.map((url) => attempt(sink, url)))).toEqual(urls.map(() => accepted));
-    expect(methodsOf(receiver).filter((method) => method === "OPTIONS")).toHaveLength(2);
+    expect(methodsOf(receiver).filter((method) => method === "OPTIONS")).toHaveLength(4);
   });
 
   test("that is trusted is not asked", async () => {

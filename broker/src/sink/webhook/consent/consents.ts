@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { ReceiverRule } from "../../../domain/receiver-pattern.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Metrics } from "../../../ports/metrics.ts";
@@ -34,6 +35,9 @@ const silentMsMax = 5 * minuteMs;
 /** Urls whose consent is remembered; the one that was asked longest ago makes room, and is asked again. */
 const consentsMax = 100_000;
 
+/** Longest url that is a key itself; a longer one is known by its digest, so that what is remembered takes little memory. */
+const keyCharactersMax = 128;
+
 const yes: Consent = { mayCall: true };
 
 interface Entry {
@@ -54,17 +58,18 @@ export class Consents {
   /** What is known; undefined when the receiver has to be asked. */
   find(url: URL): Consent | undefined {
     if (this.#options.mode === "off" || this.#options.isTrusted(url)) return yes;
-    const entry = this.#entries.get(url.href);
+    const entry = this.#entries.get(keyOf(url));
     const leftMs = entry === undefined ? 0 : entry.until - this.#options.clock.monotonic();
     return entry === undefined || leftMs <= 0 ? undefined : this.#toConsent(entry.reply, leftMs);
   }
 
   /** Asks the receiver. Calls for one url that come at once ask once. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
-    const earlier = this.#underWay.get(url.href);
+    const key = keyOf(url);
+    const earlier = this.#underWay.get(key);
     if (earlier !== undefined) return earlier;
-    const asking = this.#ask(target, url).finally(() => this.#underWay.delete(url.href));
-    this.#underWay.set(url.href, asking);
+    const asking = this.#ask(target, url).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, asking);
     return asking;
   }
 
@@ -73,8 +78,9 @@ export class Consents {
     const reply = await ask(target, url);
     metrics.consentAsked(reply.kind);
     const heldMs = this.#heldMs(reply);
-    this.#entries.delete(url.href);
-    this.#entries.set(url.href, { reply, until: clock.monotonic() + heldMs });
+    const key = keyOf(url);
+    this.#entries.delete(key);
+    this.#entries.set(key, { reply, until: clock.monotonic() + heldMs });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > consentsMax && oldest !== undefined) this.#entries.delete(oldest);
     return this.#toConsent(reply, heldMs);
@@ -92,4 +98,8 @@ export class Consents {
     if (!isRefused && this.#options.mode === "try") return yes;
     return { mayCall: false, isRefused, reason: reply.reason, askAgainInMs };
   }
+}
+
+function keyOf({ href }: URL): string {
+  return href.length <= keyCharactersMax ? href : createHash("sha256").update(href).digest("base64");
 }
