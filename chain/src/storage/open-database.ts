@@ -38,12 +38,18 @@ function isInMemory(file: string): boolean {
 }
 
 async function openLocked(file: string): Promise<DatabaseSyncInstance> {
-  const lock = await openFile(`${file}-lock`, {});
+  const lockFile = `${file}-lock`;
+  const lock = await openFile(lockFile, {});
   try {
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;
   } catch (cause) {
     lock.close();
+    if (isDamaged(messageOf(cause))) {
+      throw new ChainFileError(`The lock ${lockFile} is damaged. It holds nothing: delete it while no broker runs.`, {
+        cause,
+      });
+    }
     throw explain(file, cause);
   }
 }
@@ -100,14 +106,14 @@ async function loadSqlite(): Promise<SqliteModule> {
 }
 
 export function explain(file: string, cause: unknown): ChainFileError {
-  const words = cause instanceof Error ? cause.message : String(cause);
+  const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
       `The chain file ${file} is in use by another process. Stop that one first, or use another file.`,
       { cause },
     );
   }
-  if (/not a database|malformed|corrupt/i.test(words)) {
+  if (isDamaged(words)) {
     return new ChainFileError(
       `The file ${file} is not a chain, or it is damaged (${words}). Restore it from a backup.`,
       { cause },
@@ -119,4 +125,12 @@ export function explain(file: string, cause: unknown): ChainFileError {
     });
   }
   return new ChainFileError(`The chain file ${file} cannot be opened: ${words}.`, { cause });
+}
+
+function isDamaged(words: string): boolean {
+  return /not a database|malformed|corrupt/i.test(words);
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
