@@ -29,7 +29,7 @@ export function storeFile(folder: DataFolder): string {
 export async function checkDataFolder(folder: DataFolder, config: Config): Promise<void> {
   const groups = groupsOf(config);
   const embedded = groups.find(({ endpoints }) => endpoints === "embedded");
-  const hasChain = sizeOf(chainFile(folder)) > pageBytes || sizeOf(`${chainFile(folder)}-wal`) > 0;
+  const hasChain = holdsChain(chainFile(folder));
   const hasKey = sizeOf(embeddedKeyFile(folder)) > 0;
   const keyless = groups.filter((group) => isKeyMissing(folder, group));
   if (embedded !== undefined && hasChain && !hasKey) throw new Error(withoutKey(folder));
@@ -39,6 +39,12 @@ export async function checkDataFolder(folder: DataFolder, config: Config): Promi
   if (indexedTo !== undefined && !hasChain) throw new Error(withoutChain(folder, { indexedTo, hasKey }));
   const signed = keyless.find(({ id }) => known.signed.has(id));
   if (signed !== undefined) throw new Error(withoutGroupKey(folder, signed));
+}
+
+/** SQLite deletes the log beside a database that is missing or empty. */
+function holdsChain(file: string): boolean {
+  const bytes = sizeOf(file);
+  return bytes > pageBytes || (bytes > 0 && sizeOf(`${file}-wal`) > 0);
 }
 
 function isKeyMissing(folder: DataFolder, { id, endpoints, signer }: GroupConfig): boolean {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Hex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ChainFileError } from "./chain-file-error.ts";
 import {
   EmbeddedChain,
@@ -146,6 +146,31 @@ describe("startEmbeddedChain", () => {
     await using chain = await start();
     await expect(start()).rejects.toThrow(/is in use by another process/);
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
+  });
+
+  it("names a damaged lock, and not the chain beside it", async () => {
+    await (await start()).stop();
+    writeFileSync(`${file}-lock`, "no database");
+    await expect(start()).rejects.toThrow(`The lock ${file}-lock is damaged`);
+    rmSync(`${file}-lock`);
+    await using chain = await start();
+    expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
+  });
+
+  it("empties the log that a killed process has left, however little it writes itself", async () => {
+    const killed = join(folder, "killed");
+    await using first = await start();
+    await ask(first, "eth_subscribe", "newHeads");
+    for (let nonce = 0; nonce < 3; nonce += 1) {
+      const block = untilHead(first);
+      await send(first, nonce, `0x${"ab".repeat(50_000)}`);
+      await block;
+    }
+    for (const end of ["", "-wal"]) copyFileSync(`${file}${end}`, `${killed}${end}`);
+    const { size } = statSync(killed);
+    await using chain = await start({ file: killed });
+    await send(chain, 3);
+    await vi.waitUntil(() => statSync(killed).size > size, { timeout: 10_000 });
   });
 
   it("refuses another chain id and an account that it never funded", async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type BrokerProcess, runBroker, startAndSignal, startBroker } from "../harness/broker-process.ts";
@@ -10,6 +10,8 @@ import { stateOf } from "./support/folder-state.ts";
 
 /** Where node-gyp-build finds no addon. */
 const noAddons = { SECP256K1_PREBUILD: "/nonexistent", KECCAK_PREBUILD: "/nonexistent" };
+/** A page of SQLite's. */
+const pageBytes = 4096;
 
 const refuse: Behaviour = (_attempt, response) => void response.writeHead(500).end();
 
@@ -112,6 +114,7 @@ describe("a data folder of which a part is missing", () => {
 
   it.each([
     ["chain.sqlite", ["chain.sqlite", "chain.sqlite-wal"]],
+    ["chain.sqlite but not its log", ["chain.sqlite"]],
     ["chain.sqlite but for its first page", ["chain.sqlite-wal"]],
     ["signer.key", ["signer.key"]],
     ["both", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
@@ -119,6 +122,7 @@ describe("a data folder of which a part is missing", () => {
     const dataDir = join(folder.path, title);
     cpSync(killed, dataDir, { recursive: true });
     for (const file of files) rmSync(join(dataDir, file));
+    if (title.includes("first page")) truncateSync(join(dataDir, "chain.sqlite"), pageBytes);
     const before = stateOf(dataDir);
     const run = await runBroker({ dataDir });
     expect(run.code).toBe(1);

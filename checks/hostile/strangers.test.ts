@@ -1,5 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { toHex } from "viem";
 import { describe, expect, it } from "vitest";
 import { ChainProxy, pass, type Treatment } from "../faults/support/chain-proxy.ts";
 import { answer } from "../faults/support/chain-treatments.ts";
@@ -20,11 +21,19 @@ const topics = ["x/a", "x/b"];
 /** More logs in one block, about 70 MB, than the broker reads in an answer. */
 const forgedLogs = 165_000;
 const forgedContracts = 400;
+const logsMax = 10_000;
 const blockGas = ["--gas-limit", "2000000000", "--no-request-size-limit"];
 /** The broken form waits for a transaction that is never read until this is over. */
 const publishTimeoutMs = 8_000;
 const memoryMebibytesMax = 512;
 
+/** Of no topic: the registry rejects it, for 3,500 gas. */
+const emptyBatch = {
+  topic: toHex(0, { size: 20 }),
+  count: 0,
+  eventsRoot: toHex(0, { size: 32 }),
+  events: "0x",
+} as const;
 const content = (bytes: number): RawEvent => ({ content: new Uint8Array(bytes), extensions: [] });
 const withKey = (key: string): RawEvent => ({ content: Buffer.from("a"), extensions: [[key, "1"]] });
 
@@ -33,6 +42,15 @@ const refuseLogs: Treatment = (passage) =>
   passage.calls.some(({ method }) => method === "eth_getLogs" || method === "eth_getBlockReceipts")
     ? answer(passage, { error: { code: -32_005, message: "query returned more than 10000 results" } })
     : pass(passage);
+
+/** Gives no answer with more logs than hosted endpoints do. */
+const limitLogs: Treatment = async (passage) => {
+  const [call] = passage.calls;
+  if (call?.method !== "eth_getLogs") return pass(passage);
+  const result = (await passage.ask(call.method, call.params)) as readonly unknown[]; // What the method answers.
+  const error = { code: -32_005, message: `query returned more than ${logsMax} results` };
+  return answer(passage, result.length > logsMax ? { error } : { result });
+};
 
 function envOf(url: string): Record<string, string> {
   const env = groupsEnv([{ id: "1", endpoints: [url], privateKey: devKey(0), pollMs: 50, publishTimeoutMs }]);
@@ -119,6 +137,26 @@ describe("a stranger on the chain", () => {
     await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["3"])], 1_000_000n));
     await client.publish("x/a", "4");
     expect((proxy.counts.get("eth_call") ?? 0) - calls).toBeLessThan(forgedContracts / 10);
+  });
+
+  it("who has the registry reject more batches in a block than the endpoint gives logs stops nobody", async () => {
+    await using anvil = await startAnvil({ args: blockGas });
+    await using proxy = await ChainProxy.start(anvil.url);
+    proxy.treat(limitLogs);
+    using folder = createTempFolder();
+    await using broker = await startBroker({ dataDir: folder.path, env: envOf(proxy.url) });
+    await using client = new Client(broker.url);
+    await until("the broker is ready", () => client.isReady());
+    await client.open("x/a");
+    const stranger = new Stranger(anvil.url);
+    await stranger.mined(
+      await stranger.sendPublish(
+        Array.from({ length: logsMax + 1 }, () => emptyBatch),
+        50_000_000n,
+      ),
+    );
+    expect((await client.publish("x/a", "ours")).status).toBe("SUCCESS");
+    expect(await client.listGroupFailures()).toEqual([undefined]);
   });
 
   it("who publishes what no broker may is skipped and listed, the same after a rebuild", async () => {

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import {
   encodeEvents,
@@ -135,6 +138,47 @@ describe("stele verify on a chain that strangers write to", () => {
     writeFileSync(file, "{");
     const { code, stderr } = await verify(honest, honest.eventId, "--known-registries", file);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(file) });
+  });
+});
+
+/** Writes zeros until the client leaves. */
+const answerWithoutEnd: RequestListener = (_request, response) => {
+  const zeros = Buffer.alloc(1_048_576);
+  const write = (): void => {
+    while (response.write(zeros));
+    response.once("drain", write);
+  };
+  write();
+};
+
+function answerWith(value: unknown): RequestListener {
+  return (_request, response) => void response.end(JSON.stringify(value));
+}
+
+describe("stele verify of a broker that means harm", () => {
+  it.each([
+    ["answers without end", answerWithoutEnd, "more than 67108864 bytes"],
+    ["refuses by a code that is no number", answerWith({ code: { toString: null }, message: "" }), "as a broker does"],
+    [
+      "refuses in words that would clear the line",
+      answerWith({ code: 200_300, message: "\u001B[2K\rverified\n" }),
+      String.raw`200300 \u{1b}[2K\u{d}verified\u{a}`,
+    ],
+  ])("%s: exits 2 and says why in one line", async (_name, listener, reason) => {
+    const server = createServer(listener).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    try {
+      const broker = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // It listens on TCP.
+      for (const words of [["11111111-1-1"], ["--topic", topic]]) {
+        const { code, stdout, stderr } = await runBroker({ args: ["verify", ...words, "--broker", broker] });
+        expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+        expect(stderr).toContain(reason);
+        expect(stderr.split("\n")).toHaveLength(2);
+      }
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
 

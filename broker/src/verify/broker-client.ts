@@ -29,6 +29,12 @@ const readinessSchema = z.object({
   ),
 });
 
+/** How a broker refuses (docs/rest.md). */
+const failureSchema = z.object({ code: z.int(), message: z.string() });
+
+/** Longest answer with one event: the longest content and extensions that settings allow, as JSON. Several are asked for at once. */
+const eventBytesMax = 25_165_824;
+
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 
 /** The broker that is asked what it has, over REST like any other client. @throws Unverifiable where it gives no such answer. */
@@ -48,16 +54,16 @@ export class BrokerClient {
 
   /** Undefined when the broker does not have the event. */
   async findEvent(eventId: string): Promise<EventBody | undefined> {
-    const answer = await this.#ask("getEvent", { eventId });
-    if (isFailure(answer) && (answer.code === eventNotExist.code || answer.code === eventBeyondHead.code))
-      return undefined;
+    const answer = await this.#ask("getEvent", { eventId }, eventBytesMax);
+    const code = findFailure(answer)?.code;
+    if (code === eventNotExist.code || code === eventBeyondHead.code) return undefined;
     return this.#read(answer, eventSchema);
   }
 
   /** Undefined when the broker does not have the topic. */
   async findTopic(topic: string): Promise<TopicState | undefined> {
     const answer = await this.#ask("state", { topic });
-    if (isFailure(answer) && answer.code === topicNotExist.code) return undefined;
+    if (findFailure(answer)?.code === topicNotExist.code) return undefined;
     return this.#read(answer, topicStateSchema);
   }
 
@@ -79,23 +85,26 @@ export class BrokerClient {
     }
   }
 
-  #ask(operation: string, parameters: Readonly<Record<string, string>>): Promise<unknown> {
+  #ask(operation: string, parameters: Readonly<Record<string, string>>, answerBytesMax?: number): Promise<unknown> {
     const group: Readonly<Record<string, string>> = this.#group === undefined ? {} : { groupId: this.#group };
     return askJson({
       url: `${this.#base}/rest/${operation}`,
       body: { ...parameters, ...group },
       name: `the broker at ${this.#base}`,
+      ...(answerBytesMax === undefined ? {} : { answerBytesMax }),
     });
   }
 
   #read<Result>(answer: unknown, schema: z.ZodType<Result>): Result {
-    if (isFailure(answer)) throw new Unverifiable(`the broker refuses: ${answer.code} ${answer.message}`);
+    const failure = findFailure(answer);
+    if (failure !== undefined) throw new Unverifiable(`the broker refuses: ${failure.code} ${failure.message}`);
     const result = schema.safeParse(answer);
     if (result.success) return result.data;
     throw new Unverifiable(`what listens at ${this.#base} does not answer as a broker does`);
   }
 }
 
-function isFailure(answer: unknown): answer is { readonly code: number; readonly message: string } {
-  return typeof answer === "object" && answer !== null && "code" in answer && "message" in answer;
+/** Undefined for an answer that is no refusal. */
+function findFailure(answer: unknown): z.infer<typeof failureSchema> | undefined {
+  return failureSchema.safeParse(answer).data;
 }

@@ -6,7 +6,7 @@ import { logSignatures } from "../ledger/evm/parse-log.ts";
 import type { RpcLog } from "../ledger/evm/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { askJson } from "./http.ts";
-import { Unverifiable } from "./unverifiable.ts";
+import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** What tells one chain from another. */
 export interface ChainIdentity {
@@ -104,7 +104,7 @@ function isHash(value: unknown): value is Hash {
   return typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
 }
 
-/** Whether the node refused the range of blocks for its size. */
+/** Whether the range of blocks was too large: for the node, or for us. */
 export function isRangeRefused(error: unknown): boolean {
-  return error instanceof RpcFailure && error.kind === "range-refused";
+  return error instanceof AnswerTooLong || (error instanceof RpcFailure && error.kind === "range-refused");
 }

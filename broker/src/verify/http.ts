@@ -1,4 +1,5 @@
-import { Unverifiable } from "./unverifiable.ts";
+import { collectText } from "./collect-text.ts";
+import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** How long one answer may take. */
 const answerTimeoutMs = 30_000;
@@ -9,18 +10,20 @@ export interface HttpRequest {
   readonly body?: unknown;
   /** Whom it is for, as the user knows it. */
   readonly name: string;
+  readonly answerBytesMax?: number;
 }
 
 /** One request over HTTP with a JSON answer. @throws Unverifiable when there is none. */
-export async function askJson({ url, body, name }: HttpRequest): Promise<unknown> {
+export async function askJson({ url, body, name, answerBytesMax }: HttpRequest): Promise<unknown> {
   const post = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
   try {
     const init = { signal: AbortSignal.timeout(answerTimeoutMs), ...(body === undefined ? {} : post) };
     const response = await fetch(url, init);
-    const text = await response.text();
+    const text = response.body === null ? "" : await collectText(response.body, { name, bytesMax: answerBytesMax });
     if (!response.ok && !text.startsWith("{")) throw new Error(`HTTP status ${response.status}`);
     return JSON.parse(text);
   } catch (error) {
+    if (error instanceof AnswerTooLong) throw error;
     throw new Unverifiable(`${name} gives no answer`, error);
   }
 }

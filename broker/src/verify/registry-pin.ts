@@ -14,6 +14,8 @@ export interface PinOptions {
 /** Which registry is trusted: on a chain that others write to, anybody can have one, and it says what its owner likes. */
 export class RegistryPin {
   readonly #options: PinOptions;
+  /** The chain for which a registry was checked: the registry is kept for it, whatever the node says later. */
+  #checked: ChainIdentity | undefined;
 
   constructor(options: PinOptions) {
     this.#options = options;
@@ -24,6 +26,7 @@ export class RegistryPin {
     const { registry, remember, known } = this.#options;
     if (registry !== undefined) return "you";
     const identity = await chain.identity();
+    this.#checked = identity;
     const pinned = known.list(identity);
     if (pinned.includes(found)) return "the known registries";
     if (pinned.length > 0) throw changed(found, { pinned, identity, file: known.file });
@@ -41,7 +44,7 @@ export class RegistryPin {
   ): Promise<string> {
     const { remember, known } = this.#options;
     if (!remember || pinnedBy === "the known registries") return "";
-    const identity = await chain.identity();
+    const identity = this.#checked ?? (await chain.identity());
     known.add(identity, found);
     if (pinnedBy === "you") return "";
     return (

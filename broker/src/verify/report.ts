@@ -1,4 +1,5 @@
 import type { Difference } from "./comparison.ts";
+import { toPrintable } from "./printable.ts";
 import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";
@@ -13,7 +14,7 @@ interface Trust {
 /** Text for the standard output; ends with a line break. */
 export function renderEventReport(report: EventReport, trust: Trust): string {
   if (trust.json) return `${JSON.stringify(toJson(report))}\n`;
-  if (report.status === "refuted") return `refuted at step ${report.step}: ${report.reason}\n`;
+  if (report.status === "refuted") return toText([`refuted at step ${report.step}: ${report.reason}`]);
   const { event, blockHash, blockHashFrom } = report;
   const rows = [
     ["topic", event.topic],
@@ -22,9 +23,8 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
     ["block", `${blockHash}, as ${blockHashFrom ?? "you"} said`],
     ["registry", pinned(event.registry, report.pinnedBy)],
   ];
-  return [`verified: event ${event.eventId} is on the chain`, ...toLines(rows), ...toNotes(trust, blockHashFrom)]
-    .join("\n")
-    .concat("\n");
+  const head = `verified: event ${event.eventId} is on the chain`;
+  return toText([head, ...toLines(rows), ...toNotes(trust, blockHashFrom)]);
 }
 
 export function renderTopicReport(report: TopicReport, trust: Trust): string {
@@ -44,7 +44,11 @@ export function renderTopicReport(report: TopicReport, trust: Trust): string {
     ]),
     ["registry", pinned(report.registry, report.pinnedBy)],
   ];
-  return [head, ...toLines(rows), ...toNotes(trust, report.chain)].join("\n").concat("\n");
+  return toText([head, ...toLines(rows), ...toNotes(trust, report.chain)]);
+}
+
+function toText(lines: readonly string[]): string {
+  return lines.map((line) => `${toPrintable(line)}\n`).join("");
 }
 
 function describeCounts(counts: TopicReport["counts"]): string {

@@ -3,6 +3,7 @@ import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { type EventArguments, parseArguments, type TopicArguments } from "./arguments.ts";
 import { ChainClient } from "./chain-client.ts";
 import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";
+import { toPrintable } from "./printable.ts";
 import { type PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { renderEventReport, renderTopicReport } from "./report.ts";
 import { reasonOf, Unverifiable } from "./unverifiable.ts";
@@ -46,7 +47,7 @@ export interface VerifyEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs `stele verify` with the arguments after that word. It never throws for what it meets. */
+/** Runs `stele verify` with the arguments after that word. It never throws: an answer of a form that nobody foresaw refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
     const options = parseArguments(argv);
@@ -54,8 +55,9 @@ export async function runVerify(argv: readonly string[], { env }: VerifyEnvironm
     const known = new KnownRegistries(options.knownRegistries ?? knownRegistriesFile(env, homedir()));
     return await verify(options, new RegistryPin({ ...options, known }));
   } catch (error) {
-    if (!(error instanceof Unverifiable || error instanceof RpcFailure)) throw error;
-    return { exitCode: 2, output: "", problem: toProblem(reasonOf(error)) };
+    const isForeseen = error instanceof Unverifiable || error instanceof RpcFailure;
+    const reason = isForeseen ? reasonOf(error) : `an answer cannot be read: ${reasonOf(error)}`;
+    return { exitCode: 2, output: "", problem: toProblem(reason) };
   }
 }
 
@@ -90,5 +92,5 @@ async function verified(output: string, { registry, pinnedBy, options, pin }: Tr
 }
 
 function toProblem(text: string): string {
-  return `stele verify: ${text}\n`;
+  return `stele verify: ${toPrintable(text)}\n`;
 }

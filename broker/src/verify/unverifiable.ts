@@ -6,6 +6,9 @@ export class Unverifiable extends Error {
   }
 }
 
+/** An answer was longer than is read. */
+export class AnswerTooLong extends Unverifiable {}
+
 /** What is wrong in an error, for people, with what caused it. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import {
   findBytes,
   parseEventId,
@@ -13,9 +13,10 @@ import { keccak256 } from "../ledger/evm/native-crypto.ts";
 import type { EventArguments } from "./arguments.ts";
 import { BrokerClient } from "./broker-client.ts";
 import { ChainClient } from "./chain-client.ts";
+import { collectText } from "./collect-text.ts";
 import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { isSameChain } from "./same-chain.ts";
-import { Unverifiable } from "./unverifiable.ts";
+import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
 /** What came of it. `blockHashFrom` is who said which block to trust, undefined when the user did. */
 export type EventReport =
@@ -103,8 +104,9 @@ async function readProof(path: string): Promise<ReadProof> {
 
 async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, "utf8");
+    return await collectText(createReadStream(path), { name: "the file" });
   } catch (error) {
+    if (error instanceof AnswerTooLong) throw error;
     throw new Unverifiable("this is no eventId, and cannot be read as a file", error);
   }
 }

@@ -45,7 +45,8 @@ export class Chain implements ReadableChain {
   #fault: Error | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isStopping = false;
-  #pagesWritten = 0;
+  /** Since the last checkpoint. A process that was killed leaves a log of any length, so the first block is followed by a checkpoint. */
+  #pagesWritten = CHECKPOINT_PAGES;
 
   private constructor(parts: ChainParts, head: BlockHead) {
     this.options = parts.options;

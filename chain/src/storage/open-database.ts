@@ -38,12 +38,18 @@ function isInMemory(file: string): boolean {
 }
 
 async function openLocked(file: string): Promise<DatabaseSyncInstance> {
-  const lock = await openFile(`${file}-lock`, {});
+  const lockFile = `${file}-lock`;
+  const lock = await openFile(lockFile, {});
   try {
     lock.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
     return lock;
   } catch (cause) {
     lock.close();
+    if (isDamaged(messageOf(cause))) {
+      throw new ChainFileError(`The lock ${lockFile} is damaged. It holds nothing: delete it while no broker runs.`, {
+        cause,
+      });
+    }
     throw explain(file, cause);
   }
 }
@@ -103,14 +109,14 @@ async function loadSqlite(): Promise<SqliteModule> {
 const SHARED_INDEX_CANNOT_GROW = 4_874;
 
 export function explain(file: string, cause: unknown): ChainFileError {
-  const words = cause instanceof Error ? cause.message : String(cause);
+  const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
       `The chain file ${file} is in use by another process. Stop that one first, or use another file.`,
       { cause },
     );
   }
-  if (/not a database|malformed|corrupt/i.test(words)) {
+  if (isDamaged(words)) {
     return new ChainFileError(
       `The file ${file} is not a chain, or it is damaged (${words}). Restore it from a backup.`,
       { cause },
@@ -126,4 +132,12 @@ export function explain(file: string, cause: unknown): ChainFileError {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && "errcode" in error ? error.errcode : undefined;
+}
+
+function isDamaged(words: string): boolean {
+  return /not a database|malformed|corrupt/i.test(words);
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }

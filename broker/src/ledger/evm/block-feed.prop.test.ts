@@ -52,8 +52,8 @@ class World {
     const reader = new BlockReader({
       rpc: this.rpc,
       registry,
+      account: registry,
       topics: new TopicSet(noTopics),
-
       verifier: new BatchVerifier(),
     });
     const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);

@@ -1,6 +1,7 @@
 import type { Address } from "../../domain/topic.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import { logSignatures } from "./parse-log.ts";
+import type { Hex } from "./hex.ts";
+import { logSignatures, rejectedSignature, topicSignatures } from "./parse-log.ts";
 import type { LogFilter, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 import type { TopicSet } from "./topic-set.ts";
@@ -8,13 +9,15 @@ import type { TopicSet } from "./topic-set.ts";
 export interface BlockLogsOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
+  /** The account that signs for us. */
+  readonly account: Address;
   readonly topics: TopicSet;
 }
 
 /**
  * The logs of one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be answered with
  * nothing. Anyone can write logs under our signatures. When the endpoint does not give all of them, those of the registry and of its topics are
- * asked for.
+ * asked for. Anyone can make the registry reject batches, for 3,500 gas each, so of these only our own are asked for then.
  */
 export class BlockLogs {
   readonly #options: BlockLogsOptions;
@@ -24,7 +27,7 @@ export class BlockLogs {
     this.#options = options;
   }
 
-  /** In the order of the block; none of ours is missing. @throws RpcFailure. */
+  /** In the order of the block; none is missing but of batches that the registry rejected for others. @throws RpcFailure. */
   async read(block: BlockRef): Promise<readonly RpcLog[]> {
     try {
       return await this.#ask(block, { signatures: logSignatures });
@@ -35,12 +38,26 @@ export class BlockLogs {
   }
 
   async #readOurs(block: BlockRef): Promise<readonly RpcLog[]> {
-    const { registry, topics } = this.#options;
-    const logs = [...(await this.#ask(block, { signatures: logSignatures, addresses: [registry] }))];
+    const { registry, account, topics } = this.#options;
+    const addresses = [registry];
+    const rejected = { signatures: [rejectedSignature], addresses, sender: account };
+    const logs = [...(await this.#ask(block, rejected)), ...(await this.#readOfRegistry(topicSignatures, block))];
     for await (const page of topics.list(block)) {
       if (page.length > 0) logs.push(...(await this.#readOf(page, block)));
     }
     return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
+  }
+
+  /** Logs of the registry under these signatures, under one at a time where the endpoint does not give them at once. */
+  async #readOfRegistry(signatures: readonly Hex[], block: BlockRef): Promise<readonly RpcLog[]> {
+    try {
+      return await this.#ask(block, { signatures, addresses: [this.#options.registry] });
+    } catch (error) {
+      if (signatures.length === 1 || !mayBeTooMuch(error)) throw error;
+      const logs: RpcLog[] = [];
+      for (const signature of signatures) logs.push(...(await this.#readOfRegistry([signature], block)));
+      return logs;
+    }
   }
 
   /** Logs of these contracts, of fewer at a time where the endpoint does not give them at once. */

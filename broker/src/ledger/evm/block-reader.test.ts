@@ -14,7 +14,7 @@ test("logs far below the head are never those of a node that has not got the end
   for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);
   const topics = new TopicSet(noTopics);
-  const reader = new BlockReader({ rpc, registry, topics, verifier: new BatchVerifier() });
+  const reader = new BlockReader({ rpc, registry, account: registry, topics, verifier: new BatchVerifier() });
   const stretch = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(stretch)).rejects.toMatchObject({ kind: "refused" });

@@ -30,6 +30,8 @@ export interface Round {
 export interface BlockReaderOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
+  /** The account that signs for us. */
+  readonly account: Address;
   readonly topics: TopicSet;
   readonly verifier: BatchVerifier;
 }

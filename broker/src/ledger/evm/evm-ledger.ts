@@ -308,7 +308,7 @@ export class EvmLedger implements Ledger {
     const onMissing = (): Error => guard.onMissing();
     const registry = new Registry(this.#rpc, { address, from: signer, isNear, onMissing });
     const topics = new TopicSet(registry);
-    const reader = new BlockReader({ ...common, registry: address, topics, verifier: this.#verifier });
+    const reader = new BlockReader({ ...common, registry: address, account: signer, topics, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,

@@ -49,6 +49,10 @@ const published = signatureOf("EventsPublished");
 
 /** First topics of all logs that we read. */
 export const logSignatures: readonly Hex[] = [opened, reopened, closed, rejected, published];
+/** Those by which the registry says what became of a topic. */
+export const topicSignatures: readonly Hex[] = [opened, reopened, closed];
+/** The one by which it says that a batch was skipped. */
+export const rejectedSignature = rejected;
 
 const rejections: readonly (Rejection | undefined)[] = [undefined, "unknown-topic", "closed-topic", "empty-batch"];
 const word = 32;

@@ -51,6 +51,8 @@ export interface Header {
 export interface LogFilter {
   readonly signatures: readonly Hex[];
   readonly addresses?: readonly Address[];
+  /** Only those whose third topic is this account: in all our events, the one that called the registry. */
+  readonly sender?: Address;
 }
 
 /** A log as the endpoint gives it. */
@@ -289,8 +291,12 @@ export function readHeader(value: unknown): Header {
   };
 }
 
-function toParameters({ signatures, addresses }: LogFilter): { readonly topics: unknown; readonly address?: unknown } {
-  return { topics: [signatures], ...(addresses === undefined ? {} : { address: addresses }) };
+function toParameters({ signatures, addresses, sender }: LogFilter): {
+  readonly topics: unknown;
+  readonly address?: unknown;
+} {
+  const topics = sender === undefined ? [signatures] : [signatures, null, `0x${sender.slice(2).padStart(64, "0")}`];
+  return { topics, ...(addresses === undefined ? {} : { address: addresses }) };
 }
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {

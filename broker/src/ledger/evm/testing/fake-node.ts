@@ -66,7 +66,8 @@ export class FakeNode implements EvmProvider {
       return block === undefined ? null : toHeader(block);
     }
     if (method !== "eth_getLogs") throw Object.assign(new Error(`no method ${method}`), { code: -32601 });
-    const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex }; // As the ledger asks.
+    const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex; topics: [Hex[]] }; // As the ledger asks.
+    if (!filter.topics[0].includes(closedSignature)) return [];
     const seen = this.#blocks.slice(0, height + 1);
     if (filter.blockHash !== undefined) {
       const block = seen.find(({ hash }) => hash === filter.blockHash);

@@ -1,0 +1,60 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { serve } from "../gateway/testing/serve.ts";
+import { AnvilChain, someEvents } from "../ledger/evm/proof/testing/anvil-chain.ts";
+import { runVerify, type VerifyOutcome } from "./run-verify.ts";
+import { brokerOf, type ClaimOptions, honestClaims } from "./testing/chain-broker.ts";
+import { serveNode } from "./testing/serve-node.ts";
+
+const topic = "verify/odd";
+
+describe("stele verify with a node that means harm", () => {
+  let folder: string;
+  let of: ClaimOptions & { readonly chain: AnvilChain };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "stele-verify-"));
+    const chain = await AnvilChain.start();
+    await chain.open(topic);
+    of = { chain, topic, batches: await chain.publish(topic, [someEvents(3)]) };
+  });
+
+  afterAll(async () => {
+    await of.chain.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Runs the command against an honest broker and a node that changes the chain's answers. */
+  async function run(
+    words: readonly string[],
+    change: (method: string, result: unknown) => unknown,
+  ): Promise<VerifyOutcome> {
+    await using server = await serve(brokerOf(honestClaims(of), of));
+    const node = await serveNode(of.chain, undefined, change);
+    const outcome = await runVerify([...words, "--broker", server.url, "--rpc", node.url], { env: {} });
+    await node.close();
+    return outcome;
+  }
+
+  test("keeps a registry for the chain that was checked, when the node names another one afterwards", async () => {
+    const file = join(folder, "known-registries.json");
+    const [eventId = ""] = honestClaims(of).keys();
+    let asked = 0;
+    const outcome = await run([eventId, "--remember", "--known-registries", file], (method, result) => {
+      if (method !== "eth_chainId") return result;
+      asked += 1;
+      return asked === 1 ? result : "0x1";
+    });
+    expect(outcome).toMatchObject({ exitCode: 0, problem: expect.stringContaining("taken on first use") });
+    const chainId = Number(await of.chain.provider.request({ method: "eth_chainId" }));
+    expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ chains: [{ chainId }] });
+  });
+
+  test.each([null, {}, { topics: 1 }])("exits 2, not 1, for a log that is %j", async (log) => {
+    const words = ["--topic", topic, "--registry", of.chain.registry];
+    const outcome = await run(words, (method, result) => (method === "eth_getLogs" ? [log] : result));
+    expect(outcome).toEqual({ exitCode: 2, output: "", problem: expect.stringMatching(/^stele verify: .+\n$/) });
+  });
+});
