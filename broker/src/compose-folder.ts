@@ -27,6 +27,9 @@ export function storeFile(folder: DataFolder): string {
  * @throws Error that names what is missing and says what to do.
  */
 export async function checkDataFolder(folder: DataFolder, config: Config): Promise<void> {
+  if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
+    throw new Error(withoutStore(folder));
+  }
   const groups = groupsOf(config);
   const embedded = groups.find(({ endpoints }) => endpoints === "embedded");
   const hasChain = holdsChain(chainFile(folder));
@@ -53,8 +56,20 @@ function isKeyMissing(folder: DataFolder, { id, endpoints, signer }: GroupConfig
 
 async function readKnown(folder: DataFolder, config: Config): Promise<KnownGroups> {
   const file = storeFile(folder);
-  const isUsed = config.coordination === "store" && !isClustered(config) && sizeOf(file) > 0;
-  return isUsed ? readKnownGroups(file) : nothingKnown;
+  return isStoreUsed(config) && sizeOf(file) > 0 ? readKnownGroups(file) : nothingKnown;
+}
+
+function isStoreUsed(config: Config): boolean {
+  return config.coordination === "store" && !isClustered(config);
+}
+
+function withoutStore(folder: DataFolder): string {
+  const file = storeFile(folder);
+  return [
+    `${file} is missing or empty, and ${basename(file)}-wal beside it holds the newest subscriptions: SQLite would delete them.`,
+    "Restore both from a backup.",
+    `To build the store anew from the chain, without subscriptions, delete ${basename(file)}-wal too. ${nothingChanged}`,
+  ].join(" ");
 }
 
 function withoutKey(folder: DataFolder): string {

@@ -117,6 +117,7 @@ describe("a data folder of which a part is missing", () => {
     ["chain.sqlite but not its log", ["chain.sqlite"]],
     ["chain.sqlite but for its first page", ["chain.sqlite-wal"]],
     ["signer.key", ["signer.key"]],
+    ["store.sqlite but not its log", ["store.sqlite"]],
     ["both", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
   ] as const)("%s: refused before anything is written", async (title, files) => {
     const dataDir = join(folder.path, title);
