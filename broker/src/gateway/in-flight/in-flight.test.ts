@@ -85,7 +85,8 @@ describe("the answer to a batch", () => {
 
 describe("bodies", () => {
   const form = { "content-type": "application/x-www-form-urlencoded" };
-  const chunked = "POST /rest/open HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+  const chunked =
+    "POST /rest/open HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
 
   it("that come in thousands of tiny chunks are 200300", async () => {
     await using server = await serve();
