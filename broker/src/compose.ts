@@ -1,4 +1,4 @@
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT } from "@stele/chain";
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
@@ -254,6 +254,7 @@ function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
     },
     allowNetworks: config.callbackAllow,
     allowLoopback: listensOnLoopbackOnly(config),
+    ownAddresses: () => Object.values(networkInterfaces()).flatMap((own = []) => own.map(({ address }) => address)),
     timeoutMs: config.callbackTimeoutMs,
     connectionsMax: config.callbackConnectionsMax,
     connectionsTotalMax: config.callbackConnectionsTotalMax,

@@ -8,6 +8,8 @@ export interface AddressPolicyOptions {
   /** Networks in CIDR form. */
   readonly allowNetworks: readonly string[];
   readonly allowLoopback: boolean;
+  /** The addresses of this machine, of which a service behind its firewall may be in reach from here alone; none when left out. */
+  readonly ownAddresses?: () => readonly string[];
 }
 
 /** Answers whether a callback may connect to an IP address at a port. */
@@ -24,7 +26,7 @@ const carriersOfIpv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.pars
 const metadataAddress = "168.63.129.16";
 
 /**
- * Builds the rule: public addresses, the allowed networks and, when allowed, loopback; of loopback only the ports from 1024 on. Everything else is refused: private,
+ * Builds the rule: public addresses, the allowed networks and, when allowed, loopback; of loopback only the ports from 1024 on. Everything else is refused: the machine's own, private,
  * link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6 one is judged as the
  * IPv4 address that it leads to.
  */
@@ -36,8 +38,12 @@ export function createAddressPolicy(options: AddressPolicyOptions): AddressPolic
     if (ip.range() === "loopback" && port < loopbackPortMin) return false;
     if (networks.some((network) => contains(network, ip))) return true;
     if (ip.range() === "loopback") return options.allowLoopback;
-    return isPublic(ip);
+    return isPublic(ip) && !isOwn(ip, options);
   };
+}
+
+function isOwn(ip: Ip, { ownAddresses }: AddressPolicyOptions): boolean {
+  return ownAddresses?.().some((own) => findIp(own)?.toString() === ip.toString()) ?? false;
 }
 
 /** The address as it is judged; undefined for what is none, and for one that names a zone, which is never public. */
