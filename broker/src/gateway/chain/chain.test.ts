@@ -7,6 +7,7 @@ import {
   chainComputationsRunningMax,
   chainLookUpsRunningMax,
   chainParamsLevelsMax,
+  jsonDepthMax,
   rpcBatchMax,
 } from "../limits.ts";
 import { type Served, serve } from "../testing/serve.ts";
@@ -108,7 +109,7 @@ describe("the chain over HTTP", () => {
     const { server, requests } = await serveChain();
     await using _ = server;
     const message = `Invalid params: parameters nest at most ${chainParamsLevelsMax} levels deep`;
-    for (const levels of [chainParamsLevelsMax + 1, 1000])
+    for (const levels of [chainParamsLevelsMax + 1, jsonDepthMax - 2])
       expect(await ask(server, call("eth_getBalance", nest(levels)))).toMatchObject({
         error: { code: -32602, message },
       });
