@@ -94,6 +94,12 @@ export const shortChunkBytes = 64;
 /** Requests of one connection that run before the ones in front of them are answered; further ones wait until it is their turn. */
 export const pipelinedRunningMax = 16;
 
+/** Requests of one connection that wait behind those; one more ends the connection. */
+export const pipelinedWaitingMax = 256;
+
+/** Memory that a request counts for while it waits there. */
+export const pipelinedRequestBytes = 4096;
+
 /** Look-ups of the chain over HTTP that run at once. */
 export const chainLookUpsRunningMax = 16;
 
