@@ -58,6 +58,12 @@ export const turnTimeoutMs = 30_000;
 /** Values of one JSON body: members, elements and what holds them. A value may take 50 times the memory of its text. */
 export const jsonValuesMax = 100_000;
 
+/**
+ * Members of one JSON body after which their names are compared, and different names among those that follow. A name that is new takes 50 times
+ * as long to read as one that came before.
+ */
+export const jsonNamesMax = 2000;
+
 /** Levels of one JSON body. */
 export const jsonDepthMax = 64;
 
