@@ -14,6 +14,10 @@ const batchBytesMax = 9 * mebibyte;
 const membersMax = 1000;
 const json = { "content-type": "application/json" };
 
+const target = `0x${"aa".repeat(20)}`;
+/** Code that calls itself twice with all its gas, and so runs until it is ended. */
+const endlessCall = [{ to: target }, "latest", { [target]: { code: "0x5f5f5f5f5f305af1505f5f5f5f5f305af150" } }];
+
 interface Member {
   readonly result?: { readonly eventId?: string };
   readonly error?: { readonly data: { readonly code: number; readonly message: string } };
@@ -25,10 +29,12 @@ async function startVictim() {
   const { url, pid } = world.broker;
   await world.client.open("honest");
   const { eventId } = await world.client.publish("honest", "x".repeat(65_536));
+  const short = await world.client.publish("honest", "x".repeat(12_000));
   const honest = new HonestCaller(url, "honest");
   const attackers = new Attackers(url);
   return {
     eventId,
+    shortEventId: short.eventId,
     attackers,
     async post(body: string): Promise<string> {
       return (await request(`${url}/jsonrpc`, { method: "POST", headers: json, body })).body.text();
@@ -99,6 +105,29 @@ describe("connections pin memory", () => {
     const countEnded = () => victim.metric("stele_connections_ended_total");
     await until("all are ended", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
     await until("nothing is held for them", async () => (await victim.metric("stele_bytes_in_flight")) === 0);
+    await expectUnharmed(victim);
+  });
+
+  it("clients that never read short answers are ended", async () => {
+    await using victim = await startVictim();
+    const get = `GET /rest/getEvent?eventId=${victim.shortEventId} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+    // What the systems of both sides take is filled by repeated requests, as many as a connection may have waiting.
+    await victim.attackers.send(
+      20,
+      Array.from({ length: 40 }, () => get.repeat(250)),
+    );
+    const countEnded = () => victim.metric("stele_connections_ended_total");
+    await until("all are ended", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
+    await expectUnharmed(victim);
+  });
+
+  it("a million requests behind one that takes long", async () => {
+    await using victim = await startVictim();
+    const call = { jsonrpc: "2.0", id: 1, method: "eth_call", params: endlessCall };
+    const batch = JSON.stringify(Array.from({ length: membersMax }, () => call));
+    const head = toHead("/chain", { type: json["content-type"], length: batch.length });
+    const requests = "GET /health/live HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".repeat(10_000);
+    await victim.attackers.send(1, [head + batch, ...Array.from({ length: 100 }, () => requests)]);
     await expectUnharmed(victim);
   });
 

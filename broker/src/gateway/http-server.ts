@@ -143,11 +143,11 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
       if (!answersCaller(request, reply)) fallbacks.answerError(error, request, reply);
     },
   });
+  app.server.maxConnections = connectionsMax;
+  const findHolding = registerInFlight(app, { bytesMax: options.memoryInFlightBytesMax, metrics: options.metrics });
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });
-  app.server.maxConnections = connectionsMax;
-  const findHolding = registerInFlight(app, { bytesMax: options.memoryInFlightBytesMax, metrics: options.metrics });
   app.removeAllContentTypeParsers();
   // Fastify looks up named types in a cache, and parses the header anew for the catch-all.
   app.addContentTypeParser(
@@ -170,6 +170,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
         openApi: toOpenApi(document),
         isClosing,
         nodeAddress,
+        findHolding,
       });
       done();
     },

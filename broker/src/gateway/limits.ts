@@ -58,6 +58,12 @@ export const turnTimeoutMs = 30_000;
 /** Values of one JSON body: members, elements and what holds them. A value may take 50 times the memory of its text. */
 export const jsonValuesMax = 100_000;
 
+/**
+ * Members of one JSON body after which their names are compared, and different names among those that follow. A name that is new takes 50 times
+ * as long to read as one that came before.
+ */
+export const jsonNamesMax = 2000;
+
 /** Levels of one JSON body. */
 export const jsonDepthMax = 64;
 
@@ -93,6 +99,12 @@ export const shortChunkBytes = 64;
 
 /** Requests of one connection that run before the ones in front of them are answered; further ones wait until it is their turn. */
 export const pipelinedRunningMax = 16;
+
+/** Requests of one connection that wait behind those; one more ends the connection. */
+export const pipelinedWaitingMax = 256;
+
+/** Memory that a request counts for while it waits there. */
+export const pipelinedRequestBytes = 4096;
 
 /** Look-ups of the chain over HTTP that run at once. */
 export const chainLookUpsRunningMax = 16;

@@ -25,7 +25,8 @@ export class Attackers implements Disposable {
 
 async function sendAll(socket: Socket, pieces: readonly (string | Uint8Array)[]): Promise<void> {
   socket.pause().on("error", () => {}); // A reset is what an attacker may expect.
-  const closed = once(socket, "close");
+  // `once` of node:events would reject with the reset.
+  const closed = new Promise((resolve) => socket.once("close", resolve));
   await Promise.race([once(socket, "connect"), closed]);
   for (const piece of pieces) {
     const written = new Promise((resolve) => {

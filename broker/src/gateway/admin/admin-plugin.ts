@@ -2,6 +2,8 @@ import { BrokerError, quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { AnswerStream } from "../in-flight/answer-stream.ts";
+import type { FindHolding } from "../in-flight/in-flight.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { toSkippedListing } from "./listing.ts";
 import { SharedListing } from "./shared-listing.ts";
@@ -27,6 +29,7 @@ export interface AdminOptions {
   readonly isClosing: () => boolean;
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
+  readonly findHolding: FindHolding;
 }
 
 /** What operators ask: subscriptions, health, metrics, and where everything is. */
@@ -36,7 +39,7 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
     method: ["GET", "POST"],
     url: "/admin/listSubscription",
     exposeHeadRoute: false,
-    handler: (_request, reply) => sendListing(reply, listing, options.logger),
+    handler: (_request, reply) => sendListing(reply, listing, options),
   });
   app.get("/admin/skippedEntries", (request, reply) => sendSkippedEntries(reply, queryOf(request), options));
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
@@ -51,10 +54,15 @@ export function registerAdmin(app: FastifyInstance, options: AdminOptions): void
   app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
 }
 
-async function sendListing(reply: FastifyReply, listing: SharedListing, logger: Logger): Promise<FastifyReply> {
+async function sendListing(
+  reply: FastifyReply,
+  listing: SharedListing,
+  { findHolding, logger }: AdminOptions,
+): Promise<FastifyReply> {
   try {
-    const { byteCount, body } = await listing.read();
-    return reply.header("content-type", jsonType).header("content-length", byteCount).send(body);
+    const body = new AnswerStream(await listing.read(), findHolding(reply.request));
+    body.holding.take(body.bytes);
+    return reply.header("content-type", jsonType).send(body);
   } catch (error) {
     return sendFailure(reply, error, { logger, operation: "listSubscription" });
   }

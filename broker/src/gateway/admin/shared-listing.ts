@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import { setTimeout as rest } from "node:timers/promises";
 import type { Broker } from "../../engine/broker.ts";
 import { SharedRead } from "../../lib/shared-read.ts";
@@ -12,11 +11,6 @@ export interface SharedListingOptions {
   readonly broker: Pick<Broker, "listSubscriptions">;
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
-}
-
-export interface EncodedListing {
-  readonly byteCount: number;
-  readonly body: Readable;
 }
 
 /**
@@ -33,18 +27,9 @@ export class SharedListing {
     this.#options = options;
   }
 
-  /** The listing as JSON. What one receiver takes at once holds up the others for no more than a slice. */
-  async read(): Promise<EncodedListing> {
-    const pieces = await this.#shared.read();
-    const byteCount = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-    return { byteCount, body: Readable.from(this.#inSlices(pieces)) };
-  }
-
-  async *#inSlices(pieces: readonly Buffer[]): AsyncIterable<Buffer> {
-    for (const piece of pieces) {
-      await this.#slices.pause();
-      yield piece;
-    }
+  /** The listing as JSON, in pieces. */
+  read(): Promise<readonly Buffer[]> {
+    return this.#shared.read();
   }
 
   async #makeRested(): Promise<readonly Buffer[]> {

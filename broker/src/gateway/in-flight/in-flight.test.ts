@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { formatEventId } from "@stele/wire";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { createDeferred } from "../../lib/deferred.ts";
-import { pipelinedRunningMax, rpcAnswerBytesMax, rpcBatchMax } from "../limits.ts";
+import { pipelinedRunningMax, pipelinedWaitingMax, rpcAnswerBytesMax, rpcBatchMax, smallBytesMax } from "../limits.ts";
 import { answer, post } from "../testing/rpc-client.ts";
 import { sendRaw, toPost } from "../testing/raw-http.ts";
 import { serve, testBodyBytesMax, testMetrics } from "../testing/serve.ts";
@@ -147,5 +147,55 @@ describe("pipelined requests", () => {
     await all.promise;
     socket.destroy();
     expect(runningMost).toBe(pipelinedRunningMax + 1);
+  });
+
+  it("end their connection where too many wait", async () => {
+    const reasons: string[] = [];
+    const metrics = { ...testMetrics, connectionEnded: (reason: string) => void reasons.push(reason) };
+    await using server = await serve({ open: () => new Promise(() => {}) }, { metrics, closeDeadlineMs: 100 });
+    const get = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    const most = 1 + pipelinedRunningMax + pipelinedWaitingMax;
+    const [patient, greedy] = [open(server.url), open(server.url)];
+    const isEnded = new Promise((resolve) => greedy.on("error", resolve));
+    patient.write(get.repeat(most));
+    greedy.write(get.repeat(most + 1));
+    await isEnded;
+    expect(reasons).toEqual(["memory"]);
+    expect(patient.destroyed).toBe(false);
+    patient.destroy();
+  });
+
+  it("have short answers counted while they are behind another", async () => {
+    const [gate, answered] = [createDeferred<void>(), createDeferred<void>()];
+    let held: (() => number) | undefined;
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
+    const getEvent = () => {
+      setImmediate(() => answered.resolve());
+      return Promise.resolve(toEvent(smallBytesMax / 2));
+    };
+    await using server = await serve({ getEvent, open: () => gate.promise }, { metrics });
+    const socket = open(server.url);
+    const get = `GET /rest/getEvent?eventId=${eventId} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`;
+    socket.write(`GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n${get}`);
+    await answered.promise;
+    expect(held?.()).toBeGreaterThan(smallBytesMax / 2);
+    gate.resolve();
+    await once(socket.resume(), "close");
+    expect(held?.()).toBe(0);
+  });
+});
+
+describe("the listing of subscriptions", () => {
+  it("counts until its client has taken it", async () => {
+    let held: (() => number) | undefined;
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
+    const subscription = { id: "a".repeat(1000), filter: "a", interfaceType: "RESTful", notifiedAt: 0 };
+    const nodes = [{ address: "node:1", subscriptions: Array.from({ length: 8000 }, () => subscription) }];
+    await using server = await serve({ listSubscriptions: () => Promise.resolve(nodes as never) }, { metrics }); // What the listing reads.
+    const socket = open(server.url).pause();
+    socket.write("GET /admin/listSubscription HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    await vi.waitFor(() => expect(held?.()).toBeGreaterThan(16_000_000));
+    await once(socket.resume(), "close");
+    expect(held?.()).toBe(0);
   });
 });

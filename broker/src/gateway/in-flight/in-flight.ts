@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { answerSliceBytes, smallBytesMax } from "../limits.ts";
+import { answerSliceBytes, pipelinedRequestBytes, smallBytesMax } from "../limits.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import { type Holding, MemoryBudget, type MemoryBudgetOptions } from "./memory-budget.ts";
 import { runPipelined } from "./pipelining.ts";
@@ -27,11 +27,17 @@ export function registerInFlight(app: FastifyInstance, options: MemoryBudgetOpti
   app.addHook("onRequest", (request, reply, done) => {
     request.response = reply.raw;
     // A response has no socket as long as another one is in front of it.
-    if (reply.raw.socket === null) runPipelined(reply.raw, done);
-    else done();
+    if (reply.raw.socket !== null) return done();
+    const run = (): void => {
+      request.holding?.awaitBroker();
+      done();
+    };
+    const wait = (): boolean => takeMemoryOfWaiting(holdings.of(request), reply);
+    if (!runPipelined(reply.raw, { run, wait })) holdings.end(request.raw.socket);
   });
   app.addHook("onSend", (...[request, reply, payload, done]) => {
-    if (isLong(payload)) sendLong(Buffer.from(payload), { reply, holding: holdings.of(request), done });
+    if (isText(payload) && (payload.length > smallBytesMax || isBehind(request)))
+      sendLong(Buffer.from(payload), { reply, holding: holdings.of(request), done });
     else if (payload instanceof AnswerStream) sendInSlices(payload, reply, done);
     else done(null, payload);
   });
@@ -50,6 +56,11 @@ class Holdings {
   of(request: FastifyRequest): Holding {
     request.holding ??= this.#create(request);
     return request.holding;
+  }
+
+  /** Ends a connection that has too much waiting. */
+  end(socket: Socket): void {
+    if (!socket.destroyed) this.#budget.endConnection(socket);
   }
 
   #create({ raw, response }: FastifyRequest): Holding {
@@ -75,8 +86,13 @@ class Holdings {
 
 type Done = (error: null, payload: unknown) => void;
 
-function isLong(payload: unknown): payload is string | Buffer {
-  return (typeof payload === "string" || payload instanceof Buffer) && payload.length > smallBytesMax;
+function isText(payload: unknown): payload is string | Buffer {
+  return typeof payload === "string" || payload instanceof Buffer;
+}
+
+/** Whether other answers go first. What waits behind them adds up, however short it is. */
+function isBehind({ response }: FastifyRequest): boolean {
+  return response.socket === null;
 }
 
 function sendLong(
@@ -87,6 +103,13 @@ function sendLong(
   if (bytes.length > answerSliceBytes) return sendInSlices(new AnswerStream([bytes], holding), reply, done);
   awaitReader(holding, reply);
   done(null, bytes);
+}
+
+/** False where there is none. A client that takes no answers meanwhile is ended. */
+function takeMemoryOfWaiting(holding: Holding, reply: FastifyReply): boolean {
+  if (!holding.tryTake(pipelinedRequestBytes)) return false;
+  awaitReader(holding, reply);
+  return true;
 }
 
 function sendInSlices(stream: AnswerStream, reply: FastifyReply, done: Done): void {

@@ -46,6 +46,12 @@ export class MemoryBudget {
     });
   }
 
+  /** Ends a connection that has more waiting than it may. */
+  endConnection(socket: Socket): void {
+    socket.resetAndDestroy();
+    this.#options.metrics.connectionEnded("memory");
+  }
+
   /** False when there is not enough, and no client has been too slow for longer than `graceMs`. */
   #makeRoom(bytes: number, graceMs: number): boolean {
     const latest = performance.now() + progressTimeoutMs - graceMs;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { jsonDepthMax, jsonValuesMax } from "../limits.ts";
+import { jsonDepthMax, jsonNamesMax, jsonValuesMax } from "../limits.ts";
 import { measureJson } from "./json-shape.ts";
 
 function nested(levels: number): Buffer {
@@ -8,6 +8,10 @@ function nested(levels: number): Buffer {
 
 function listed(count: number): Buffer {
   return Buffer.from(`[${"1,".repeat(count)}1]`);
+}
+
+function toObjects(count: number, nameOf: (index: number) => string): Buffer {
+  return Buffer.from(JSON.stringify(Array.from({ length: count }, (_, index) => ({ [nameOf(index)]: "a:1" }))));
 }
 
 it.each([
@@ -26,4 +30,10 @@ it("levels and values are bounded", () => {
   expect(measureJson(nested(jsonDepthMax + 1)).refusal).toMatch(/64 levels/);
   expect(measureJson(listed(jsonValuesMax - 2)).refusal).toBeUndefined();
   expect(measureJson(listed(jsonValuesMax - 1)).refusal).toMatch(/100000 values/);
+});
+
+it("different names are bounded, names that come again are not", () => {
+  expect(measureJson(toObjects(2 * jsonNamesMax, String)).refusal).toBeUndefined();
+  expect(measureJson(toObjects(2 * jsonNamesMax + 1, String)).refusal).toMatch(/2000 different names/);
+  expect(measureJson(toObjects(40_000, (index) => `"${index % 100}`)).refusal).toBeUndefined();
 });

@@ -1,8 +1,9 @@
-import { jsonDepthMax, jsonValuesMax } from "../limits.ts";
+import { jsonDepthMax, jsonNamesMax, jsonValuesMax } from "../limits.ts";
 
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
+const colon = 0x3a;
 
 /** What a JSON text holds: its values, and why it is not read where it holds too much. */
 export interface JsonShape {
@@ -12,12 +13,16 @@ export interface JsonShape {
 
 /** Measures a JSON text before anything is made of it. What is not JSON may be measured wrong; reading it fails. */
 export function measureJson(text: Buffer): JsonShape {
+  const names = new Names(text);
   let values = 1;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     const byte = text[at] ?? 0;
-    if (byte === quote) at = findStringEnd(text, at);
-    else if (isOpening(byte)) {
+    if (byte === quote) at = names.passString(at);
+    else if (byte === colon) {
+      names.add();
+      if (names.areTooMany) return { values, refusal: `the JSON body has more than ${jsonNamesMax} different names` };
+    } else if (isOpening(byte)) {
       depth += 1;
       if (depth > jsonDepthMax) return { values, refusal: `the JSON body is more than ${jsonDepthMax} levels deep` };
     } else if (isClosing(byte)) depth -= 1;
@@ -25,6 +30,36 @@ export function measureJson(text: Buffer): JsonShape {
     if (values > jsonValuesMax) return { values, refusal: `the JSON body has more than ${jsonValuesMax} values` };
   }
   return { values, refusal: undefined };
+}
+
+/** The names of a text's members: the strings before colons. */
+class Names {
+  readonly #text: Buffer;
+  readonly #different = new Set<string>();
+  #count = 0;
+  #start = 0;
+  #end = 0;
+
+  constructor(text: Buffer) {
+    this.#text = text;
+  }
+
+  get areTooMany(): boolean {
+    return this.#different.size > jsonNamesMax;
+  }
+
+  /** Answers the end of a string that may be a name. */
+  passString(start: number): number {
+    this.#start = start;
+    this.#end = findStringEnd(this.#text, start);
+    return this.#end;
+  }
+
+  /** Notes that the string before is a name. The first ones are not looked at, since that would cost each small request something. */
+  add(): void {
+    this.#count += 1;
+    if (this.#count > jsonNamesMax) this.#different.add(this.#text.toString("latin1", this.#start, this.#end));
+  }
 }
 
 function isOpening(byte: number): boolean {
