@@ -48,6 +48,11 @@ describe("a broker under all attacks at once", () => {
     expect(exit, said).toMatchObject({ code: 0 });
     expect(figures.stopMs, said).toBeLessThan(stopMsMax);
     expect(flood.answers, said).not.toHaveProperty(["web page: HTTP/1.1 200"]);
+    // The attacks did happen.
+    for (const name of ["endless eth_call", "amplified batch", "proofs"]) {
+      expect(flood.answers, said).toHaveProperty([`${name}: HTTP/1.1 200`]);
+    }
+    expect(flood.answers, said).toHaveProperty(["web page: HTTP/1.1 403"]);
     await expectKept(folder.path, honest);
   });
 });
