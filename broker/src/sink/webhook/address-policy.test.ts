@@ -138,8 +138,9 @@ test.each([
   expect(local(address, port)).toBe(isAllowed);
 });
 
+const ownAddresses = () => ["93.184.216.34", "2606:2800:220:1::1"];
+
 test("a public address of this machine is refused, unless its network is allowed", () => {
-  const ownAddresses = () => ["93.184.216.34", "2606:2800:220:1::1"];
   const closed = createAddressPolicy({ allowNetworks: [], allowLoopback: false, ownAddresses });
   for (const address of [...ownAddresses(), "::ffff:93.184.216.34", "2606:2800:0220:0001:0:0:0:1"]) {
     expect(closed(address, 443)).toBe(false);
