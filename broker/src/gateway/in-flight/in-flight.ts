@@ -65,6 +65,11 @@ class Holdings {
 
   #create({ raw, response }: FastifyRequest): Holding {
     const holding = this.#budget.createHolding();
+    if (raw.socket.destroyed) {
+      // The connection has told of its end already: nobody would give this back.
+      holding.release();
+      return holding;
+    }
     const ofConnection = this.#byConnection.get(raw.socket) ?? this.#watch(raw.socket);
     ofConnection.add(holding);
     response.once("close", () => {
