@@ -52,25 +52,22 @@ test("a key that the address names is a secret like the others", () => {
   expect(warnings).toEqual(["secret file is open to other users"]);
 });
 
-test.each(["sslkey", "sslcert", "sslrootcert"])(
-  "%s that names a missing file is told before anything is reached",
-  (name) => {
-    const file = join(folder, "none");
-    const databaseUrl = `postgres://stele:hunter2@db/stele?sslmode=verify-full&${name}=${file}`;
-    expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
-      expect.stringContaining(`STELE_DATABASE_URL: ${file} does not exist`),
-    ]);
-  },
-);
+test.each(["sslkey", "sslcert", "sslrootcert"])("refuses %s that names a missing file before it connects", (name) => {
+  const file = join(folder, "none");
+  const databaseUrl = `postgres://stele:hunter2@db/stele?sslmode=verify-full&${name}=${file}`;
+  expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
+    expect.stringContaining(`STELE_DATABASE_URL: ${file} does not exist`),
+  ]);
+});
 
-test("an sslmode that there is not is told, without user and password", () => {
+test("names an unknown sslmode without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
     "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, prefer, require, verify-ca, verify-full",
   ]);
 });
 
-test("a file that is missing or empty is told, with its name", () => {
+test("names a password file that is missing or empty", () => {
   const databaseUrl = "postgres://stele@db/stele";
   const problems = (databasePasswordFile: string) => findDatabaseProblems({ databaseUrl, databasePasswordFile });
   expect(problems(join(folder, "none"))).toEqual([
