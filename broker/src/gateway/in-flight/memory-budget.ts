@@ -124,6 +124,7 @@ export class Holding {
 
   /** Takes memory where there is some, or where clients that do not keep the pace can be ended for it. */
   tryTake(bytes: number): boolean {
+    if (this.#isReleased) return true;
     if (!this.#options.makeRoom(bytes, paceGraceMs)) return false;
     this.#add(bytes);
     return true;
@@ -131,6 +132,8 @@ export class Holding {
 
   /** Takes memory that is in use already; the slowest clients are ended for it where that is needed. */
   take(bytes: number): void {
+    // For a connection that has ended, nobody else may be.
+    if (this.#isReleased) return;
     this.#options.makeRoom(bytes, 0);
     this.#add(bytes);
   }
