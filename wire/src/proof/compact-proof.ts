@@ -1,7 +1,8 @@
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
-import { hashBytes, leafHash, verifyPath } from "../batch/merkle.ts";
+import { hashBytes } from "../batch/hash-heap.ts";
+import { leafHash, verifyPath } from "../batch/merkle.ts";
 import { findBytes, type HexText, toHexText } from "./hex.ts";
 import { readBatchEvents, readPublished } from "./published-log.ts";
 import { isSame } from "./rlp-items.ts";
@@ -56,7 +57,7 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
   try {
     const batch = readPublished({ topics, data }, keccak);
     const { firstSequence, sender, eventsRoot } = batch;
-    return { firstSequence, publisher: toHexText(sender), eventsRoot, events: readBatchEvents(batch, keccak) };
+    return { firstSequence, publisher: toHexText(sender), eventsRoot, events: readBatchEvents(batch) };
   } catch (error) {
     if (error instanceof MalformedBatchError) return undefined;
     throw error;
