@@ -54,7 +54,12 @@ export function hashLeaves(encoded: Uint8Array): Level {
 /** The header and the index go in front of the event, over bytes that are hashed already. */
 function hashLeaf(
   writer: RlpWriter,
-  { index, at, length, out }: { readonly index: number; readonly at: number; readonly length: number; readonly out: number },
+  {
+    index,
+    at,
+    length,
+    out,
+  }: { readonly index: number; readonly at: number; readonly length: number; readonly out: number },
 ): void {
   const payload = integerBytes(index) + length;
   const bytes = listBytes(payload);

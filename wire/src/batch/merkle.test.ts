@@ -34,7 +34,8 @@ test("three events: the odd leaf is carried up", () => {
 
 test("a batch of more events than a batch may hold has no root", () => {
   const payload = new Uint8Array(batchEventsMax + 1).fill(0xc0);
-  const list = (count: number): Uint8Array => Uint8Array.from([0xfa, 1, 0, count, ...payload.subarray(0, 0x1_0000 + count)]);
+  const list = (count: number): Uint8Array =>
+    Uint8Array.from([0xfa, 1, 0, count, ...payload.subarray(0, 0x1_0000 + count)]);
   expect(merkleRoot(list(0))).toHaveLength(32);
   expect(() => merkleRoot(list(1))).toThrow(MalformedBatchError);
 });

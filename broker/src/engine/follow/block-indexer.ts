@@ -13,6 +13,8 @@ export interface BlockIndexerParts {
   readonly store: Store;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Told of each topic that is closed, once the index has it so. */
+  readonly onTopicClosed: (name: TopicName) => void;
   /** The right to write the index, where nodes share the store. */
   readonly lease?: GroupLease | undefined;
 }
@@ -27,10 +29,11 @@ export class BlockIndexer {
 
   /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
-    const { ledger, store, lease } = this.#parts;
+    const { ledger, store, lease, onTopicClosed } = this.#parts;
     const indexed = indexBlocks(blocks, await this.#findNames(blocks));
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
+    for (const { name, closed } of indexed.flatMap((block) => block.closed)) if (closed) onTopicClosed(name);
     this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
     return indexed.flatMap(({ batches }) => batches);
   }

@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
@@ -22,12 +22,12 @@ async function startNarrow(
   await ledger.start();
   const sizes: number[] = [];
   const append: Ledger["append"] = async (batches, signal) => {
-    const encoded = batches.map(({ events }) => Buffer.from(encodeEvents(events)));
+    const encoded = batches.map(({ events }) => Buffer.from(events));
     if (encoded.reduce((sum, { length }) => sum + length, 0) > bytesMax) {
       return batches.map(() => ({ status: "too-large" }));
     }
     if (encoded.some((bytes) => fails(bytes.toString("latin1")))) throw new BrokerError("chainUnreachable");
-    sizes.push(batches.reduce((sum, { events }) => sum + events.length, 0));
+    sizes.push(batches.reduce((sum, { count }) => sum + count, 0));
     return ledger.append(batches, signal);
   };
   engine = await TestEngine.start({ chain, append });
