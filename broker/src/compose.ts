@@ -259,9 +259,7 @@ function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
     connectionsMax: config.callbackConnectionsMax,
     connectionsTotalMax: config.callbackConnectionsTotalMax,
     bytesPerSecondMax: config.callbackBytesPerSecondMax,
-    ...(config.notificationPlace === "on"
-      ? { places: new EventPlaces({ prefix: config.extensionPrefix }) }
-      : {}),
+    ...(config.notificationPlace === "on" ? { places: new EventPlaces({ prefix: config.extensionPrefix }) } : {}),
   });
 }
 

@@ -1,12 +1,5 @@
 import { topicAbi } from "@stele/contracts";
-import {
-  encodeEvents,
-  findCheckedBatch,
-  merkleRoot,
-  MerkleTree,
-  toHexText,
-  verifyCompactProof,
-} from "@stele/wire";
+import { encodeEvents, findCheckedBatch, merkleRoot, MerkleTree, toHexText, verifyCompactProof } from "@stele/wire";
 import { encodeAbiParameters, encodeEventTopics, type Hex } from "viem";
 import { expect, test } from "vitest";
 import type { Event, EventBatch } from "../domain/event.ts";

@@ -3,6 +3,8 @@ import { listBytes, RlpWriter } from "./rlp-writer.ts";
 
 /** Room in front of the events for the header of the list, whose length is known last. */
 const frontBytes = 5;
+/** Room from the second event on. */
+const growthBytesMin = 16_384;
 
 /** Writes a batch while its events come in, so that each is written once, and its bytes need not be kept beside. */
 export class BatchWriter {
@@ -57,8 +59,8 @@ export class BatchWriter {
     const { at, bytes: old } = this.#writer;
     const needed = at + bytes;
     if (needed <= old.length) return;
-    // The first event has room of its own size: with many topics, most batches hold one.
-    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, 2 * old.length));
+    // The first event has room of its own size, since most batches hold one where topics are many.
+    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, 2 * old.length, growthBytesMin));
     grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);
     this.#writer.at = at;

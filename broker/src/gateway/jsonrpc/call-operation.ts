@@ -3,9 +3,9 @@ import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
 import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
-import { toSendResult } from "../shared/results.ts";
+import { renderSendResult } from "../shared/results.ts";
 import type { Caller, OperationRunner } from "../shared/run-operation.ts";
-import type { RpcOutcome, RpcParams } from "../shared/rpc/message.ts";
+import type { RpcOutcome, RpcParams, RpcText } from "../shared/rpc/message.ts";
 import { toProtocolError, toRpcError } from "./rpc-error.ts";
 import { RpcReader } from "./rpc-reader.ts";
 
@@ -30,7 +30,7 @@ export interface MethodCall {
 /** Publishes. Calls back at once where the call is refused at once. */
 export function submitPublish(
   params: RpcParams,
-  onOutcome: (outcome: RpcOutcome) => void,
+  onOutcome: (outcome: RpcOutcome | RpcText) => void,
   { broker, logger }: Pick<JsonRpcOptions, "broker" | "logger">,
 ): void {
   const refuse = (error: unknown): void => {
@@ -40,7 +40,7 @@ export function submitPublish(
     const reader = new RpcReader(params, operations.publish);
     broker.submit(readPublishCall(reader), (outcome) => {
       if (outcome.status === "REFUSED") refuse(outcome.error);
-      else onOutcome({ result: toSendResult(outcome) });
+      else onOutcome({ json: renderSendResult(outcome) });
     });
   } catch (error) {
     refuse(error);

@@ -4,7 +4,7 @@ import type { Broker, PublishOutcome } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { fromFramework } from "../shared/from-framework.ts";
 import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
-import { toSendResult } from "../shared/results.ts";
+import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { addVary } from "../shared/vary.ts";
@@ -52,14 +52,14 @@ function createHandler(name: AskedOperation, options: RestOptions) {
 function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions) {
   const operation = "publish";
   const rules = toParameterRules(operations[operation], extensionPrefix);
-  const settle = (request: FastifyRequest, reply: FastifyReply, outcome: PublishOutcome): void => {
+  const settle = (reply: FastifyReply, outcome: PublishOutcome): void => {
     if (outcome.status === "REFUSED") sendFailure(reply, outcome.error, { logger, operation });
-    else sendResult(request, reply, toSendResult(outcome));
+    else sendText(reply, renderSendResult(outcome));
   };
   return (request: FastifyRequest, reply: FastifyReply): void => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules);
-      broker.submit(readPublishCall(reader), (outcome) => settle(request, reply, outcome));
+      broker.submit(readPublishCall(reader), (outcome) => settle(reply, outcome));
     } catch (error) {
       sendFailure(reply, error, { logger, operation });
     }
@@ -67,7 +67,11 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions) 
 }
 
 function sendResult(_request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {
-  return reply.header("content-type", jsonType).send(JSON.stringify(result));
+  return sendText(reply, JSON.stringify(result));
+}
+
+function sendText(reply: FastifyReply, json: string): FastifyReply {
+  return reply.header("content-type", jsonType).send(json);
 }
 
 function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {

@@ -25,7 +25,7 @@ export interface RpcEndpoint {
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
   /** Takes a request that needs no promise of its own, and calls back once, now or later. False for any other, which is to be called. */
-  submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome) => void): boolean;
+  submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome | RpcText) => void): boolean;
   /** Runs a method. Failures that are to be told are outcomes. */
   call(method: string, params: RpcParams, caller: Caller): Promise<RpcOutcome | RpcText>;
   /** A failure of the protocol itself, in the form that this endpoint's errors have. */
