@@ -48,11 +48,13 @@ test("what is encoded decodes to the same", () => {
   );
 });
 
+function writes(writer: BatchWriter, events: readonly BatchEvent[]): boolean {
+  return writer.count === events.length && Buffer.compare(writer.finish(), encodeEvents(events)) === 0;
+}
+
 test("a writer that is given the events one by one writes the same, also of a part", () => {
   const place = fc.nat(20);
   const extra = { content: Uint8Array.of(1), extensions: [] };
-  const writes = (writer: BatchWriter, events: readonly BatchEvent[]): boolean =>
-    writer.count === events.length && Buffer.compare(writer.finish(), encodeEvents(events)) === 0;
   fc.assert(
     fc.property(batchEvents, place, place, (events, one, other) => {
       const writer = new BatchWriter();

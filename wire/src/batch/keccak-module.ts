@@ -171,7 +171,7 @@ function section(id: number, content: Code): Code {
 }
 
 function name(text: string): Code {
-  return [text.length, [...text].map((character) => character.charCodeAt(0))];
+  return [text.length, range(text.length).map((index) => text.charCodeAt(index))];
 }
 
 function flatten(code: Code): readonly number[] {
