@@ -3,8 +3,8 @@ import { listBytes, RlpWriter } from "./rlp-writer.ts";
 
 /** Room in front of the events for the header of the list, whose length is known last. */
 const frontBytes = 5;
-/** Room from the second event on. */
-const growthBytesMin = 16_384;
+/** Up to this length the room grows fourfold, beyond it doubles. */
+const shortBytes = 16_384;
 
 /** Writes a batch while its events come in, so that each is written once, and its bytes need not be kept beside. */
 export class BatchWriter {
@@ -60,7 +60,8 @@ export class BatchWriter {
     const needed = at + bytes;
     if (needed <= old.length) return;
     // The first event has room of its own size, since most batches hold one where topics are many.
-    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, 2 * old.length, growthBytesMin));
+    const factor = old.length < shortBytes ? 4 : 2;
+    const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, factor * old.length));
     grown.set(old.subarray(0, at));
     this.#writer = new RlpWriter(grown);
     this.#writer.at = at;

@@ -46,6 +46,14 @@ describe("a chain that takes only small transactions", () => {
     expect(sizes.length).toBeGreaterThan(4);
   });
 
+  it("keeps the order of a topic whose later events fit into a transaction and whose earlier ones do not", async () => {
+    await startNarrow(100);
+    await engine.broker.open(topic("a"));
+    const texts = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `${index}`.repeat(index <= 4 ? 40 : 5));
+    const ids = await Promise.all(texts.map((text) => engine.publish("a", text)));
+    expect(ids.map((id) => Number(id.split("-")[1]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+
   it("refuses the one event that fits into none, and takes those around it", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));

@@ -179,17 +179,23 @@ export class Batcher {
     }
   }
 
-  /** Commits in one transaction, or in several where the chain takes none that large. Every caller is answered. False where none was committed. */
+  /** Commits in one transaction, or in several where the chain takes none that large. Answers every caller; false where nothing was committed. */
   async #deliver(batches: readonly DraftBatch[]): Promise<boolean> {
+    const outcomes = await this.#tryAppend(batches);
+    if (outcomes === undefined) return false;
+    const isTooLarge = outcomes.some(({ status }) => status === "too-large");
+    if (isTooLarge && isDivisible(batches)) await this.#deliverParts(batches);
+    else this.#settle(batches, outcomes);
+    return true;
+  }
+
+  /** Undefined where it failed, and then every caller is answered. */
+  async #tryAppend(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[] | undefined> {
     try {
-      const outcomes = await this.#append(batches);
-      const isTooLarge = outcomes.some(({ status }) => status === "too-large");
-      if (isTooLarge && isDivisible(batches)) await this.#deliverParts(batches);
-      else this.#settle(batches, outcomes);
-      return true;
+      return await this.#append(batches);
     } catch (error) {
       refuseAll(batches, error);
-      return false;
+      return undefined;
     }
   }
 

@@ -39,7 +39,7 @@ export class OpenTopics {
     this.#options = options;
   }
 
-  /** Undefined where the index has to be asked. Callers that wait for a topic are to be followed by {@link read}. */
+  /** Undefined where the index has to be asked by {@link read}: also while others wait for that topic. */
   find(name: string): OpenTopic | undefined {
     return this.#known.get(name);
   }
