@@ -23,7 +23,7 @@ import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
+import { cryptoInUse, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -259,9 +259,7 @@ function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
     connectionsMax: config.callbackConnectionsMax,
     connectionsTotalMax: config.callbackConnectionsTotalMax,
     bytesPerSecondMax: config.callbackBytesPerSecondMax,
-    ...(config.notificationPlace === "on"
-      ? { places: new EventPlaces({ prefix: config.extensionPrefix, keccak: keccak256 }) }
-      : {}),
+    ...(config.notificationPlace === "on" ? { places: new EventPlaces({ prefix: config.extensionPrefix }) } : {}),
   });
 }
 

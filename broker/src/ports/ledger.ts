@@ -1,4 +1,3 @@
-import type { EventPayload } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
@@ -16,7 +15,9 @@ export interface LedgerLimits {
 export interface OutgoingBatch {
   readonly topic: TopicName;
   readonly address: Address;
-  readonly events: readonly EventPayload[];
+  readonly count: number;
+  /** The encoded list of `count` events. */
+  readonly events: Uint8Array;
 }
 
 /** What became of one outgoing batch, in the order of the call. */
