@@ -161,8 +161,8 @@ class Engine implements RunningBroker {
     const { clock, store } = this.#options;
     this.#stopping.abort();
     this.#cluster?.drain();
-    const stopBy = clock.now() + graceMs;
-    const leftMs = (): number => Math.max(0, stopBy - clock.now());
+    const stopBy = clock.monotonic() + graceMs;
+    const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
     using deadline = new Deadline(clock, graceMs);
     const { signal } = deadline;
     using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));

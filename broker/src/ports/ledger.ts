@@ -90,7 +90,7 @@ export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
   | { readonly kind: "reorganised" };
 
-/** Why a chain cannot be asked for now, and since when (milliseconds since the epoch). It shows no secret. */
+/** Why a chain cannot be asked for now, and since when (milliseconds of the monotonic clock). It shows no secret. */
 export interface Outage {
   readonly reason: string;
   readonly since: number;

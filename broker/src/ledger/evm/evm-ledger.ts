@@ -359,9 +359,9 @@ export class EvmLedger implements Ledger {
   }
 
   #journalWriter(): JournalWriter | undefined {
-    const { journal, groupId, logger } = this.#options;
+    const { journal, groupId, clock, logger } = this.#options;
     const sender = this.#signer.address;
-    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, logger });
+    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, clock, logger });
   }
 
   async #settleRegistry(
