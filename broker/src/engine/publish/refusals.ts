@@ -9,9 +9,10 @@ export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }
     return new BrokerError("transactionFailed", { details: "the event is too large for a transaction of this chain" });
   if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
   if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
+  if (outcome.reason === "not-a-writer") return new BrokerError("writerRefused");
   if (outcome.reason === "sequence-spent")
     return new BrokerError("transactionFailed", { details: "the topic has no sequences left: publish to another" });
-  return new BrokerError("transactionFailed", { details: "the batch was empty" });
+  return new BrokerError("transactionFailed", { details: `the registry refused the batch: ${outcome.reason}` });
 }
 
 /** What is answered of something that was committed, when the index does not show it. */
