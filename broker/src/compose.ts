@@ -174,14 +174,15 @@ type FailureListener = (failure: Error) => void;
 
 function watchChain(
   chain: EmbeddedChain,
-  options: { readonly file: string; readonly onFailure: FailureListener },
+  options: { readonly file: string; readonly logger: Logger; readonly onFailure: FailureListener },
 ): void {
-  const { file, onFailure } = options;
+  const { file, logger, onFailure } = options;
   chain.on("fault", (cause) => {
     if (cause === undefined) return;
     const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
     onFailure(new Error(message, { cause }));
   });
+  chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
   chain.on("disconnect", onFailure);
 }
 
@@ -205,9 +206,10 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     chainId: config.chainId,
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
+    checkInterval: config.chainCheckInterval,
   });
   closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
-  watchChain(chain, { file, onFailure });
+  watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }
 

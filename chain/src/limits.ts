@@ -46,8 +46,20 @@ export const BLOCK_CACHE_BYTES_MAX = 33_554_432;
 /** Most bytes of trie nodes kept in memory. */
 export const NODE_CACHE_BYTES_MAX = 33_554_432;
 
+/** Values of storage slots kept in memory, some 200 bytes each. */
+export const SLOT_CACHE_SLOTS_MAX = 32_768;
+
+/** Hashes of short inputs (addresses, slots, keys of maps, topics of logs) that a thread remembers, some 250 bytes each. */
+export const REMEMBERED_HASHES_MAX = 65_536;
+
 /** Contracts whose code is kept in memory. */
 export const CODE_CACHE_CONTRACTS_MAX = 256;
+
+/** Contracts whose code the own interpreter keeps analysed. */
+export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
+
+/** One in so many transactions that the own interpreter runs is run by the EVM too, and the results compared. */
+export const CHECK_INTERVAL_DEFAULT = 1_000;
 
 /** Most logs that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_LOGS_MAX = 10_000;
@@ -73,8 +85,8 @@ export const FILTERS_MAX = 1_024;
 /** Most subscriptions (`eth_subscribe`). */
 export const SUBSCRIPTIONS_MAX = 1_024;
 
-/** Write-ahead log size in pages of 4 KiB at which it is copied into the database, after the block is announced. */
-export const CHECKPOINT_PAGES = 2_048;
+/** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
+export const LOG_BYTES_MAX = 8_388_608;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;

@@ -10,6 +10,7 @@ export interface WorkerSettings {
   readonly callGasMax: bigint;
   readonly callTimeMsMax: number;
   readonly transactionBytesMax: number;
+  readonly checkInterval: number;
   readonly filePagesMax: number | undefined;
 }
 
@@ -23,6 +24,8 @@ export interface ErrorMessage {
 export type ToWorker =
   | { readonly kind: "request"; readonly id: number; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
+  | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
+  | { readonly kind: "feed" }
   | { readonly kind: "stop" };
 
 export type FromWorker =
@@ -30,8 +33,12 @@ export type FromWorker =
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "result"; readonly id: number; readonly result: unknown }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
+  /** A block, and the submissions that were accepted since the last message of this kind. */
+  | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
+  | { readonly kind: "accepted"; readonly accepted: readonly number[] }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
-  | { readonly kind: "fault"; readonly message: string | undefined };
+  | { readonly kind: "fault"; readonly message: string | undefined }
+  | { readonly kind: "mismatch"; readonly message: string };
 
 /** What the reader's worker is started with. */
 export interface ReaderSettings {

@@ -336,6 +336,16 @@ export const settings = {
     min: 1,
     max: 4_503_599_627_370_476,
   }),
+  chainCheckInterval: integer({
+    section: "Embedded chain",
+    description:
+      "The embedded chain runs most transactions by an interpreter of its own. One in so many is run by EthereumJS too, and the results " +
+      "compared: a difference is logged as an error, EthereumJS' result stands, and it runs all further transactions. 1 compares each.",
+    default: 1000,
+    unit: "transactions",
+    min: 1,
+    max: 1_000_000,
+  }),
   chainEndpoint: choice(["on", "off"], {
     section: "Embedded chain",
     description:

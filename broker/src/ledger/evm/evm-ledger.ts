@@ -36,6 +36,7 @@ import { Signer } from "./native-crypto.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
+import { PushedBlocks } from "./pushed-blocks.ts";
 import { closeCalldata, openCalldata, Registry } from "./registry.ts";
 import { findOwnNonce, RegistryDeployer } from "./registry-deployer.ts";
 import { RegistryGuard } from "./registry-guard.ts";
@@ -304,7 +305,8 @@ export class EvmLedger implements Ledger {
       restore: () => this.#deployer.restore(address, common),
     });
     const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
-    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier });
+    const pushed = new PushedBlocks();
+    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier, pushed });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,
@@ -318,6 +320,7 @@ export class EvmLedger implements Ledger {
     });
     const heads: HeadWatcher = new HeadWatcher({
       ...common,
+      pushed,
       pollMs: this.#options.pollMs ?? defaultPollMs,
       onHead: (head) => {
         fees.onHead(head);

@@ -1,6 +1,7 @@
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import { type Hex, toQuantity } from "./hex.ts";
+import { fromHex, type Hex, toQuantity } from "./hex.ts";
+import type { PushedBlock } from "./pushed-block.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
 export interface RpcRequest {
@@ -19,6 +20,13 @@ export interface EvmProvider {
   /** Where the provider can notify, `message` carries what was subscribed to. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
+  /** Takes a signed transaction as bytes, and fails as `eth_sendRawTransaction` does. Only a chain in this process has it. */
+  submit?(raw: Uint8Array): Promise<void>;
+  /**
+   * Hands over each block from the next one on, in order and without a gap, once it can no longer change. Answers what ends that. Only a chain
+   * in this process has it.
+   */
+  follow?(follower: (block: PushedBlock) => void): () => void;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
   failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
@@ -193,7 +201,9 @@ export class Rpc {
   }
 
   async sendRaw(raw: Hex): Promise<void> {
-    await this.#ask<Hex>("eth_sendRawTransaction", raw);
+    const { provider } = this;
+    if (provider.submit === undefined) await this.#ask<Hex>("eth_sendRawTransaction", raw);
+    else await provider.submit(fromHex(raw)).catch(rethrow);
   }
 
   async subscribeHeads(): Promise<unknown> {
@@ -219,6 +229,10 @@ export class Rpc {
       throw toRpcFailure(error);
     }
   }
+}
+
+function rethrow(error: unknown): never {
+  throw toRpcFailure(error);
 }
 
 interface RawReceipt {
