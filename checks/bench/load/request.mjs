@@ -1,4 +1,5 @@
-const eventBytes = 256;
+/** Content of each event. */
+export const eventBytes = 256;
 
 /** Content of one event: `eventBytes` characters that differ from connection to connection. */
 export function contentOf(index) {
@@ -12,8 +13,28 @@ export function restPublish({ port, topic }, index) {
 
 /** The bytes of many publishes in one JSON-RPC batch. */
 export function jsonRpcPublishes({ port, topic }, index, count) {
+  return publishes(
+    port,
+    index,
+    Array.from({ length: count }, () => topic),
+  );
+}
+
+/** Batches as few as name each topic as often as any other, or nearly so. @param {readonly string[]} topics @returns {readonly Buffer[]} */
+export function jsonRpcPublishesOver({ port, topics }, index, count) {
+  const length = Math.ceil(topics.length / count);
+  return Array.from({ length }, (_, request) =>
+    publishes(
+      port,
+      index,
+      Array.from({ length: count }, (__, event) => topics[(request * count + event) % topics.length]),
+    ),
+  );
+}
+
+function publishes(port, index, topics) {
   const content = Buffer.from(contentOf(index)).toString("base64");
-  const calls = Array.from({ length: count }, (_, id) => ({
+  const calls = topics.map((topic, id) => ({
     jsonrpc: "2.0",
     id: String(id),
     method: "publish",
