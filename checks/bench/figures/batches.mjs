@@ -4,6 +4,7 @@ import { createDataFolder, removeDataFolder, startBroker } from "../lib/servers.
 
 const connections = 16;
 const eventsPerRequest = 100;
+const name = (what) => `batches of ${eventsPerRequest}, ${connections} connections: ${what}`;
 
 /** Publishing by JSON-RPC batches, where the cost of HTTP is shared by the events of a request. */
 export const batches = {
@@ -28,7 +29,6 @@ export const batches = {
 };
 
 function toFigures(runs, peakMb) {
-  const name = (what) => `batches of ${eventsPerRequest}, ${connections} connections: ${what}`;
   const of = (key) => runs.map((run) => run[key]);
   return [
     { name: name("rate"), unit: "events/s", values: of("eventsPerSecond") },

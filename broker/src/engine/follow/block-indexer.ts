@@ -1,5 +1,5 @@
 import type { EventBatch } from "../../domain/event.ts";
-import type { Address, Topic } from "../../domain/topic.ts";
+import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
@@ -38,13 +38,12 @@ export class BlockIndexer {
   /** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
   async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
     const { ledger, store } = this.#parts;
-    const names = new Map<Address, TopicName>();
-    const note = (topic: Topic | undefined): void => {
-      if (topic !== undefined) names.set(topic.address, topic.name);
-    };
-    for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(ledger.groupId, address));
-    for (const name of namesOpenedIn(blocks)) note(await store.findTopic(ledger.groupId, name));
-    return names;
+    const opened = namesOpenedIn(blocks);
+    const topics = [
+      ...(await store.findTopicsByAddress(ledger.groupId, addressesIn(blocks))),
+      ...(opened.length === 0 ? [] : await store.findTopics(ledger.groupId, opened)),
+    ];
+    return new Map(topics.map(({ address, name }) => [address, name]));
   }
 
   /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
@@ -67,6 +66,6 @@ function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {
   return entries.flatMap((entry) => (entry.kind === "topic-opened" ? (findTopicName(entry.name) ?? []) : []));
 }
 
-function addressesIn(blocks: readonly LedgerBlock[]): ReadonlySet<Address> {
-  return new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)));
+function addressesIn(blocks: readonly LedgerBlock[]): readonly Address[] {
+  return [...new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)))];
 }

@@ -34,6 +34,14 @@ export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow,
   };
 }
 
+/** What a block can change of a topic. */
+export type TopicChange = Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">;
+
+export function toTopicChange(topicId: number, { topic, eventCount }: TopicRecord): TopicChange {
+  const { sequence, blockNumber, closed } = topic;
+  return { topic_id: topicId, sequence, block_number: blockNumber, closed: closed ? 1 : 0, event_count: eventCount };
+}
+
 export function fromTopicRow(row: TopicRow): KeyedTopic {
   const topic = {
     name: row.name as TopicName,

@@ -1,6 +1,7 @@
 import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPlace } from "../../ports/store.ts";
+import type { Prepared } from "./prepared.ts";
 
 /** How far each group's index is. */
 export interface GroupTable {
@@ -169,6 +170,12 @@ export type ProgressRow = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "n
 /** `shared` keeps out those that want it `exclusive`, and only them. */
 export type LockMode = "exclusive" | "shared";
 
+export type ExecuteEach = <Values extends object, Row>(
+  transaction: Transaction<Schema>,
+  query: Prepared<Values, Row>,
+  values: readonly Values[],
+) => Promise<readonly Row[]>;
+
 /** An open database, seen with two promises about the disk. */
 export interface SqlDatabase {
   /** What it commits is on disk when the commit answers. */
@@ -193,6 +200,8 @@ export interface SqlDatabase {
   readonly column: (values: readonly string[]) => RawBuilder<string>;
   /** The places as a table: topic, after, and place, their number from 0 on. */
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
+  /** Runs the query for each of the values, in their order, in a transaction of this database; answers the rows that came back. */
+  readonly executeEach: ExecuteEach;
   /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   readonly countSubscriptions: () => Promise<number>;

@@ -6,6 +6,7 @@ import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
+import { executeEach } from "./execute-each.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
 import { saveProgress } from "./save-progress.ts";
@@ -52,6 +53,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     notify,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
+    executeEach,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
     countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),

@@ -5,7 +5,7 @@ import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { eventsAfterEach, eventsOfStretch } from "../count-events.ts";
-import { createIndexQueries } from "../index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
 import { findSubscriptions } from "../subscription-queries.ts";
@@ -49,7 +49,6 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   const stretch = { groupId: "1", topicId: 17, after: middle, last: toPosition(batches / 2 + 64, 0) };
   const cases: readonly (readonly [string, (queries: Queries) => CompiledQuery])[] = [
     ["findTopic", (q) => q.findTopic.bind(named)],
-    ["findTopicByAddress", (q) => q.findTopicByAddress.bind({ ...named, address: "0x17" })],
     ["findTopicsByDigest", (q) => q.findTopicsByDigest.bind({ ...named, digest: "17" })],
     ["listTopics", (q) => q.listTopics.bind({ ...named, offset: 500, limit: 10 })],
     ["findNewestTopic", (q) => q.findNewestTopic.bind(named)],
@@ -99,6 +98,14 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     const query = findSubscriptions(database, ["sub-1", "sub-2"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
+  });
+
+  it("many topics go by name or address, and the values are one parameter", async () => {
+    for (const query of [findTopics(database, "1", ["topic/17"]), findTopicsByAddress(database, "1", ["0x17"])]) {
+      const compiled = query.compile();
+      expect(compiled.parameters).toHaveLength(2);
+      expect((await planOf(compiled, true)).join("\n")).toMatch(/Index Scan using topics_by_(name|address)/);
+    }
   });
 
   it("counts of many places look each of them up, and read no batches through", async () => {

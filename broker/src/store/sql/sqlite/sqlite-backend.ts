@@ -46,6 +46,8 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     notify: async () => {},
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
+    // The transaction has the session, so that nothing else runs on it.
+    executeEach: async (_, query, values) => session.executeEach(query, values),
     saveProgress: async (rows) => progress.save(rows),
     countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
     close: async () => session.close(),
