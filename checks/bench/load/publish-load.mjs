@@ -39,9 +39,14 @@ class Load {
     this.#plan = plan;
     this.#eventsPerRequest = plan.eventsPerRequest ?? 1;
     this.#open = plan.connections;
-    const { port, topics } = plan;
-    if (topics !== undefined)
-      this.#spread = jsonRpcPublishesOver({ port, topics: topicsOf(topics) }, 0, this.#eventsPerRequest);
+    if (plan.topics !== undefined) this.#spread = this.#spreadRequests(plan.topics);
+  }
+
+  /** As many as reach every topic, and one for each connection, so that no two events under way have the same content. */
+  #spreadRequests(count) {
+    const batches = Math.max(this.#plan.connections, Math.ceil(count / this.#eventsPerRequest));
+    const target = { port: this.#plan.port, topics: topicsOf(count) };
+    return jsonRpcPublishesOver(target, batches, this.#eventsPerRequest);
   }
 
   async run() {

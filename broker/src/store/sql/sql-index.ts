@@ -229,7 +229,8 @@ export class SqlIndex {
     const { blockNumber, hash } = plan.head;
     const row = { group_id: groupId, block_number: blockNumber, block_hash: hash };
     await transaction.executeQuery(this.#queries.saveHead.bind(row));
-    return [...plan.opened, ...plan.changed].map((record) => ({ ...record, topicId: idOf(record, ids) }));
+    // The spread comes last, so that all records share one hidden class: see toSpan in index-plan.ts.
+    return [...plan.opened, ...plan.changed].map((record) => ({ topicId: idOf(record, ids), ...record }));
   }
 
   async #readBatchesOfGroup(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
