@@ -3,6 +3,7 @@ import { callbacks } from "./figures/callbacks.mjs";
 import { chainCatchUp } from "./figures/chain-catch-up.mjs";
 import { chainPublish } from "./figures/chain-publish.mjs";
 import { cluster } from "./figures/cluster.mjs";
+import { gas } from "./figures/gas.mjs";
 import { nats } from "./figures/nats.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { stored } from "./figures/stored.mjs";
@@ -40,6 +41,7 @@ const measurements = [
   stored,
   chainPublish,
   chainCatchUp,
+  gas,
   cluster,
 ];
 
