@@ -24,6 +24,7 @@ function committed(digit: string, firstSequence: number, count: number): LedgerE
     ...place,
     kind: "events-committed",
     address: address(digit),
+    publisher: address("f"),
     firstSequence,
     count,
     events: new Uint8Array(),

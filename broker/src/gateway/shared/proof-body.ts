@@ -6,6 +6,7 @@ export function toProofBody({ event, index, chain }: ProofResult): Proof {
   return {
     version: 1,
     registry: chain.registry,
+    publisher: chain.publisher,
     event: {
       topic: event.topic,
       content: toHexText(event.content),

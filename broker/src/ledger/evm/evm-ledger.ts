@@ -20,7 +20,7 @@ import type {
 import { BatchVerifier } from "./batch-verifier.ts";
 import { toOutcome } from "./batch-outcome.ts";
 import { BlockFeed } from "./block-feed.ts";
-import { BlockReader, nearBlocks } from "./block-reader.ts";
+import { BlockReader } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { type Finality, FinalityPolicy } from "./finality.ts";
@@ -47,7 +47,6 @@ import {
   type SettleOptions,
   settleRegistry,
 } from "./settle-registry.ts";
-import { TopicSet } from "./topic-set.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
 
@@ -167,7 +166,7 @@ export class EvmLedger implements Ledger {
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     const { registry } = this.#writable();
     if ((await this.#ask(registry.statusOf(name))) === "open") return this.#now(signal);
-    return this.#change(openCalldata(name), signal);
+    return this.#change(openCalldata([name]), signal);
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -304,11 +303,8 @@ export class EvmLedger implements Ledger {
       isBehind: () => height.look() !== undefined,
       restore: () => this.#deployer.restore(address, common),
     });
-    const isNear = ({ number }: BlockRef): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
-    const onMissing = (): Error => guard.onMissing();
-    const registry = new Registry(this.#rpc, { address, from: signer, isNear, onMissing });
-    const topics = new TopicSet(registry);
-    const reader = new BlockReader({ ...common, registry: address, account: signer, topics, verifier: this.#verifier });
+    const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
+    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,

@@ -86,6 +86,7 @@ class MemoryLedger implements Ledger {
     this.#check(signal);
     return this.#chain.publish(
       batches.map(({ address, events }) => ({ address, count: events.length, events: encodeEvents(events) })),
+      this.sender ?? defaultSender,
     );
   }
 
