@@ -15,8 +15,8 @@ export function describeWriters(get: GetFixture): void {
   describe("writers", () => {
     test("refuses a set that the sender is no member of", async () => {
       const writers = await get().createWriters([carol.address]);
-      await expectNotAllowed(get(), "open", [["orders"], writers], bob);
-      await expectNotAllowed(get(), "open", [["orders"], writers + 1], alice);
+      await expectNotAllowed(get(), ["open", ["orders"], writers], bob);
+      await expectNotAllowed(get(), ["open", ["orders"], writers + 1], alice);
       await get().open("orders", carol, writers);
       expect((await get().topics(0n, 1n))[0]).toMatchObject({ sender: carol.address, writers });
     });
@@ -36,17 +36,17 @@ export function describeWriters(get: GetFixture): void {
       const receipt = await get().setWriter(writers, carol.address, { isAllowed: true, by: bob });
       expect(decodeLogs(receipt)).toEqual([{ eventName: "WriterChanged", args: changed }]);
       await get().setWriter(writers, bob.address, { isAllowed: false, by: carol });
-      await expectNotAllowed(get(), "setWriter", [writers, bob.address, true], bob);
-      await expectNotAllowed(get(), "setWriter", [everyone, bob.address, true], bob);
+      await expectNotAllowed(get(), ["setWriter", writers, bob.address, true], bob);
+      await expectNotAllowed(get(), ["setWriter", everyone, bob.address, true], bob);
     });
 
     test("changes the set of a topic by owner or writer only", async () => {
       const [first, second] = [await get().createWriters([bob.address]), await get().createWriters([bob.address])];
       await get().open("orders", alice, first);
-      await expectNotAllowed(get(), "setWriters", ["orders", everyone], carol);
+      await expectNotAllowed(get(), ["setWriters", "orders", everyone], carol);
       await get().setWriters("orders", second, bob);
       expect(await writersAmong(get(), "orders")).toEqual([alice, bob]);
-      await expectNotAllowed(get(), "setWriters", ["orders", await get().createWriters([], carol)], alice);
+      await expectNotAllowed(get(), ["setWriters", "orders", await get().createWriters([], carol)], alice);
       await get().setWriters("orders", everyone, alice);
       expect(await writersAmong(get(), "orders")).toEqual([alice, bob, carol]);
     });
@@ -54,7 +54,7 @@ export function describeWriters(get: GetFixture): void {
     test("changes the set of a topic for everyone by its owner only", async () => {
       await get().openTopic("orders");
       const writers = await get().createWriters([], bob);
-      await expectNotAllowed(get(), "setWriters", ["orders", writers], bob);
+      await expectNotAllowed(get(), ["setWriters", "orders", writers], bob);
       const own = await get().createWriters([]);
       const receipt = await get().setWriters("orders", own);
       const topic = await get().topicOf("orders");
@@ -81,8 +81,7 @@ async function writersAmong(fixture: RegistryFixture, name: string) {
 
 async function expectNotAllowed(
   { client, contract }: RegistryFixture,
-  functionName: "open" | "setWriter" | "setWriters",
-  args: readonly unknown[],
+  [functionName, ...args]: readonly ["open" | "setWriter" | "setWriters", ...unknown[]],
   account = alice,
 ): Promise<void> {
   // The arguments fit the function named beside them.

@@ -330,7 +330,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
         { address, count: 100, events: good },
         { address, count: 1, events: good },
       ]);
-      await ledger.append([batch(address, [event("after")])], never);
+      expect(await ledger.append([batch(address, [event("after")])], never)).toMatchObject([{ firstSequence: 7 }]);
       const blocks = await collectAll(ledger);
       expectOrdered(blocks);
       const entries = flat(blocks);
@@ -338,14 +338,11 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(opened.map((entry) => entry.name)).toEqual([name, "stranger/topic"]);
       expect(new Set(opened.map((entry) => entry.sender)).size).toBe(2);
       const malformed = entries.filter((entry) => entry.kind === "events-malformed");
-      expect(malformed.map(({ firstSequence, count }) => [firstSequence, count])).toEqual([
-        [1, 2],
-        [3, 3],
+      expect(malformed.map(({ firstSequence, count }) => `${count} from ${firstSequence}`)).toEqual([
+        "2 from 1",
+        "3 from 3",
       ]);
       expect(contents(entries)).toEqual(["good", "after"]);
-      expect(entries.flatMap((entry) => (entry.kind === "events-committed" ? entry.firstSequence : []))).toEqual([
-        6, 7,
-      ]);
     });
 
     test("a ledger started later on the same chain finds everything, also from the middle", async () => {

@@ -16,6 +16,24 @@ export function publishGas(calldataBytes: number, batches: number): number {
   return Math.ceil(Math.max(floor, work) * margin);
 }
 
+/** The sender's place among the accounts, once. */
+const gasFirstTopic = 70_000;
+/** A proxy created, the topic's head, its place among the topics and its log; measured about 113,000. */
+const gasPerTopic = 116_000;
+/** A name of 32 bytes or more has a slot for each 32 bytes. */
+const gasPerNameSlot = 22_500;
+const nameSlotBytes = 32;
+
+/** Gas that an `open` takes at most. */
+export function openGas(names: readonly string[]): number {
+  let gas = transactionGas + gasFirstTopic;
+  for (const name of names) {
+    const bytes = Buffer.byteLength(name);
+    gas += gasPerTopic + floorGasPerByte * bytes + gasPerNameSlot * Math.ceil(bytes / nameSlotBytes);
+  }
+  return Math.ceil(gas * margin);
+}
+
 /** Head room over what the endpoint estimates. */
 const estimateMargin = 1.2;
 /** How much dearer than the formula a chain may be. */

@@ -1,13 +1,13 @@
 import { everyone, topicRegistryAbi } from "@stele/contracts";
+import { topicAddress } from "@stele/wire";
 import { decodeFunctionResult, encodeFunctionData } from "viem";
 import type { Address } from "../../domain/topic.ts";
-import { fromHex, type Hex } from "./hex.ts";
+import { fromHex, type Hex, toHex } from "./hex.ts";
+import { keccak256 } from "./native-crypto.ts";
 import type { Rpc } from "./rpc.ts";
 
-/** What the ledger asks the registry. */
-export type TopicStatus = "never-opened" | "open" | "closed";
-
-const zeroAddress: Address = `0x${"0".repeat(40)}`;
+/** What a topic is to the account that asks; `of-others` is open, and for other writers. */
+export type TopicStatus = "never-opened" | "open" | "closed" | "of-others";
 
 export interface RegistryOptions {
   readonly address: Address;
@@ -28,19 +28,34 @@ export class Registry {
     this.address = options.address;
   }
 
+  /** @throws what is thrown when there is no code at the address. */
+  async look(): Promise<void> {
+    await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "topicCount" }));
+  }
+
   async statusOf(name: string): Promise<TopicStatus> {
-    const topic = decodeFunctionResult({
-      abi: topicRegistryAbi,
-      functionName: "topicOf",
-      data: await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "topicOf", args: [name] })),
-    });
-    if (topic === zeroAddress) return "never-opened";
-    const state = decodeFunctionResult({
+    const { from } = this.#options;
+    const topic = this.addressOf(name);
+    const { closed, createdAt } = decodeFunctionResult({
       abi: topicRegistryAbi,
       functionName: "stateOf",
       data: await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "stateOf", args: [topic] })),
     });
-    return state.closed ? "closed" : "open";
+    if (createdAt === 0n) return "never-opened";
+    if (closed) return "closed";
+    const isWriter = decodeFunctionResult({
+      abi: topicRegistryAbi,
+      functionName: "isWriter",
+      data: await this.#call(
+        encodeFunctionData({ abi: topicRegistryAbi, functionName: "isWriter", args: [topic, from] }),
+      ),
+    });
+    return isWriter ? "open" : "of-others";
+  }
+
+  /** Where the topic of that name is, or would be. */
+  addressOf(name: string): Address {
+    return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
   }
 
   async #call(data: Hex): Promise<Hex> {
