@@ -1,7 +1,6 @@
 import type { Kysely } from "kysely";
 import { prepare } from "./prepared.ts";
-import type { TopicChange } from "./rows.ts";
-import type { BatchTable, GroupTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
+import type { BatchTable, GroupTable, Schema, SqlDatabase, TopicChange, TopicRow } from "./schema.ts";
 
 export type IndexQueries = ReturnType<typeof createIndexQueries>;
 
@@ -103,7 +102,7 @@ function createTopicQueries(database: Kysely<Schema>) {
       return database
         .insertInto("topics")
         .values({ ...identity, sequence, block_number, closed, event_count })
-        .returning("topic_id");
+        .returning(["topic_id", "ordinal"]);
     }),
     updateTopic: prepare((row: TopicChange) => {
       const { topic_id, sequence, block_number, closed, event_count } = row;

@@ -7,7 +7,7 @@ import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
-import type { BatchTable, SubscriptionTable, TopicRow } from "./schema.ts";
+import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
 // Brands are given back to what was taken from them: only this store writes these tables.
 
@@ -33,9 +33,6 @@ export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow,
     event_count: eventCount,
   };
 }
-
-/** What a block can change of a topic. */
-export type TopicChange = Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">;
 
 export function toTopicChange(topicId: number, { topic, eventCount }: TopicRecord): TopicChange {
   const { sequence, blockNumber, closed } = topic;

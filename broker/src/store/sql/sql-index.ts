@@ -213,19 +213,14 @@ export class SqlIndex {
     groupId: GroupId,
     { plan, topicIds }: Planned,
   ): Promise<readonly KeyedTopic[]> {
-    const { executeEach } = this.#shared;
+    const { rowWriter } = this.#shared;
     const ids = new Map(topicIds);
-    const { insertTopic, updateTopic, insertBatch } = this.#queries;
-    const keys = await executeEach(
-      transaction,
-      insertTopic,
-      plan.opened.map((record) => toTopicRow(groupId, record)),
-    );
-    for (const [index, { topic_id }] of keys.entries()) ids.set(plan.opened[index]?.ordinal ?? 0, topic_id);
+    const opened = plan.opened.map((record) => toTopicRow(groupId, record));
+    for (const { ordinal, topic_id } of await rowWriter.insertTopics(transaction, opened)) ids.set(ordinal, topic_id);
     const changes = plan.changed.map((record) => toTopicChange(idOf(record, ids), record));
-    await executeEach(transaction, updateTopic, changes);
+    await rowWriter.updateTopics(transaction, changes);
     const batches = plan.batches.map((record) => toBatchRow(groupId, idOf(record, ids), record));
-    await executeEach(transaction, insertBatch, batches);
+    await rowWriter.insertBatches(transaction, batches);
     const { blockNumber, hash } = plan.head;
     const row = { group_id: groupId, block_number: blockNumber, block_hash: hash };
     await transaction.executeQuery(this.#queries.saveHead.bind(row));

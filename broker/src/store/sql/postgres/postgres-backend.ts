@@ -6,9 +6,9 @@ import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
-import { executeEach } from "./execute-each.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
+import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
@@ -53,7 +53,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     notify,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
-    executeEach,
+    rowWriter,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
     countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),
