@@ -92,13 +92,13 @@ export async function runFigures({ main, resultsDir, isQuick, only, ...given }) 
   const leftOut = [];
   const leaveOut = (what) => leftOut.push(what);
   const context = { ...scale, main, resultsDir, fillEvents, callbackSeconds, leaveOut };
-  for (const { name, measure } of measurements) {
-    if (only !== undefined && name !== only) continue;
-    process.stderr.write(`— ${name}\n`);
+  for (const measurement of measurements) {
+    if (only !== undefined && measurement.name !== only) continue;
+    process.stderr.write(`— ${measurement.name}\n`);
     try {
-      figures.push(...(await measure(context)));
+      figures.push(...(await measurement.measure(context)));
     } catch (error) {
-      failed.push(name);
+      failed.push(measurement.name);
       process.stderr.write(`${error.stack}\n`);
     }
   }

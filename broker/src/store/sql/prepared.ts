@@ -33,7 +33,7 @@ export function prepare<Values extends object, Row>(build: (values: Values) => C
   };
 }
 
-function valueOf<Values extends object>(parameter: unknown, values: Values): unknown {
+function valueOf(parameter: unknown, values: object): unknown {
   // A stand-in has the name of a property of the values.
-  return parameter instanceof Placeholder ? values[parameter.name as keyof Values] : parameter;
+  return parameter instanceof Placeholder ? (values as Record<string, unknown>)[parameter.name] : parameter;
 }
