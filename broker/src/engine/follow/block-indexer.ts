@@ -8,11 +8,16 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "./index-block.ts";
 
+/** Names of topics that a follower keeps, about 200 bytes each; past it, it begins anew. */
+const namesKeptMax = 65_536;
+
 export interface BlockIndexerParts {
   readonly ledger: Ledger;
   readonly store: Store;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Told of each topic that is closed, once the index has it so. */
+  readonly onTopicClosed: (name: TopicName) => void;
   /** The right to write the index, where nodes share the store. */
   readonly lease?: GroupLease | undefined;
 }
@@ -20,6 +25,8 @@ export interface BlockIndexerParts {
 /** Writes blocks of the chain to the index, and tells of what was left out. */
 export class BlockIndexer {
   readonly #parts: BlockIndexerParts;
+  /** Topics of the index by their contracts. Only going back takes one away. */
+  readonly #names = new Map<Address, TopicName>();
 
   constructor(parts: BlockIndexerParts) {
     this.#parts = parts;
@@ -27,23 +34,39 @@ export class BlockIndexer {
 
   /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
-    const { ledger, store, lease } = this.#parts;
-    const indexed = indexBlocks(blocks, await this.#findNames(blocks));
+    const { ledger, store, lease, onTopicClosed } = this.#parts;
+    await this.#learnNames(blocks);
+    const indexed = indexBlocks(blocks, this.#names, await this.#findTaken(blocks));
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
+    for (const { name, closed } of indexed.flatMap((block) => block.closed)) if (closed) onTopicClosed(name);
     this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
     return indexed.flatMap(({ batches }) => batches);
   }
 
-  /** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
-  async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
+  /** To be called when the index has gone back. */
+  forgetNames(): void {
+    this.#names.clear();
+  }
+
+  /** Notes the indexed topics that the blocks speak of; those that are known already cost no look at the index. */
+  async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
+    const { ledger, store } = this.#parts;
+    if (this.#names.size > namesKeptMax) this.#names.clear();
+    const unknown = addressesIn(blocks).filter((address) => !this.#names.has(address));
+    if (unknown.length === 0) return;
+    for (const { address, name } of await store.findTopicsByAddress(ledger.groupId, unknown)) {
+      this.#names.set(address, name);
+    }
+  }
+
+  /** Names that the blocks open and the index has, and the contracts that have them. */
+  async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
     const { ledger, store } = this.#parts;
     const opened = namesOpenedIn(blocks);
-    const topics = [
-      ...(await store.findTopicsByAddress(ledger.groupId, addressesIn(blocks))),
-      ...(opened.length === 0 ? [] : await store.findTopics(ledger.groupId, opened)),
-    ];
-    return new Map(topics.map(({ address, name }) => [address, name]));
+    const topics = opened.length === 0 ? [] : await store.findTopics(ledger.groupId, opened);
+    for (const { address, name } of topics) this.#names.set(address, name);
+    return new Set(topics.map(({ name }) => name));
   }
 
   /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
