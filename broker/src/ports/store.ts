@@ -196,7 +196,10 @@ export interface Store {
   listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
-  findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined>;
+  /** Those that there are, in any order: one look at the index, however many are asked for. */
+  findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
+  /** The same by their contracts. */
+  findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
   listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
   /** Every topic whose name has this digest (see topicDigest in wire); most often one. */
   findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;

@@ -123,9 +123,12 @@ export class GroupIndex {
     return this.#topics.get(name)?.topic;
   }
 
-  findTopicByAddress(address: Address): Topic | undefined {
-    const name = this.#nameByAddress.get(address);
-    return name === undefined ? undefined : this.findTopic(name);
+  findTopics(names: readonly TopicName[]): readonly Topic[] {
+    return this.#topicsOf(names);
+  }
+
+  findTopicsByAddress(addresses: readonly Address[]): readonly Topic[] {
+    return this.#topicsOf(addresses.flatMap((address) => this.#nameByAddress.get(address) ?? []));
   }
 
   findTopicsByDigest(digest: string): readonly Topic[] {

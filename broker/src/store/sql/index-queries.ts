@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { prepare } from "./prepared.ts";
-import type { BatchTable, GroupTable, Schema, TopicRow } from "./schema.ts";
+import type { BatchTable, GroupTable, Schema, SqlDatabase, TopicChange, TopicRow } from "./schema.ts";
 
 export type IndexQueries = ReturnType<typeof createIndexQueries>;
 
@@ -45,6 +45,20 @@ export function createIndexQueries(database: Kysely<Schema>) {
   };
 }
 
+/** Topics by their names: one look-up by key for each, in one query. */
+export function findTopics({ relaxed, column }: SqlDatabase, groupId: string, names: readonly string[]) {
+  return relaxed.selectFrom("topics").selectAll().where("group_id", "=", groupId).where("name", "in", column(names));
+}
+
+/** The same by their contracts. */
+export function findTopicsByAddress({ relaxed, column }: SqlDatabase, groupId: string, addresses: readonly string[]) {
+  return relaxed
+    .selectFrom("topics")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("address", "in", column(addresses));
+}
+
 function createGroupQueries(database: Kysely<Schema>) {
   return {
     findHead: prepare(({ groupId }: InGroup) =>
@@ -66,9 +80,6 @@ function createTopicQueries(database: Kysely<Schema>) {
   const topics = ({ groupId }: InGroup) => database.selectFrom("topics").selectAll().where("group_id", "=", groupId);
   return {
     findTopic: prepare((values: InGroup & { readonly name: string }) => topics(values).where("name", "=", values.name)),
-    findTopicByAddress: prepare((values: InGroup & { readonly address: string }) =>
-      topics(values).where("address", "=", values.address),
-    ),
     findTopicsByDigest: prepare((values: InGroup & { readonly digest: string }) =>
       topics(values).where("digest", "=", values.digest).orderBy("ordinal"),
     ),
@@ -91,9 +102,9 @@ function createTopicQueries(database: Kysely<Schema>) {
       return database
         .insertInto("topics")
         .values({ ...identity, sequence, block_number, closed, event_count })
-        .returning("topic_id");
+        .returning(["topic_id", "ordinal"]);
     }),
-    updateTopic: prepare((row: Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">) => {
+    updateTopic: prepare((row: TopicChange) => {
       const { topic_id, sequence, block_number, closed, event_count } = row;
       return database
         .updateTable("topics")

@@ -7,7 +7,7 @@ import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
-import type { BatchTable, SubscriptionTable, TopicRow } from "./schema.ts";
+import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
 // Brands are given back to what was taken from them: only this store writes these tables.
 
@@ -32,6 +32,11 @@ export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow,
     closed: topic.closed ? 1 : 0,
     event_count: eventCount,
   };
+}
+
+export function toTopicChange(topicId: number, { topic, eventCount }: TopicRecord): TopicChange {
+  const { sequence, blockNumber, closed } = topic;
+  return { topic_id: topicId, sequence, block_number: blockNumber, closed: closed ? 1 : 0, event_count: eventCount };
 }
 
 export function fromTopicRow(row: TopicRow): KeyedTopic {

@@ -33,6 +33,9 @@ export interface TopicTable {
 /** A topic's row as it is read. */
 export type TopicRow = Selectable<TopicTable>;
 
+/** What a block can change of a topic, and the topic's key. */
+export type TopicChange = Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">;
+
 /**
  * One row a batch. Ranges are sought by `last_position`, so that a batch that lies across the start of a range is found without a
  * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups.
@@ -169,6 +172,18 @@ export type ProgressRow = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "n
 /** `shared` keeps out those that want it `exclusive`, and only them. */
 export type LockMode = "exclusive" | "shared";
 
+/** Writes what a block changes, in a transaction of this database, however many topics that are. */
+export interface RowWriter {
+  /** Answers the keys of the new topics, in any order. */
+  readonly insertTopics: (
+    transaction: Transaction<Schema>,
+    rows: readonly Omit<TopicRow, "topic_id">[],
+  ) => Promise<readonly Pick<TopicRow, "topic_id" | "ordinal">[]>;
+  /** Each topic once. */
+  readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
+  readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
+}
+
 /** An open database, seen with two promises about the disk. */
 export interface SqlDatabase {
   /** What it commits is on disk when the commit answers. */
@@ -193,6 +208,7 @@ export interface SqlDatabase {
   readonly column: (values: readonly string[]) => RawBuilder<string>;
   /** The places as a table: topic, after, and place, their number from 0 on. */
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
+  readonly rowWriter: RowWriter;
   /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   readonly countSubscriptions: () => Promise<number>;

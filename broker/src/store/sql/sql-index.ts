@@ -1,10 +1,11 @@
-import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import type { Compilable, CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { blockOf, endOfBlock } from "../../domain/position.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import { chunksOf } from "../../lib/chunks.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import {
@@ -21,18 +22,21 @@ import {
   type TopicPage,
   type TopicPlace,
 } from "../../ports/store.ts";
-import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
+import { type IndexPlan, planBlocks, topicsNamedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countStretch } from "./count-events.ts";
-import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
-import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
+import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicChange, toTopicRow } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, listBlocks, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
 
-/** About 5 MB. */
-const topicsCachedMax = 10_000;
+/** Topics that are kept in memory, the last written ones: about 500 bytes each, 25 MB in all. */
+const topicsCachedMax = 50_000;
+
+/** Topics that one query looks up. */
+const topicsFoundMax = 500;
 
 interface Planned {
   readonly plan: IndexPlan;
@@ -115,9 +119,16 @@ export class SqlIndex {
     return (await this.#findKeyed(this.#database, groupId, name))?.topic;
   }
 
-  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
-    const [row] = await this.#read(this.#queries.findTopicByAddress.bind({ groupId, address }));
-    return row === undefined ? undefined : fromTopicRow(row).topic;
+  async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
+    return (await this.#findAllKeyed(this.#database, groupId, names)).map(({ topic }) => topic);
+  }
+
+  async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
+    const { found, missing } = split(addresses, (address) => this.#cache.findByAddress(groupId, address));
+    const rows = await this.#findRows(this.#database, missing, (some) =>
+      findTopicsByAddress(this.#shared, groupId, some),
+    );
+    return [...found, ...rows].map(({ topic }) => topic);
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
@@ -190,12 +201,9 @@ export class SqlIndex {
     const head = await this.#readHead(transaction, groupId);
     const opens = blocks.some((block) => block.opened.length > 0);
     const topicsTotal = opens ? await this.#countTopics(transaction, groupId) : 0;
-    const topics = new Map<TopicName, KeyedTopic>();
-    for (const name of topicsNamedIn(blocks)) {
-      const known = await this.#findKeyed(transaction, groupId, name);
-      if (known !== undefined) topics.set(name, known);
-    }
-    const topicIds = new Map([...topics.values()].map(({ ordinal, topicId }) => [ordinal, topicId]));
+    const known = await this.#findAllKeyed(transaction, groupId, [...topicsNamedIn(blocks)]);
+    const topics = new Map(known.map((record) => [record.topic.name, record]));
+    const topicIds = new Map(known.map(({ ordinal, topicId }) => [ordinal, topicId]));
     return { plan: planBlocks(blocks, { head, after, topicsTotal, topics }), topicIds };
   }
 
@@ -205,27 +213,19 @@ export class SqlIndex {
     groupId: GroupId,
     { plan, topicIds }: Planned,
   ): Promise<readonly KeyedTopic[]> {
+    const { rowWriter } = this.#shared;
     const ids = new Map(topicIds);
-    for (const record of plan.opened) ids.set(record.ordinal, await this.#insertTopic(transaction, groupId, record));
-    for (const record of plan.changed) {
-      const row = { ...toTopicRow(groupId, record), topic_id: idOf(record, ids) };
-      await transaction.executeQuery(this.#queries.updateTopic.bind(row));
-    }
-    for (const record of plan.batches) {
-      const row = toBatchRow(groupId, idOf(record, ids), record);
-      await transaction.executeQuery(this.#queries.insertBatch.bind(row));
-    }
+    const opened = plan.opened.map((record) => toTopicRow(groupId, record));
+    for (const { ordinal, topic_id } of await rowWriter.insertTopics(transaction, opened)) ids.set(ordinal, topic_id);
+    const changes = plan.changed.map((record) => toTopicChange(idOf(record, ids), record));
+    await rowWriter.updateTopics(transaction, changes);
+    const batches = plan.batches.map((record) => toBatchRow(groupId, idOf(record, ids), record));
+    await rowWriter.insertBatches(transaction, batches);
     const { blockNumber, hash } = plan.head;
     const row = { group_id: groupId, block_number: blockNumber, block_hash: hash };
     await transaction.executeQuery(this.#queries.saveHead.bind(row));
-    return [...plan.opened, ...plan.changed].map((record) => ({ ...record, topicId: idOf(record, ids) }));
-  }
-
-  async #insertTopic(transaction: Transaction<Schema>, groupId: GroupId, record: TopicRecord): Promise<number> {
-    const { rows } = await transaction.executeQuery(this.#queries.insertTopic.bind(toTopicRow(groupId, record)));
-    const [row] = rows;
-    if (row === undefined) throw new Error("the database gave a new topic no key");
-    return row.topic_id;
+    // The spread comes last, so that all records share one hidden class: see toSpan in index-plan.ts.
+    return [...plan.opened, ...plan.changed].map((record) => ({ topicId: idOf(record, ids), ...record }));
   }
 
   async #readBatchesOfGroup(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
@@ -262,6 +262,29 @@ export class SqlIndex {
     return rows[0] === undefined ? undefined : fromTopicRow(rows[0]);
   }
 
+  async #findAllKeyed(
+    database: Kysely<Schema>,
+    groupId: GroupId,
+    names: readonly TopicName[],
+  ): Promise<readonly KeyedTopic[]> {
+    const { found, missing } = split(names, (name) => this.#cache.find(groupId, name));
+    const rows = await this.#findRows(database, missing, (some) => findTopics(this.#shared, groupId, some));
+    return [...found, ...rows];
+  }
+
+  async #findRows<Key>(
+    database: Kysely<Schema>,
+    keys: readonly Key[],
+    toQuery: (some: readonly Key[]) => Compilable<TopicRow>,
+  ): Promise<readonly KeyedTopic[]> {
+    const found: KeyedTopic[] = [];
+    for (const some of chunksOf(keys, topicsFoundMax)) {
+      const { rows } = await database.executeQuery(toQuery(some).compile());
+      for (const row of rows) found.push(fromTopicRow(row));
+    }
+    return found;
+  }
+
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
     const { rows } = await database.executeQuery(this.#queries.findNewestTopic.bind({ groupId }));
     return rows[0]?.ordinal ?? 0;
@@ -274,6 +297,18 @@ export class SqlIndex {
 
 function topicsOf(rows: readonly TopicRow[]): readonly Topic[] {
   return rows.map((row) => fromTopicRow(row).topic);
+}
+
+/** What is found at once, and the keys of the rest. */
+function split<Key, Found>(keys: readonly Key[], find: (key: Key) => Found | undefined) {
+  const found: Found[] = [];
+  const missing: Key[] = [];
+  for (const key of keys) {
+    const one = find(key);
+    if (one === undefined) missing.push(key);
+    else found.push(one);
+  }
+  return { found, missing };
 }
 
 function idOf({ ordinal }: { readonly ordinal: number }, ids: ReadonlyMap<number, number>): number {

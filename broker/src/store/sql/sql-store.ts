@@ -129,8 +129,12 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.findTopic(groupId, name);
   }
 
-  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
-    return this.#parts().index.findTopicByAddress(groupId, address);
+  async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
+    return this.#parts().index.findTopics(groupId, names);
+  }
+
+  async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
+    return this.#parts().index.findTopicsByAddress(groupId, addresses);
   }
 
   async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {

@@ -8,6 +8,7 @@ import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
+import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
@@ -52,6 +53,7 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     notify,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
+    rowWriter,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
     countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),

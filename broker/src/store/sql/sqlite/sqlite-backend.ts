@@ -6,6 +6,7 @@ import { StoreError } from "../store-error.ts";
 import { toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
+import { createRowWriter } from "./row-writer.ts";
 import { SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
@@ -46,6 +47,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     notify: async () => {},
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
+    rowWriter: createRowWriter(session, relaxed),
     saveProgress: async (rows) => progress.save(rows),
     countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
     close: async () => session.close(),
