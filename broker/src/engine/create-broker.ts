@@ -27,6 +27,9 @@ import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
+import { createMendedStore } from "./integrity/mended-store.ts";
+import { Mender } from "./integrity/mender.ts";
+import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { EventQuery } from "./query/event-query.ts";
@@ -79,11 +82,21 @@ export interface RunningBroker extends Broker {
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
-  return new Engine(options);
+  const troubles = new Troubles();
+  const mender = new Mender(options);
+  return new Engine({
+    ...options,
+    troubles,
+    store: createMendedStore(options.store, { ...options, mender, troubles }),
+  });
+}
+
+interface EngineParts extends EngineOptions {
+  readonly troubles: Troubles;
 }
 
 class Engine implements RunningBroker {
-  readonly #options: EngineOptions;
+  readonly #options: EngineParts;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
@@ -103,7 +116,7 @@ class Engine implements RunningBroker {
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
-  constructor(options: EngineOptions) {
+  constructor(options: EngineParts) {
     this.#options = options;
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);

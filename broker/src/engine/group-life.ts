@@ -8,6 +8,7 @@ import type { GroupHealth } from "./broker.ts";
 import type { Admission } from "./follow/admission.ts";
 import type { IndexHealth } from "./follow/index-health.ts";
 import type { Role } from "./follow/role.ts";
+import type { Troubles } from "./integrity/troubles.ts";
 import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
@@ -17,6 +18,7 @@ export interface GroupLifeParts {
   readonly group: Group;
   readonly role: Role;
   readonly indexHealth: IndexHealth;
+  readonly troubles: Troubles;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
   /** Active subscriptions of the group that this node delivers. */
@@ -66,7 +68,8 @@ export class GroupLife {
 
   health(): GroupHealth {
     const { group, indexHealth, role, countSubscriptions } = this.#parts;
-    const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure;
+    const reason =
+      this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? this.#parts.troubles.reasonOf(group.id);
     const { headBlock, facts } = group.ledger.view();
     return {
       groupId: group.id,

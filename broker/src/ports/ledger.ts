@@ -51,6 +51,8 @@ export type LedgerEntry =
       readonly kind: "events-committed";
       readonly firstSequence: number;
       readonly count: number;
+      /** Who published it: the account that called the registry. */
+      readonly publisher: Address;
       /** The encoded list; checked against `count` and the root on the chain. */
       readonly events: Uint8Array;
     })
@@ -142,6 +144,8 @@ export interface Ledger {
    * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
+  /** A final block as `follow` gives it; undefined when the chain is not that high. @throws 200205. */
+  readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** How the chain is seen at this moment. */
   view(): LedgerView;
   /** The newest final block. @throws 200205. */

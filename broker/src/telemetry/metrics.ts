@@ -33,6 +33,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #indexed: Counter<"group">;
   readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
+  readonly #damaged: Counter<"group" | "outcome">;
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
@@ -72,6 +73,12 @@ class PrometheusMetrics implements MetricsRegistry {
       labelNames: ["group", "reason"],
       name: "stele_chain_entries_skipped_total",
       help: "Batches and topics on the chain that were left out, by reason.",
+    });
+    this.#damaged = new Counter({
+      registers,
+      labelNames: ["group", "outcome"],
+      name: "stele_index_damaged_total",
+      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
     });
     this.#reorganisations = new Counter({
       ...byGroup,
@@ -212,6 +219,10 @@ class PrometheusMetrics implements MetricsRegistry {
 
   entrySkipped(group: string, reason: string): void {
     this.#skipped.inc({ group, reason });
+  }
+
+  indexDamaged(group: string, outcome: "mended" | "unmended"): void {
+    this.#damaged.inc({ group, outcome });
   }
 
   reorganised(group: string, measure: { readonly events: number }): void {

@@ -1,4 +1,5 @@
 import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -28,23 +29,11 @@ export class BlockIndexer {
   /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
     const { ledger, store, lease } = this.#parts;
-    const indexed = indexBlocks(blocks, await this.#findNames(blocks));
+    const indexed = indexBlocks(blocks, await findKnownNames(store, ledger.groupId, blocks));
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
     this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
     return indexed.flatMap(({ batches }) => batches);
-  }
-
-  /** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
-  async #findNames(blocks: readonly LedgerBlock[]): Promise<ReadonlyMap<Address, TopicName>> {
-    const { ledger, store } = this.#parts;
-    const names = new Map<Address, TopicName>();
-    const note = (topic: Topic | undefined): void => {
-      if (topic !== undefined) names.set(topic.address, topic.name);
-    };
-    for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(ledger.groupId, address));
-    for (const name of namesOpenedIn(blocks)) note(await store.findTopic(ledger.groupId, name));
-    return names;
   }
 
   /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
@@ -60,6 +49,21 @@ export class BlockIndexer {
     }
     for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
   }
+}
+
+/** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
+export async function findKnownNames(
+  store: Store,
+  groupId: GroupId,
+  blocks: readonly LedgerBlock[],
+): Promise<ReadonlyMap<Address, TopicName>> {
+  const names = new Map<Address, TopicName>();
+  const note = (topic: Topic | undefined): void => {
+    if (topic !== undefined) names.set(topic.address, topic.name);
+  };
+  for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(groupId, address));
+  for (const name of namesOpenedIn(blocks)) note(await store.findTopic(groupId, name));
+  return names;
 }
 
 function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {

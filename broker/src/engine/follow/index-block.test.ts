@@ -26,6 +26,7 @@ function committed(digit: string, firstSequence: number, count: number): LedgerE
     address: address(digit),
     firstSequence,
     count,
+    publisher: `0x${"f".repeat(40)}`,
     events: new Uint8Array(),
   };
 }

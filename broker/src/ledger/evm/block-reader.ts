@@ -67,6 +67,12 @@ export class BlockReader {
     return this.#readRange({ from, to: Math.min(to, from + blocksMax - 1) }, headers);
   }
 
+  /** Reads one block as the chain has it now. @throws RpcFailure, also when the endpoint does not have that number. */
+  async readOne(number: number): Promise<LedgerBlock | undefined> {
+    const { blocks } = await this.#readRange({ from: number, to: number }, new Map());
+    return blocks.at(-1);
+  }
+
   /**
    * Reads blocks that continue the chain which `after` is on; answers undefined when it is on the chain no more. Far below the head logs are
    * asked for by range, which an endpoint that is behind would answer with less than there is; near the head block by block.
@@ -194,10 +200,10 @@ export class BlockReader {
     if (kind === "batch-rejected") return undefined;
     if (kind === "topic-opened") return { kind, name: log.name, sender: log.sender, ...place };
     if (kind !== "events-published") return { kind, ...place };
-    const { firstSequence, count, events } = log;
+    const { firstSequence, count, events, sender: publisher } = log;
     const wrong = this.#options.verifier.fault(log);
     if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
-    return { kind: "events-committed", firstSequence, count, events, ...place };
+    return { kind: "events-committed", firstSequence, count, publisher, events, ...place };
   }
 }
 

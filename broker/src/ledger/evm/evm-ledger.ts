@@ -11,6 +11,7 @@ import type {
   BatchOutcome,
   BlockRef,
   Ledger,
+  LedgerBlock,
   LedgerLimits,
   LedgerStartOptions,
   LedgerStep,
@@ -214,6 +215,11 @@ export class EvmLedger implements Ledger {
     return header?.hash;
   }
 
+  async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
+    if (blockNumber > (await this.finalBlockNumber(signal))) return undefined;
+    return this.#ask(this.#started().reader.readOne(blockNumber));
+  }
+
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     return this.#started().proofs.make(place, signal);
   }
@@ -346,7 +352,7 @@ export class EvmLedger implements Ledger {
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
-    const parts = { chain, heads, sender, registry, feed, height, guard, proofs };
+    const parts = { chain, heads, sender, registry, reader, feed, height, guard, proofs };
     await startParts(parts);
     return parts;
   }

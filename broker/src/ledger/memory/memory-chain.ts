@@ -18,6 +18,9 @@ type Unplaced = LedgerEntry extends infer Entry
     : never
   : never;
 
+/** Who is said to have published every batch. */
+export const memoryPublisher: Address = `0x${"5e".repeat(20)}`;
+
 /** A time when blocks were taken back. */
 export interface Cut {
   /** The newest block that stayed. */
@@ -72,6 +75,10 @@ export class MemoryChain {
     this.#topics.clear();
     for (const entry of this.#blocks.flatMap((block) => block.entries)) this.#replay(entry);
     this.sealed.wake();
+  }
+
+  find(blockNumber: number): LedgerBlock | undefined {
+    return this.#blocks[blockNumber];
   }
 
   hashOf(blockNumber: number): Hash | undefined {
@@ -173,10 +180,12 @@ function refusal(
 
 function readBatch(
   batch: ChainBatch,
-): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; fault: BatchFault; reason: string } {
+):
+  | { kind: "events-committed"; publisher: Address; events: Uint8Array }
+  | { kind: "events-malformed"; fault: BatchFault; reason: string } {
   try {
     const { length } = decodeEvents(batch.events);
-    if (length === batch.count) return { kind: "events-committed", events: batch.events };
+    if (length === batch.count) return { kind: "events-committed", publisher: memoryPublisher, events: batch.events };
     return {
       kind: "events-malformed",
       fault: "wrong-count",

@@ -6,16 +6,16 @@ import type {
   BatchOutcome,
   BlockRef,
   Ledger,
+  LedgerBlock,
   LedgerLimits,
   LedgerStep,
   LedgerView,
   OutgoingBatch,
 } from "../../ports/ledger.ts";
-import type { MemoryChain } from "./memory-chain.ts";
+import { type MemoryChain, memoryPublisher } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
 const blocksPerRoundMax = 256;
-const defaultSender: Address = `0x${"5e".repeat(20)}`;
 const defaultLimits: LedgerLimits = {
   eventsPerTransactionMax: 1000,
   bytesPerTransactionMax: 1_048_576,
@@ -72,7 +72,7 @@ class MemoryLedger implements Ledger {
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     this.#check(signal);
-    return { blockNumber: this.#chain.open(name, this.sender ?? defaultSender) };
+    return { blockNumber: this.#chain.open(name, this.sender ?? memoryPublisher) };
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -125,6 +125,11 @@ class MemoryLedger implements Ledger {
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     this.#check(signal);
     return blockNumber > this.#final ? undefined : this.#chain.hashOf(blockNumber);
+  }
+
+  async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
+    this.#check(signal);
+    return blockNumber > this.#final ? undefined : this.#chain.find(blockNumber);
   }
 
   /** A chain without headers has nothing to prove with. */
