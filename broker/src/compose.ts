@@ -289,6 +289,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
+    keccak: keccak256,
   });
 }
 

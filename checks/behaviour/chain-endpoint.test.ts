@@ -2,13 +2,14 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { topicAbi } from "@stele/contracts";
-import { createPublicClient, http, MethodNotFoundRpcError, parseEventLogs } from "viem";
+import { topicAbi, topicRegistryAbi } from "@stele/contracts";
+import { createPublicClient, http, MethodNotFoundRpcError, getAddress, parseEventLogs } from "viem";
 import { describe, expect, it } from "vitest";
 import { until } from "../harness/until.ts";
 import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 
+const eventsPublished = { abi: topicRegistryAbi, eventName: "EventsPublished" } as const;
 const page = readFileSync(new URL("../../docs/chain.md", import.meta.url), "utf8");
 
 function connect(url: string) {
@@ -26,12 +27,14 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     const state = await client.state(topic);
     const chain = connect(broker.url);
     const address = state.topicAddress as `0x${string}`; // INTERFACE.md, TopicInfo: a hex string with the prefix.
-    const logs = await chain.getContractEvents({ address, abi: topicAbi, eventName: "EventsPublished", fromBlock: 0n });
-    return { chain, state, address, logs };
+    const registry = await chain.readContract({ address, abi: topicAbi, functionName: "registry" });
+    const published = { address: registry, args: { topic: address }, ...eventsPublished } as const;
+    const logs = await chain.getContractEvents({ ...published, fromBlock: 0n });
+    return { chain, state, address, registry, published, logs };
   }
 
   it("block number, block, logs and receipt of a published event agree with state", async () => {
-    const { chain, state, address, logs } = await publishOne("chain/1");
+    const { chain, state, address, registry, logs } = await publishOne("chain/1");
     expect(logs).toHaveLength(1);
     const [log] = logs;
     expect(log).toMatchObject({ blockNumber: BigInt(state.blockNumber), args: { firstSequence: 1n, count: 1 } });
@@ -40,8 +43,9 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(block.hash).toBe(log?.blockHash);
     const receipt = await chain.getTransactionReceipt({ hash: block.transactions[0] ?? "0x" });
     expect(receipt).toMatchObject({ status: "success", transactionHash: log?.transactionHash });
-    const [inReceipt] = parseEventLogs({ abi: topicAbi, logs: receipt.logs, eventName: "EventsPublished" });
-    expect(inReceipt).toMatchObject({ address, args: log?.args ?? {} });
+    const [inReceipt] = parseEventLogs({ ...eventsPublished, logs: receipt.logs });
+    expect(inReceipt?.address).toBe(registry.toLowerCase());
+    expect(inReceipt?.args).toMatchObject({ ...log?.args, topic: getAddress(address) });
   });
 
   it("the topic's contract answers calls", async () => {
@@ -67,12 +71,10 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
   });
 
   it("viem watches a topic's events without filters of the chain's", async () => {
-    const { chain, address } = await publishOne("chain/5");
+    const { chain, published } = await publishOne("chain/5");
     const seen: (bigint | undefined)[] = [];
     const unwatch = chain.watchContractEvent({
-      address,
-      abi: topicAbi,
-      eventName: "EventsPublished",
+      ...published,
       pollingInterval: 20,
       onLogs: (logs) => seen.push(...logs.map(({ args }) => args.firstSequence)),
     });

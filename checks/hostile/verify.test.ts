@@ -192,11 +192,13 @@ describe("verifyCompactProof", () => {
     const batchOf = (written: Uint8Array, count: number) =>
       findCheckedBatch({
         topics: [
-          toEventSelector("EventsPublished(uint64,address,bytes32,uint32,bytes)"),
-          ...[1, 7].map((value) => toHex(value, { size: 32 })),
-          toHex(merkleRoot(tree)),
+          toEventSelector("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"),
+          ...[112, 1, 7].map((value) => toHex(value, { size: 32 })),
         ],
-        data: encodeAbiParameters([{ type: "uint32" }, { type: "bytes" }], [count, toHex(written)]),
+        data: encodeAbiParameters(
+          [{ type: "bytes32" }, { type: "uint32" }, { type: "bytes" }],
+          [toHex(merkleRoot(tree)), count, toHex(written)],
+        ),
       });
     expect(verifyCompactProof({ proof, event: third, batch: batchOf(tree, 3) })).toBe(true);
     expect(verifyCompactProof({ proof, event: third, batch: batchOf(encodeEvents([first]), 1) })).toBe(false);

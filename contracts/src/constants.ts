@@ -1,5 +1,14 @@
 /** Values of `reason` in the registry's `BatchRejected`; the first that holds is the one given. */
-export const batchRejectedReason = { topicUnknown: 1, topicClosed: 2, batchEmpty: 3 } as const;
+export const batchRejectedReason = {
+  topicUnknown: 1,
+  topicClosed: 2,
+  batchEmpty: 3,
+  countTooLarge: 4,
+  notAWriter: 5,
+} as const;
+
+/** The set of writers that everyone is a member of. */
+export const everyone = 0;
 
 /** Longest topic name that the registry takes, in bytes of UTF-8. */
 export const topicNameBytesMax = 1024;

@@ -1,6 +1,5 @@
 import { type Address, toHex, zeroAddress, zeroHash } from "viem";
 import { describe, expect, test } from "vitest";
-import { topicAbi } from "./artifacts.generated.ts";
 import { batchRejectedReason } from "./constants.ts";
 import { batchOf, published, rejected } from "./testing/batches.ts";
 import { deployForeignProxy } from "./testing/foreign-proxy.ts";
@@ -21,9 +20,9 @@ export function describePublish(get: GetFixture): void {
       expect((await get().publish([])).logs).toEqual([]);
     });
 
-    test("emits the events as given, from the address of the topic", async () => {
+    test("emits the events as given", async () => {
       const topic = await get().openTopic("orders");
-      const batch = batchOf(topic, 7, "0xc0ffee");
+      const batch = batchOf(topic, 7, toHex(Uint8Array.from({ length: 21 }, (_, index) => 255 - index)));
       const receipt = await get().publish([batch], bob);
       expect(decodeLogs(receipt)).toEqual([published(batch, 1n, bob.address)]);
       expect(await get().stateOf(topic)).toMatchObject({ sequence: 7n, lastBlock: receipt.blockNumber });
@@ -60,12 +59,9 @@ export function describePublish(get: GetFixture): void {
         [alice, bob, carol].map((account, index) => publishRounds(get(), { topics, account, seed: index })),
       );
       for (const topic of topics) {
-        const logs = await get().client.getContractEvents({
-          address: topic,
-          abi: topicAbi,
-          strict: true,
-          fromBlock: 0n,
-        });
+        const { client, contract } = get();
+        const filter = { ...contract, eventName: "EventsPublished", args: { topic }, strict: true } as const;
+        const logs = await client.getContractEvents({ ...filter, fromBlock: 0n });
         const spans = logs.map(({ args }) => ({ first: args.firstSequence, count: BigInt(args.count) }));
         expect(new Set(logs.map(({ args }) => args.sender)).size).toBe(3);
         expect(spans.map(({ first }) => first)).toEqual(expectedFirsts(spans));
@@ -100,7 +96,7 @@ function expectedFirsts(spans: readonly { count: bigint }[]): bigint[] {
 
 export function describeRejections(get: GetFixture): void {
   describe("publish", () => {
-    const { topicUnknown, topicClosed, batchEmpty } = batchRejectedReason;
+    const { topicUnknown, topicClosed, batchEmpty, countTooLarge, notAWriter } = batchRejectedReason;
 
     test("skips a batch for an address without code", async () => {
       await expectRejected(get(), batchOf(bob.address, 1), topicUnknown);
@@ -113,7 +109,7 @@ export function describeRejections(get: GetFixture): void {
       expect((await get().client.waitForTransactionReceipt({ hash, checkReplacement: false })).logs).toHaveLength(1);
       const receipt = await get().publish([batchOf(emitter, 1)]);
       expect(receipt.logs).toHaveLength(1);
-      expect(decodeLogs(receipt)).toEqual([rejected(get().registry, batchOf(emitter, 1), topicUnknown)]);
+      expect(decodeLogs(receipt)).toEqual([rejected(batchOf(emitter, 1), topicUnknown)]);
       await expectRejected(get(), batchOf(get().registry, 1), topicUnknown);
     });
 
@@ -139,15 +135,34 @@ export function describeRejections(get: GetFixture): void {
       expect(await get().stateOf(topic)).toEqual(before);
     });
 
+    test("skips a batch of more events than its bytes can hold", async () => {
+      const topic = await get().openTopic("orders");
+      const fitting = batchOf(topic, 3);
+      for (const count of [4, 2 ** 32 - 1]) await expectRejected(get(), { ...fitting, count }, countTooLarge);
+      expect(await get().stateOf(topic)).toMatchObject({ sequence: 0n });
+      expect(decodeLogs(await get().publish([fitting]))).toEqual([published(fitting, 1n)]);
+    });
+
+    test("skips a batch by somebody who may not write", async () => {
+      const writers = await get().createWriters([]);
+      await get().open("orders", alice, writers);
+      const batch = batchOf(await get().topicOf("orders"), 1);
+      expect(decodeLogs(await get().publish([batch], bob))).toEqual([rejected(batch, notAWriter, bob.address)]);
+      expect(decodeLogs(await get().publish([batch]))).toEqual([published(batch, 1n)]);
+    });
+
     test("gives the first reason that holds", async () => {
       const topic = await get().openTopic("orders");
       await get().close("orders");
       await expectRejected(get(), batchOf(topic, 0), topicClosed);
       await expectRejected(get(), batchOf(bob.address, 0), topicUnknown);
+      await get().open("few", bob, await get().createWriters([], bob));
+      const few = await get().topicOf("few");
+      await expectRejected(get(), { ...batchOf(few, 1), events: "0x" }, countTooLarge);
+      await expectRejected(get(), batchOf(few, 1), notAWriter);
     });
 
     test("skips some batches and publishes the others, one log each, in order", async () => {
-      const { registry } = get();
       const topic = await get().openTopic("orders");
       const shut = await get().openTopic("shut");
       await get().close("shut");
@@ -155,11 +170,11 @@ export function describeRejections(get: GetFixture): void {
       const bad = [batchOf(bob.address, 1), batchOf(shut, 1), batchOf(topic, 0)] as const;
       const receipt = await get().publish([bad[0], good[0], bad[1], good[1], bad[2], good[2]]);
       expect(decodeLogs(receipt)).toEqual([
-        rejected(registry, bad[0], topicUnknown),
+        rejected(bad[0], topicUnknown),
         published(good[0], 1n),
-        rejected(registry, bad[1], topicClosed),
+        rejected(bad[1], topicClosed),
         published(good[1], 3n),
-        rejected(registry, bad[2], batchEmpty),
+        rejected(bad[2], batchEmpty),
         published(good[2], 6n),
       ]);
     });
@@ -167,7 +182,7 @@ export function describeRejections(get: GetFixture): void {
 }
 
 async function expectRejected(fixture: RegistryFixture, batch: Batch, reason: number): Promise<void> {
-  expect(decodeLogs(await fixture.publish([batch]))).toEqual([rejected(fixture.registry, batch, reason)]);
+  expect(decodeLogs(await fixture.publish([batch]))).toEqual([rejected(batch, reason)]);
 }
 
 // A contract that emits an empty log whenever it is called: PUSH1 0 PUSH1 0 LOG0 STOP.

@@ -1,9 +1,10 @@
-import { type Address, maxUint256, zeroAddress, zeroHash } from "viem";
+import { maxUint256, zeroAddress } from "viem";
 import { describe, expect, test } from "vitest";
 import { topicAbi } from "./artifacts.generated.ts";
+import { everyone } from "./constants.ts";
 import { batchOf } from "./testing/batches.ts";
 import { deployForeignProxy } from "./testing/foreign-proxy.ts";
-import { alice, bob, type GetFixture, type RegistryFixture, revertOf } from "./testing/registry-fixture.ts";
+import { bob, type GetFixture } from "./testing/registry-fixture.ts";
 
 export function describeViews(get: GetFixture): void {
   describe("views", () => {
@@ -13,7 +14,7 @@ export function describeViews(get: GetFixture): void {
       expect(await get().topicOf("orders")).toBe(zeroAddress);
       expect(await get().topicOf("")).toBe(zeroAddress);
       const unknown = { topic: zeroAddress, name: "", sender: zeroAddress, createdAt: 0n, sequence: 0n, lastBlock: 0n };
-      expect(await get().stateOf(bob.address)).toEqual({ ...unknown, closed: false });
+      expect(await get().stateOf(bob.address)).toEqual({ ...unknown, closed: false, writers: everyone });
     });
 
     test("page through the topics in the order of their creation", async () => {
@@ -47,6 +48,7 @@ export function describeViews(get: GetFixture): void {
         sequence: await client.readContract({ ...topic, functionName: "sequence" }),
         lastBlock: await client.readContract({ ...topic, functionName: "lastBlock" }),
         closed: await client.readContract({ ...topic, functionName: "closed" }),
+        writers: await client.readContract({ ...topic, functionName: "writers" }),
       };
       expect(state).toMatchObject({ name: "orders", sender: bob.address, sequence: 4n, closed: true });
       expect(await get().stateOf(address)).toEqual(state);
@@ -59,37 +61,16 @@ export function describeViews(get: GetFixture): void {
 
 export function describeTopic(get: GetFixture): void {
   describe("topic", () => {
-    test("obeys the registry only", async () => {
-      const address = await get().openTopic("orders");
-      const topic = { address, abi: topicAbi, account: alice } as const;
-      const { client } = get();
-      const args = [alice.address, 1, zeroHash, "0xc0"] as const;
-      await expectNotRegistry(client.simulateContract({ ...topic, functionName: "append", args }));
-      await expectNotRegistry(client.simulateContract({ ...topic, functionName: "close" }));
-      await get().close("orders");
-      await expectNotRegistry(client.simulateContract({ ...topic, functionName: "reopen" }));
+    test("is empty behind a proxy that the registry did not create", async () => {
+      const { proxy, implementation } = await deployForeignProxy(get());
+      for (const address of [proxy, implementation]) {
+        const state = await get().client.readContract({ address, abi: topicAbi, functionName: "state" });
+        expect(state).toMatchObject({ topic: zeroAddress, name: "", sequence: 0n });
+      }
     });
 
-    test("refuses to be initialized again, as proxy and as implementation", async () => {
-      const { implementation } = await deployForeignProxy(get());
-      await expectNotInitialized(get(), await get().topicOf("template"));
-      await expectNotInitialized(get(), implementation);
-    });
-
-    test("obeys the registry only when someone else deploys a proxy", async () => {
-      const { proxy } = await deployForeignProxy(get());
-      await expectNotInitialized(get(), proxy);
-      const close = get().client.simulateContract({ address: proxy, abi: topicAbi, functionName: "close" });
-      await expectNotRegistry(close);
+    test("keeps its address: CREATE2 of the registry and the hash of its name", async () => {
+      expect(await get().openTopic("orders")).toBe(get().addressOf("orders"));
     });
   });
-}
-
-async function expectNotRegistry(call: Promise<unknown>): Promise<void> {
-  expect(await revertOf(call)).toEqual({ name: "NotRegistry", args: [] });
-}
-
-async function expectNotInitialized(fixture: RegistryFixture, address: Address): Promise<void> {
-  const call = { address, abi: topicAbi, functionName: "initialize", args: ["mine", alice.address] } as const;
-  await expectNotRegistry(fixture.client.simulateContract(call));
 }

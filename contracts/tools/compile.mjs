@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import solc from "solc";
 
 const contracts = ["Topic", "TopicRegistry"];
+const sourceNames = [...contracts, "TopicState", "WriterSets"];
 const artifactsFile = new URL("../src/artifacts.generated.ts", import.meta.url);
 
 // London is what private chains have: no PUSH0. The metadata hash is left out so that a comment or a folder name
@@ -42,7 +43,7 @@ function renderContract(name, compiled) {
 }
 
 function renderArtifacts() {
-  const sources = Object.fromEntries(contracts.map((name) => [`${name}.sol`, { content: readSource(name) }]));
+  const sources = Object.fromEntries(sourceNames.map((name) => [`${name}.sol`, { content: readSource(name) }]));
   const compiled = compile(sources);
   return `${[
     "// Written by tools/compile.mjs from sol/; do not edit.",

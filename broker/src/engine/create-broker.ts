@@ -1,3 +1,4 @@
+import type { Keccak256 } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
@@ -62,6 +63,8 @@ export interface EngineOptions {
   readonly defaultGroupId: GroupId;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;
+  /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
+  readonly keccak?: Keccak256 | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` when left out. */
   readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */

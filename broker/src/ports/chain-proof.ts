@@ -13,6 +13,8 @@ export interface ProofPlace {
 export interface ChainProof {
   /** The registry that the topic belongs to. */
   readonly registry: Address;
+  /** The account that published the event. */
+  readonly publisher: Address;
   /** Sibling hashes from the event's leaf up to the batch's eventsRoot. */
   readonly path: readonly Uint8Array[];
   readonly transactionIndex: number;

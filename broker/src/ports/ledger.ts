@@ -22,7 +22,12 @@ export interface OutgoingBatch {
 /** What became of one outgoing batch, in the order of the call. */
 export type BatchOutcome =
   | { readonly status: "committed"; readonly firstSequence: number; readonly blockNumber: number }
-  | { readonly status: "rejected"; readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" }
+  | {
+      readonly status: "rejected";
+      readonly reason: "unknown-topic" | "closed-topic" | "empty-batch" | "count-too-large";
+    }
+  /** The topic is for other accounts. */
+  | { readonly status: "rejected"; readonly reason: "not-a-writer" }
   /** Strangers have moved the topic's sequence beyond 2^53 - 1: it is on the chain, and no index takes it. */
   | { readonly status: "rejected"; readonly reason: "sequence-spent" }
   /** The chain takes no transaction that large: then it is so of all batches, none was committed, and `limits` may have shrunk. */
@@ -49,10 +54,10 @@ export type LedgerEntry =
   | (EntryPlace & { readonly kind: "topic-closed" | "topic-reopened" })
   | (EntryPlace & {
       readonly kind: "events-committed";
+      /** The account that published. */
+      readonly publisher: Address;
       readonly firstSequence: number;
       readonly count: number;
-      /** Who published it: the account that called the registry. */
-      readonly publisher: Address;
       /** The encoded list; checked against `count` and the root on the chain. */
       readonly events: Uint8Array;
     })

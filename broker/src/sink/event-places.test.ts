@@ -1,4 +1,4 @@
-import { topicAbi } from "@stele/contracts";
+import { topicRegistryAbi } from "@stele/contracts";
 import {
   encodeEvents,
   findCheckedBatch,
@@ -35,13 +35,16 @@ function batchOf(count: number, logIndex = 0): EventBatch {
 
 /** The log that the batch left on the chain. */
 function logOf({ events, count, firstSequence }: EventBatch) {
-  const data = encodeAbiParameters([{ type: "uint32" }, { type: "bytes" }], [count, toHexText(events)]);
+  const data = encodeAbiParameters(
+    [{ type: "bytes32" }, { type: "uint32" }, { type: "bytes" }],
+    [toHexText(merkleRoot(events)), count, toHexText(events)],
+  );
   const args = {
+    topic: `0x${"70".repeat(20)}`,
     firstSequence: BigInt(firstSequence),
     sender: `0x${"ab".repeat(20)}`,
-    eventsRoot: toHexText(merkleRoot(events)),
   } as const;
-  return { topics: encodeEventTopics({ abi: topicAbi, eventName: "EventsPublished", args }) as Hex[], data }; // None is left open.
+  return { topics: encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished", args }) as Hex[], data }; // None is left open.
 }
 
 let hashes = 0;

@@ -47,14 +47,12 @@ export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncG
   }
 }
 
-async function* readLogs(
-  chain: ChainClient,
-  { address, registry, fromBlock, head }: ReadRange,
-): AsyncGenerator<ContractLog> {
+async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<ContractLog> {
+  const { registry, address, fromBlock, head } = place;
   const size = new RangeSize();
   for (let from = fromBlock; from <= head; ) {
     const to = Math.min(head, from + size.blocks - 1);
-    const logs = await askForLogs(chain, address, { from, to });
+    const logs = await askForLogs(chain, { registry, address }, { from, to });
     if (logs === undefined) {
       if (size.onRefusal()) continue;
       throw new Unverifiable(`the node refuses to give the logs of block ${from}`);
@@ -62,8 +60,9 @@ async function* readLogs(
     let bytes = 0;
     for (const raw of logs) {
       const log = parseLog(raw, registry);
-      if (log?.kind === "events-published") bytes += log.events.length;
-      if (log !== undefined) yield log;
+      if (log?.address !== address) continue;
+      if (log.kind === "events-published") bytes += log.events.length;
+      yield log;
     }
     size.onAnswer(bytes);
     from = to + 1;
@@ -71,9 +70,13 @@ async function* readLogs(
 }
 
 /** Undefined when the range is too large for the node. */
-async function askForLogs(chain: ChainClient, address: Address, range: { readonly from: number; readonly to: number }) {
+async function askForLogs(
+  chain: ChainClient,
+  topic: Pick<ReadRange, "registry" | "address">,
+  range: { readonly from: number; readonly to: number },
+) {
   try {
-    return await chain.logs(address, range);
+    return await chain.logs(topic, range);
   } catch (error) {
     if (isRangeRefused(error)) return undefined;
     if (error instanceof RpcFailure) throw new Unverifiable(`the node refuses to give logs`, error);

@@ -2,7 +2,7 @@ import { topicAbi } from "@stele/contracts";
 import { decodeFunctionResult, encodeFunctionData } from "viem";
 import type { Address, Hash } from "../domain/topic.ts";
 import { toQuantity } from "../ledger/evm/hex.ts";
-import { logSignatures } from "../ledger/evm/parse-log.ts";
+import { publishedSignature } from "../ledger/evm/parse-log.ts";
 import type { RpcLog } from "../ledger/evm/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { askJson } from "./http.ts";
@@ -72,12 +72,16 @@ export class ChainClient {
     }
   }
 
-  async logs(address: Address, range: { readonly from: number; readonly to: number }): Promise<readonly RpcLog[]> {
+  /** The batches of a topic. */
+  async logs(
+    { registry, address }: { readonly registry: Address; readonly address: Address },
+    range: { readonly from: number; readonly to: number },
+  ): Promise<readonly RpcLog[]> {
     const filter = {
-      address,
+      address: registry,
       fromBlock: toQuantity(range.from),
       toBlock: toQuantity(range.to),
-      topics: [logSignatures],
+      topics: [publishedSignature, `0x${address.slice(2).padStart(64, "0")}`],
     };
     const logs = await this.#ask("eth_getLogs", filter);
     if (!Array.isArray(logs)) throw new Unverifiable(`${this.name} answers no list of logs`);

@@ -30,13 +30,18 @@ const foreign = "a stranger's, and good";
 
 /** Everything bad that the contract takes, each with why it is left out. */
 const badBatches: readonly (readonly [string, RawBatch])[] = [
-  ["undecodable-batch", batchOf("x/a", ["1", "2"], { events: "0xc0ffee" })],
-  ["undecodable-batch", batchOf("x/a", ["1", "2", "3"], { events: "0x" })],
-  ["wrong-count", batchOf("x/b", ["1", "2"], { count: 3 })],
+  ["undecodable-batch", batchOf("x/a", ["1", "2"], { events: "0xc0ffeec0ffee" })],
+  ["undecodable-batch", batchOf("x/a", ["1", "2", "3"], { events: `0x${"00".repeat(9)}` })],
+  ["wrong-count", batchOf("x/b", ["first", "second"], { count: 3 })],
   ["wrong-root", batchOf("x/a", ["1", "2"], { eventsRoot: toHex(new Uint8Array(32)) })],
   ["undecodable-batch", batchOf("x/b", ["1"], { events: toHex(new Uint8Array(hugeBytes).fill(0xb8)) })],
-  ["wrong-count", batchOf("x/b", ["1"], { count: hugeCount })],
   ["topic-not-indexed", batchOf(refusedName, ["1"])],
+];
+
+/** What the contract takes from nobody: it moves no sequence, and nothing is left of it. */
+const refusedBatches: readonly RawBatch[] = [
+  batchOf("x/b", ["1"], { count: hugeCount }),
+  batchOf("x/a", ["1", "2", "3"], { events: "0x" }),
 ];
 
 function countOf(values: readonly string[]): Readonly<Record<string, number>> {
@@ -101,6 +106,7 @@ describe("a stranger on the registry (issue: strangers on a shared chain)", () =
         const { size } = load.acknowledged;
         await until("publishing goes on", () => load.acknowledged.size > size + 8);
       }
+      await stranger.publish(...refusedBatches);
       await stranger.publish(batchOf("x/a", [foreign]));
       const { size } = load.acknowledged;
       await until("publishing goes on", () => load.acknowledged.size > size + 8);

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { topicAbi } from "@stele/contracts";
+import { topicRegistryAbi } from "@stele/contracts";
 import { createPublicClient, http, parseEventLogs } from "viem";
 import { expect } from "vitest";
 import { type Anvil, type AnvilState, devKey, startAnvil } from "../../harness/anvil.ts";
@@ -213,7 +213,7 @@ export class ChainTrial implements AsyncDisposable {
   async #countOnChain(): Promise<number> {
     const chain = createPublicClient({ transport: http(this.#anvil.url, { retryCount: 0 }) });
     const logs = parseEventLogs({
-      abi: topicAbi,
+      abi: topicRegistryAbi,
       eventName: "EventsPublished",
       logs: await chain.getLogs({ fromBlock: 0n }),
     });

@@ -88,6 +88,9 @@ export function placeOfText(bytes: Buffer, text: string): number {
 
 /** The log lines with this message. */
 export function logLines(broker: BrokerProcess, message: string): readonly Readonly<Record<string, unknown>>[] {
-  const lines = broker.stdout().split("\n").filter((line) => line.includes(`"${message}"`));
+  const lines = broker
+    .stdout()
+    .split("\n")
+    .filter((line) => line.includes(`"${message}"`));
   return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>); // What the log is made of.
 }

@@ -57,7 +57,7 @@ export class Stranger {
 
   /** Does not wait for the block. */
   sendOpen(name: string, gas?: bigint): Promise<Hex> {
-    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "open", args: [name] });
+    const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "open", args: [[name], 0] });
     return this.send({ to: registry, data, gas });
   }
 

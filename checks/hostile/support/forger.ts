@@ -1,7 +1,7 @@
-import { topicAbi } from "@stele/contracts";
+import { topicRegistryAbi } from "@stele/contracts";
 import { encodeEventTopics, type Hex } from "viem";
 
-const [published] = encodeEventTopics({ abi: topicAbi, eventName: "EventsPublished" });
+const [published] = encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished" });
 /** Writes a log under the signature of our events: a topic, no data. */
 const writeLog = `7f${published.slice(2)}60006000a1`;
 /** Takes one from the count on the stack, and jumps while it is not zero. */

@@ -1,18 +1,23 @@
 import {
   type Address,
   BaseError,
+  concatHex,
   ContractFunctionRevertedError,
   createWalletClient,
   getAddress,
+  getContractAddress,
   type Hash,
   type Hex,
+  keccak256,
   parseEventLogs,
   publicActions,
+  stringToHex,
   type Transport,
   type TransactionReceipt,
 } from "viem";
 import { mnemonicToAccount } from "viem/accounts";
-import { topicAbi, topicRegistryAbi, topicRegistryBytecode } from "../artifacts.generated.ts";
+import { topicRegistryAbi, topicRegistryBytecode } from "../artifacts.generated.ts";
+import { everyone } from "../constants.ts";
 
 // The accounts that anvil funds; public knowledge, for tests only.
 const mnemonic = "test test test test test test test test test test test junk";
@@ -50,8 +55,38 @@ export class RegistryFixture {
     return new RegistryFixture(client, receipt.address);
   }
 
-  async open(name: string, account = alice): Promise<TransactionReceipt> {
-    const call = { ...this.contract, functionName: "open", args: [name], account } as const;
+  async open(name: string | readonly string[], account = alice, writers = everyone): Promise<TransactionReceipt> {
+    const call = { ...this.contract, functionName: "open", args: [[name].flat(), writers], account } as const;
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
+  }
+
+  async openAndPublish(names: readonly string[], batches: readonly Batch[]): Promise<TransactionReceipt> {
+    const args = [names, everyone, batches] as const;
+    const call = { ...this.contract, functionName: "openAndPublish", args, account: alice } as const;
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
+  }
+
+  /** Makes a set of writers, and answers it. */
+  async createWriters(accounts: readonly Address[], owner = alice): Promise<number> {
+    const call = { ...this.contract, functionName: "createWriters", args: [accounts], account: owner } as const;
+    const receipt = await this.settle(await this.client.writeContract({ ...call, ...legacy }));
+    const [created] = parseEventLogs({ abi: topicRegistryAbi, eventName: "WritersCreated", logs: receipt.logs });
+    if (created === undefined) throw new Error("no set was made");
+    return created.args.writers;
+  }
+
+  async setWriter(
+    writers: number,
+    account: Address,
+    { isAllowed, by = alice }: { readonly isAllowed: boolean; readonly by?: typeof alice },
+  ): Promise<TransactionReceipt> {
+    const args = [writers, account, isAllowed] as const;
+    const call = { ...this.contract, functionName: "setWriter", args, account: by } as const;
+    return this.settle(await this.client.writeContract({ ...call, ...legacy }));
+  }
+
+  async setWriters(name: string, writers: number, account = alice): Promise<TransactionReceipt> {
+    const call = { ...this.contract, functionName: "setWriters", args: [name, writers], account } as const;
     return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
@@ -77,6 +112,17 @@ export class RegistryFixture {
 
   topicOf(name: string): Promise<Address> {
     return this.client.readContract({ ...this.contract, functionName: "topicOf", args: [name] });
+  }
+
+  /** Where the topics of these names go, before they are there. */
+  addressOf(name: string): Address {
+    const implementation = getContractAddress({ from: this.registry, nonce: 1n });
+    const bytecode = concatHex([
+      "0x3d602d80600a3d3981f3363d3d373d3d3d363d73",
+      implementation,
+      "0x5af43d82803e903d91602b57fd5bf3",
+    ]);
+    return getContractAddress({ opcode: "CREATE2", from: this.registry, salt: keccak256(stringToHex(name)), bytecode });
   }
 
   topicCount(): Promise<bigint> {
@@ -116,10 +162,11 @@ async function deploy(client: ReturnType<typeof createClient>, bytecode: Hex) {
 /** What a suite receives: the registry of the test that runs. */
 export type GetFixture = () => RegistryFixture;
 
-/** The logs of a transaction, in order, as the event's name, the contract that emitted it, and its arguments. */
-export function decodeLogs(receipt: TransactionReceipt) {
-  const logs = parseEventLogs({ abi: [...topicRegistryAbi, ...topicAbi], logs: receipt.logs });
-  return logs.map(({ address, eventName, args }) => ({ address: getAddress(address), eventName, args }));
+/** The logs of a transaction, in order, as the event's name and its arguments. @throws Error for a log that is not the registry's. */
+export function decodeLogs({ to, logs }: TransactionReceipt) {
+  const decoded = parseEventLogs({ abi: topicRegistryAbi, logs });
+  if (decoded.length !== logs.length || logs.some(({ address }) => address !== to)) throw new Error("a foreign log");
+  return decoded.map(({ eventName, args }) => ({ eventName, args }));
 }
 
 /** The custom error that a call fails with. */

@@ -41,6 +41,10 @@ export const errorCatalogue = {
   }),
   topicPatternInvalid: invalid(100109, "topic pattern is invalid"),
   topicClosed: define(100112, "conflict", { message: "topic is closed", retry: false }),
+  writerRefused: define(100113, "forbidden", {
+    message: "the topic is for other writers than this broker",
+    retry: false,
+  }),
   contentBlank: invalid(100200, "content is blank"),
   contentTooLong: invalid(100201, "content exceeds max length"),
   extensionsTooLong: invalid(100204, "extensions exceed max length"),

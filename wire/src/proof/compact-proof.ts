@@ -38,6 +38,8 @@ export interface LogText {
 
 /** A batch whose log was checked: the events are as many as the log claims, and have the root that it claims. */
 export interface CheckedBatch {
+  /** Address of the topic. */
+  readonly topicAddress: HexText;
   readonly firstSequence: number;
   /** The account that called the registry. */
   readonly publisher: HexText;
@@ -47,7 +49,7 @@ export interface CheckedBatch {
 
 /**
  * The batch of a log `EventsPublished`; undefined for a log of another kind, and for a batch that is not what it claims to be: it holds no
- * events, and readers skip it. It hashes every event, so call it once for a log. Whose log it is, is for the caller to check.
+ * events, and readers skip it. It hashes every event, so call it once for a log. Whether the registry wrote the log is for the caller to check.
  */
 export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKeccak256): CheckedBatch | undefined {
   const topics = log.topics.map((topic) => findBytes(topic.toLowerCase()));
@@ -55,8 +57,9 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
   if (data === undefined || !topics.every((topic) => topic !== undefined)) return undefined;
   try {
     const batch = readPublished({ topics, data }, keccak);
-    const { firstSequence, sender, eventsRoot } = batch;
-    return { firstSequence, publisher: toHexText(sender), eventsRoot, events: readBatchEvents(batch, keccak) };
+    const { topic, firstSequence, sender, eventsRoot } = batch;
+    const addresses = { topicAddress: toHexText(topic), publisher: toHexText(sender) };
+    return { ...addresses, firstSequence, eventsRoot, events: readBatchEvents(batch, keccak) };
   } catch (error) {
     if (error instanceof MalformedBatchError) return undefined;
     throw error;

@@ -29,6 +29,7 @@ export const proofSchema = z
   .strictObject({
     version: z.literal(1).describe("Version of this form."),
     registry: hex(addressBytes).describe("Address of the registry that the topic belongs to."),
+    publisher: hex(addressBytes).describe("Account that published the event."),
     event: z
       .strictObject({
         topic: wellFormed.describe("Topic of the event."),

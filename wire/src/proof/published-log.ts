@@ -7,8 +7,10 @@ import { merkleRoot } from "../batch/merkle.ts";
 import type { ReceiptLog } from "./receipt.ts";
 import { isSame, toSafeInteger } from "./rlp-items.ts";
 
-/** What a topic contract logs of a batch. */
+/** What the registry logs of a batch. */
 export interface PublishedBatch {
+  /** Address of the topic. */
+  readonly topic: Uint8Array;
   readonly firstSequence: number;
   /** Who called the registry. */
   readonly sender: Uint8Array;
@@ -19,48 +21,53 @@ export interface PublishedBatch {
 
 const word = 32;
 const addressBytes = 20;
-/** Words before the events: count, offset of the events, length of the events. */
-const headWords = 3;
+/** Words before the events: root, count, offset of the events, length of the events. */
+const headWords = 4;
 const topicCount = 4;
-/** Where the events begin, after count and offset. */
-const eventsOffset = 2 * word;
+/** Where the events begin, after root, count and offset. */
+const eventsOffset = 3 * word;
 
 let signature: Uint8Array | undefined;
 
 /** First topic of the log of a batch. */
 function publishedSignature(keccak: Keccak256): Uint8Array {
-  signature ??= keccak(utf8ToBytes("EventsPublished(uint64,address,bytes32,uint32,bytes)"));
+  signature ??= keccak(utf8ToBytes("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"));
   return signature;
 }
 
-/** Reads the log `EventsPublished` of a topic, in the one form that the contract writes. @throws MalformedBatchError for any other log. */
+/** Reads the log `EventsPublished`, in the one form that the registry writes. @throws MalformedBatchError for any other log. */
 export function readPublished(
   { topics, data }: Pick<ReceiptLog, "topics" | "data">,
   keccak: Keccak256 = portableKeccak256,
 ): PublishedBatch {
-  const [kind, firstSequence, sender, eventsRoot] = topics;
+  const [kind, topic, firstSequence, sender] = topics;
   const isPublished = kind !== undefined && isSame(kind, publishedSignature(keccak)) && topics.length === topicCount;
-  if (!isPublished || firstSequence === undefined || sender === undefined || eventsRoot === undefined) {
+  if (!isPublished || topic === undefined || firstSequence === undefined || sender === undefined) {
     throw new MalformedBatchError("a log of another kind");
   }
-  const length = wordAt(data, 2);
+  const length = wordAt(data, 3);
   const padded = Math.ceil(length / word) * word;
   const start = headWords * word;
-  const isWhole = wordAt(data, 1) === eventsOffset && data.length === start + padded;
+  const isWhole = wordAt(data, 2) === eventsOffset && data.length === start + padded;
   if (!isWhole || data.subarray(start + length).some((byte) => byte !== 0)) {
     throw new MalformedBatchError("data of another form");
   }
   return {
+    topic: addressIn(topic),
     firstSequence: toSafeInteger(firstSequence),
-    sender: sender.subarray(word - addressBytes),
-    eventsRoot,
-    count: wordAt(data, 0),
+    sender: addressIn(sender),
+    eventsRoot: data.subarray(0, word),
+    count: wordAt(data, 1),
     events: data.subarray(start, start + length),
   };
 }
 
+function addressIn(topic: Uint8Array): Uint8Array {
+  return topic.subarray(word - addressBytes);
+}
+
 /**
- * The events of a batch. The contract checks neither count nor root, so a reader does.
+ * The events of a batch. The registry decodes no events, so a reader checks count and root.
  * @throws MalformedBatchError unless the bytes decode to `count` events under `eventsRoot`, with sequences below 2^53.
  */
 export function readBatchEvents(batch: PublishedBatch, keccak: Keccak256 = portableKeccak256): readonly BatchEvent[] {

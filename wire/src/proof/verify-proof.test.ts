@@ -101,6 +101,7 @@ describe("what refutes a proof", () => {
     ],
     ["another topic", "event", { ...proof, event: { ...proof.event, topic: "orders/us" } }],
     ["another registry", "topic", { ...proof, registry: `0x${"ab".repeat(20)}` }],
+    ["another publisher", "publisher", { ...proof, publisher: `0x${"ab".repeat(20)}` }],
   ];
 
   test.each(cases)("%s", (_, step, changed) => {

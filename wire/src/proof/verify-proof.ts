@@ -89,9 +89,10 @@ class ProofVerifier {
     const log = this.#log(this.#receipt(header));
     const batch = this.#batch(log);
     this.#checkEvent(batch, header);
-    this.#checkTopic(log, registry);
+    this.#checkRegistry(log, registry);
+    this.#checkTopic(batch);
     this.#checkPublisher(batch, publishers);
-    return this.#toProven(header, { log, batch });
+    return this.#toProven(header, batch);
   }
 
   #header(blockHash: Uint8Array): ProvenHeader {
@@ -146,25 +147,32 @@ class ProofVerifier {
     if (eventId !== event.eventId) throw new Refuted("event", `the event's identifier is ${eventId}`);
   }
 
-  #checkTopic({ address }: ReceiptLog, expectedRegistry: Uint8Array | undefined): void {
+  #checkRegistry({ address }: ReceiptLog, expected: Uint8Array | undefined): void {
     const registry = bytesOf(this.#proof.registry);
-    if (expectedRegistry !== undefined && !isSame(registry, expectedRegistry)) {
+    if (expected !== undefined && !isSame(registry, expected)) {
       throw new Refuted("topic", `the registry is ${toHexText(registry)}`);
     }
+    if (isSame(address, registry)) return;
+    throw new Refuted("topic", `the log is of ${toHexText(address)}, the registry is ${toHexText(registry)}`);
+  }
+
+  #checkTopic({ topic }: PublishedBatch): void {
+    const registry = bytesOf(this.#proof.registry);
     const expected = topicAddress({ registry, name: this.#proof.event.topic }, this.#keccak);
-    if (isSame(address, expected)) return;
-    throw new Refuted("topic", `the log is of ${toHexText(address)}, the topic's contract is ${toHexText(expected)}`);
+    if (isSame(topic, expected)) return;
+    throw new Refuted("topic", `the batch is of ${toHexText(topic)}, the topic's address is ${toHexText(expected)}`);
   }
 
   #checkPublisher({ sender }: PublishedBatch, publishers: readonly Uint8Array[] | undefined): void {
+    const { publisher } = this.#proof;
+    if (publisher !== toHexText(sender)) {
+      throw new Refuted("publisher", `${toHexText(sender)} published the event, not ${publisher}`);
+    }
     if (publishers === undefined || publishers.some((publisher) => isSame(publisher, sender))) return;
     throw new Refuted("publisher", `${toHexText(sender)} published the event, who is not expected to`);
   }
 
-  #toProven(
-    header: ProvenHeader,
-    { log, batch }: { readonly log: ReceiptLog; readonly batch: PublishedBatch },
-  ): ProvenEvent {
+  #toProven(header: ProvenHeader, batch: PublishedBatch): ProvenEvent {
     const { event, registry, receipt, batch: place } = this.#proof;
     return {
       topic: event.topic,
@@ -175,7 +183,7 @@ class ProofVerifier {
       blockNumber: header.number,
       blockTimestamp: header.timestamp,
       transactionIndex: receipt.transactionIndex,
-      topicAddress: toHexText(log.address),
+      topicAddress: toHexText(batch.topic),
       registry: toHexText(bytesOf(registry)),
       publisher: toHexText(batch.sender),
       eventsRoot: toHexText(batch.eventsRoot),

@@ -24,9 +24,9 @@ function committed(digit: string, firstSequence: number, count: number): LedgerE
     ...place,
     kind: "events-committed",
     address: address(digit),
+    publisher: address("f"),
     firstSequence,
     count,
-    publisher: `0x${"f".repeat(40)}`,
     events: new Uint8Array(),
   };
 }

@@ -54,6 +54,7 @@ const sampleProof: ProofResult = {
   index: 1,
   chain: {
     registry: `0x${"c3".repeat(20)}`,
+    publisher: `0x${"a7".repeat(20)}`,
     path: [new Uint8Array(32)],
     transactionIndex: 0,
     logPlace: 2,
@@ -66,6 +67,7 @@ const sampleProof: ProofResult = {
 export const sampleProofBody: Proof = {
   version: 1,
   registry: `0x${"c3".repeat(20)}`,
+  publisher: `0x${"a7".repeat(20)}`,
   event: {
     topic: "hello",
     content: "0x7b226e223a317d",

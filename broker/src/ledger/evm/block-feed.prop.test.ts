@@ -10,8 +10,6 @@ import { BlockReader } from "./block-reader.ts";
 import { FinalityPolicy } from "./finality.ts";
 import { Rpc } from "./rpc.ts";
 import { FakeNode } from "./testing/fake-node.ts";
-import { noTopics } from "./testing/no-topics.ts";
-import { TopicSet } from "./topic-set.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
 const stepArbitrary = fc.oneof(
@@ -53,7 +51,6 @@ class World {
       rpc: this.rpc,
       registry,
       account: registry,
-      topics: new TopicSet(noTopics),
       verifier: new BatchVerifier(),
     });
     const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);

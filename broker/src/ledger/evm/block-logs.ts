@@ -1,23 +1,21 @@
 import type { Address } from "../../domain/topic.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { Hex } from "./hex.ts";
-import { logSignatures, rejectedSignature, topicSignatures } from "./parse-log.ts";
+import { changeSignatures, logSignatures, refusalSignatures } from "./parse-log.ts";
 import type { LogFilter, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
-import type { TopicSet } from "./topic-set.ts";
 
 export interface BlockLogsOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
   /** The account that signs for us. */
   readonly account: Address;
-  readonly topics: TopicSet;
 }
 
 /**
- * The logs of one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be answered with
- * nothing. Anyone can write logs under our signatures. When the endpoint does not give all of them, those of the registry and of its topics are
- * asked for. Anyone can make the registry reject batches, for 3,500 gas each, so of these only our own are asked for then.
+ * The registry's logs of one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be
+ * answered with nothing. Anyone can make the registry write that it refused something, for 3,500 gas each. When the endpoint does not give all
+ * logs of the block, refusals to others are left out.
  */
 export class BlockLogs {
   readonly #options: BlockLogsOptions;
@@ -27,52 +25,36 @@ export class BlockLogs {
     this.#options = options;
   }
 
-  /** In the order of the block; none is missing but of batches that the registry rejected for others. @throws RpcFailure. */
+  /** In the order of the block; none is missing but refusals to others. @throws RpcFailure. */
   async read(block: BlockRef): Promise<readonly RpcLog[]> {
     try {
       return await this.#ask(block, { signatures: logSignatures });
     } catch (error) {
       if (!mayBeTooMuch(error)) throw error;
-      return this.#readOurs(block);
+      return this.#readWithoutRefusals(block);
     }
   }
 
-  async #readOurs(block: BlockRef): Promise<readonly RpcLog[]> {
-    const { registry, account, topics } = this.#options;
-    const addresses = [registry];
-    const rejected = { signatures: [rejectedSignature], addresses, sender: account };
-    const logs = [...(await this.#ask(block, rejected)), ...(await this.#readOfRegistry(topicSignatures, block))];
-    for await (const page of topics.list(block)) {
-      if (page.length > 0) logs.push(...(await this.#readOf(page, block)));
-    }
+  async #readWithoutRefusals(block: BlockRef): Promise<readonly RpcLog[]> {
+    const ours = await this.#ask(block, { signatures: refusalSignatures, sender: this.#options.account });
+    const logs = [...ours, ...(await this.#readChanges(changeSignatures, block))];
     return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
   }
 
-  /** Logs of the registry under these signatures, under one at a time where the endpoint does not give them at once. */
-  async #readOfRegistry(signatures: readonly Hex[], block: BlockRef): Promise<readonly RpcLog[]> {
+  /** Logs under these signatures, under one at a time where the endpoint does not give them at once. */
+  async #readChanges(signatures: readonly Hex[], block: BlockRef): Promise<readonly RpcLog[]> {
     try {
-      return await this.#ask(block, { signatures, addresses: [this.#options.registry] });
+      return await this.#ask(block, { signatures });
     } catch (error) {
       if (signatures.length === 1 || !mayBeTooMuch(error)) throw error;
       const logs: RpcLog[] = [];
-      for (const signature of signatures) logs.push(...(await this.#readOfRegistry([signature], block)));
+      for (const signature of signatures) logs.push(...(await this.#readChanges([signature], block)));
       return logs;
     }
   }
 
-  /** Logs of these contracts, of fewer at a time where the endpoint does not give them at once. */
-  async #readOf(addresses: readonly Address[], block: BlockRef): Promise<readonly RpcLog[]> {
-    try {
-      return await this.#ask(block, { signatures: logSignatures, addresses });
-    } catch (error) {
-      if (addresses.length === 1 || !mayBeTooMuch(error)) throw error;
-      const middle = addresses.length >> 1;
-      const first = await this.#readOf(addresses.slice(0, middle), block);
-      return [...first, ...(await this.#readOf(addresses.slice(middle), block))];
-    }
-  }
-
-  async #ask(block: BlockRef, filter: LogFilter): Promise<readonly RpcLog[]> {
+  async #ask(block: BlockRef, wanted: Omit<LogFilter, "address">): Promise<readonly RpcLog[]> {
+    const filter = { ...wanted, address: this.#options.registry };
     const logs = this.#isByHash ? await this.#byHash(block, filter) : await this.#byNumber(block, filter);
     for (const log of logs) {
       if (log.blockHash !== block.hash || Number(log.blockNumber) !== block.number) throw changed(block, log);

@@ -4,8 +4,6 @@ import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockReader } from "./block-reader.ts";
 import { Rpc } from "./rpc.ts";
 import { FakeNode } from "./testing/fake-node.ts";
-import { noTopics } from "./testing/no-topics.ts";
-import { TopicSet } from "./topic-set.ts";
 
 const registry: Address = `0x${"12".repeat(20)}`;
 
@@ -13,8 +11,7 @@ test("logs far below the head are never those of a node that has not got the end
   const node = new FakeNode(registry);
   for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
   const rpc = new Rpc(node);
-  const topics = new TopicSet(noTopics);
-  const reader = new BlockReader({ rpc, registry, account: registry, topics, verifier: new BatchVerifier() });
+  const reader = new BlockReader({ rpc, registry, account: registry, verifier: new BatchVerifier() });
   const stretch = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
   node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
   await expect(reader.read(stretch)).rejects.toMatchObject({ kind: "refused" });

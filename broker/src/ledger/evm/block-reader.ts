@@ -6,7 +6,6 @@ import { LogBloom } from "./log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
 import type { Header, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
-import type { TopicSet } from "./topic-set.ts";
 
 /** Blocks below the head that are read one by one, each held against the one before it. */
 export const nearBlocks = 64;
@@ -21,7 +20,7 @@ export interface Round {
   readonly from: number;
   /** Blocks with entries, and the last one looked at. */
   readonly blocks: readonly LedgerBlock[];
-  /** All logs of our contracts in them. */
+  /** All logs of the registry in them. */
   readonly logs: readonly ContractLog[];
   /** Bytes of encoded events in them. */
   readonly bytes: number;
@@ -32,7 +31,6 @@ export interface BlockReaderOptions {
   readonly registry: Address;
   /** The account that signs for us. */
   readonly account: Address;
-  readonly topics: TopicSet;
   readonly verifier: BatchVerifier;
 }
 
@@ -52,13 +50,14 @@ export interface Stretch {
 export class BlockReader {
   readonly #options: BlockReaderOptions;
   readonly #blockLogs: BlockLogs;
-  readonly #bloom = new LogBloom(logSignatures);
+  readonly #bloom: LogBloom;
   /** Blocks near the head that are read at once. */
   #atOnce = requestsAtOnce;
 
   constructor(options: BlockReaderOptions) {
     this.#options = options;
     this.#blockLogs = new BlockLogs(options);
+    this.#bloom = new LogBloom(options.registry);
   }
 
   /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
@@ -67,8 +66,9 @@ export class BlockReader {
     return this.#readRange({ from, to: Math.min(to, from + blocksMax - 1) }, headers);
   }
 
-  /** Reads one block as the chain has it now. @throws RpcFailure, also when the endpoint does not have that number. */
-  async readOne(number: number): Promise<LedgerBlock | undefined> {
+  /** Reads one block as the chain has it now; undefined above the newest final one. @throws RpcFailure. */
+  async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
+    if (number > final) return undefined;
     const { blocks } = await this.#readRange({ from: number, to: number }, new Map());
     return blocks.at(-1);
   }
@@ -121,18 +121,21 @@ export class BlockReader {
   }
 
   async #logsOf(header: Header): Promise<readonly ContractLog[]> {
-    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header), header) : [];
+    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
   }
 
   async #readRange(
     range: { readonly from: number; readonly to: number },
     headers: ReadonlyMap<number, Header>,
   ): Promise<Round> {
-    const { logs: raws, end } = await this.#options.rpc.logs(range, { signatures: logSignatures });
+    const { logs: raws, end } = await this.#options.rpc.logs(range, {
+      address: this.#options.registry,
+      signatures: logSignatures,
+    });
     const expected = headers.get(range.to);
     if (end !== undefined && expected !== undefined && end.hash !== expected.hash) throw changed(end);
     const known = end === undefined ? headers : new Map(headers).set(range.to, end);
-    const logs = raws.length === 0 ? [] : await this.#parseAll(raws, await this.#header(range.to, known));
+    const logs = this.#parseAll(raws);
     const blocks = await this.#blocks(range.to, logs, known);
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
@@ -143,17 +146,8 @@ export class BlockReader {
     return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
   }
 
-  /** What our contracts wrote, the newest of it in `block` or before. */
-  async #parseAll(raws: readonly RpcLog[], block: BlockRef): Promise<readonly ContractLog[]> {
-    const { registry, topics } = this.#options;
-    const logs = raws.flatMap((raw) => parseLog(raw, registry) ?? []);
-    const writers = new Set<Address>();
-    for (const { kind, address } of logs) {
-      if (kind === "topic-opened") topics.add(address);
-      else if (kind === "events-published") writers.add(address);
-    }
-    const known = await topics.among(writers, block);
-    return logs.filter(({ kind, address }) => kind !== "events-published" || known.has(address));
+  #parseAll(raws: readonly RpcLog[]): readonly ContractLog[] {
+    return raws.flatMap((raw) => parseLog(raw, this.#options.registry) ?? []);
   }
 
   async #blocks(
@@ -197,13 +191,13 @@ export class BlockReader {
   #entry(log: ContractLog): LedgerEntry | undefined {
     const { kind, address, transactionHash, logIndex } = log;
     const place = { address, transactionHash, logIndex };
-    if (kind === "batch-rejected") return undefined;
+    if (kind === "batch-rejected" || kind === "open-rejected") return undefined;
     if (kind === "topic-opened") return { kind, name: log.name, sender: log.sender, ...place };
     if (kind !== "events-published") return { kind, ...place };
     const { firstSequence, count, events, sender: publisher } = log;
     const wrong = this.#options.verifier.fault(log);
     if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
-    return { kind: "events-committed", firstSequence, count, publisher, events, ...place };
+    return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
   }
 }
 

@@ -21,7 +21,7 @@ import type {
 import { BatchVerifier } from "./batch-verifier.ts";
 import { toOutcome } from "./batch-outcome.ts";
 import { BlockFeed } from "./block-feed.ts";
-import { BlockReader, nearBlocks } from "./block-reader.ts";
+import { BlockReader } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
 import { type FeeMode, FeePolicy } from "./fee-policy.ts";
 import { type Finality, FinalityPolicy } from "./finality.ts";
@@ -30,6 +30,7 @@ import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
 import { ChainHeight } from "./chain-height.ts";
+import { identifyChain } from "./identify-chain.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
@@ -48,7 +49,7 @@ import {
   type SettleOptions,
   settleRegistry,
 } from "./settle-registry.ts";
-import { TopicSet } from "./topic-set.ts";
+import { TopicOpener } from "./topic-opener.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
 
@@ -60,7 +61,8 @@ const defaultLimits: LedgerLimits = {
 const defaultDeadlineMs = 30_000;
 const defaultFeeBumpAfterMs = 30_000;
 const defaultPollMs = 1000;
-const topicGas = 1_500_000;
+/** Closing writes a slot and a log; measured about 40,000. */
+const closeGas = 100_000;
 const noRoot = new Uint8Array(32);
 
 export interface EvmLedgerOptions {
@@ -166,16 +168,16 @@ export class EvmLedger implements Ledger {
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
-    const { registry } = this.#writable();
-    if ((await this.#ask(registry.statusOf(name))) === "open") return this.#now(signal);
-    return this.#change(openCalldata(name), signal);
+    return this.#writable().opener.open(name, signal);
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     const { registry } = this.#writable();
     const status = await this.#ask(registry.statusOf(name));
     if (status === "never-opened") throw new BrokerError("topicNotExist", { details: quote(name) });
-    return status === "closed" ? this.#now(signal) : this.#change(closeCalldata(name), signal);
+    if (status === "closed") return this.#now(signal);
+    if (status === "of-others") throw new BrokerError("writerRefused", { details: quote(name) });
+    return this.#change({ data: closeCalldata(name), gas: closeGas }, signal);
   }
 
   async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
@@ -216,8 +218,7 @@ export class EvmLedger implements Ledger {
   }
 
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
-    if (blockNumber > (await this.finalBlockNumber(signal))) return undefined;
-    return this.#ask(this.#started().reader.readOne(blockNumber));
+    return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
@@ -252,10 +253,11 @@ export class EvmLedger implements Ledger {
     return Math.min(this.#gas.onShort(gas, estimate), this.#room.blockGas);
   }
 
-  async #change(data: Buffer, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+  async #change({ data, gas }: Pick<TransactionRequest, "data" | "gas">, signal: AbortSignal): Promise<Inclusion> {
     const { registry } = this.#started();
-    const gas = Math.min(topicGas, this.#room.blockGas);
-    const included = await this.#publish({ to: registry.address, data, gas, logsExpected: undefined }, signal);
+    const gasGiven = Math.min(gas, this.#room.blockGas);
+    const request = { to: registry.address, data, gas: gasGiven, logsExpected: undefined };
+    const included = await this.#publish(request, signal);
     if (included !== undefined) return included;
     throw new BrokerError("transactionFailed", { details: "the chain takes no transaction that large" });
   }
@@ -292,7 +294,10 @@ export class EvmLedger implements Ledger {
 
   async #build(mayDeploy: () => boolean): Promise<LedgerParts> {
     const { clock, logger } = this.#options;
-    const chain = await this.#identifyChain();
+    const chain = await identifyChain(this.#rpc, {
+      memory: this.#options.memory ?? noMemory,
+      chainId: this.#options.chainId,
+    });
     const { chainId } = chain;
     const fees = new FeePolicy(this.#rpc, { mode: this.#options.fees ?? "auto", max: this.#options.feeMax });
     await fees.refresh();
@@ -310,11 +315,8 @@ export class EvmLedger implements Ledger {
       isBehind: () => height.look() !== undefined,
       restore: () => this.#deployer.restore(address, common),
     });
-    const isNear = ({ number }: BlockRef): boolean => !this.isFinal && heads.latest.number - number < nearBlocks;
-    const onMissing = (): Error => guard.onMissing();
-    const registry = new Registry(this.#rpc, { address, from: signer, isNear, onMissing });
-    const topics = new TopicSet(registry);
-    const reader = new BlockReader({ ...common, registry: address, account: signer, topics, verifier: this.#verifier });
+    const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
+    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,
@@ -351,28 +353,27 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
+    const opener = this.#createOpener(registry);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
-    const parts = { chain, heads, sender, registry, reader, feed, height, guard, proofs };
+    const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs };
     await startParts(parts);
     return parts;
+  }
+
+  #createOpener(registry: Registry): TopicOpener {
+    return new TopicOpener({
+      registry,
+      clock: this.#options.clock,
+      underWayMax: () => this.limits.transactionsInFlightMax,
+      blockGas: () => this.#room.blockGas,
+      send: (names, gas, signal) => this.#change({ data: openCalldata(names), gas }, signal),
+    });
   }
 
   #journalWriter(): JournalWriter | undefined {
     const { journal, groupId, logger } = this.#options;
     const sender = this.#signer.address;
     return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, logger });
-  }
-
-  async #identifyChain(): Promise<ChainIdentity> {
-    const { provider, memory = noMemory } = this.#options;
-    const remembered = await memory.find();
-    if (remembered !== undefined) provider.expectChain?.(remembered);
-    const chainId = await this.#rpc.chainId();
-    const wanted = this.#options.chainId ?? chainId;
-    if (chainId === wanted) return { chainId, genesisHash: (await this.#rpc.header(0)).hash };
-    throw new BrokerError("chainUnreachable", {
-      details: `the endpoint serves chain ${chainId}, chain ${wanted} is configured`,
-    });
   }
 
   async #settleRegistry(

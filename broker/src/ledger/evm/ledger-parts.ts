@@ -6,6 +6,7 @@ import type { ProofMaker } from "./proof/proof-maker.ts";
 import type { Registry } from "./registry.ts";
 import type { RegistryGuard } from "./registry-guard.ts";
 import type { ChainIdentity } from "./rpc.ts";
+import type { TopicOpener } from "./topic-opener.ts";
 import type { TransactionSender } from "./transaction-sender.ts";
 
 /** What a ledger has between `start` and `stop`. */
@@ -14,6 +15,7 @@ export interface LedgerParts {
   readonly heads: HeadWatcher;
   readonly sender: TransactionSender;
   readonly registry: Registry;
+  readonly opener: TopicOpener;
   readonly reader: BlockReader;
   readonly feed: BlockFeed;
   readonly height: ChainHeight;

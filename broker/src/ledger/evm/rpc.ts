@@ -1,5 +1,5 @@
 import type { Address, Hash } from "../../domain/topic.ts";
-import type { BlockRef, Outage } from "../../ports/ledger.ts";
+import type { Outage } from "../../ports/ledger.ts";
 import { type Hex, toQuantity } from "./hex.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
@@ -47,11 +47,11 @@ export interface Header {
   readonly gasLimit: number;
 }
 
-/** Which logs: under one of these first topics, of these contracts or, left out, of all. */
+/** Which logs: of this contract, under one of these first topics. */
 export interface LogFilter {
+  readonly address: Address;
   readonly signatures: readonly Hex[];
-  readonly addresses?: readonly Address[];
-  /** Only those whose third topic is this account: in all our events, the one that called the registry. */
+  /** Only those whose third topic is this account: in refusals, the one that called the registry. */
   readonly sender?: Address;
 }
 
@@ -133,32 +133,6 @@ export class Rpc {
     throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
   }
 
-  /** A call on the newest state of a node that has a block: one that has not got it is not asked, or refuses. @throws RpcFailure. */
-  async callHaving(blockNumber: number, request: CallRequest): Promise<Hex> {
-    if (this.provider.requestAll === undefined) return this.call(request);
-    // The header comes first: what a node has by then, its newest state includes.
-    const calls = [
-      { method: "eth_getBlockByNumber", params: [toQuantity(blockNumber), false] },
-      { method: "eth_call", params: [request, "latest"] },
-    ];
-    const [block, answer] = await this.#askAll(calls, blockNumber);
-    readHeader(block);
-    return answer as Hex; // What the method answers by its specification.
-  }
-
-  /** A call on the newest state of a node whose chain has this block before and after the call. @throws RpcFailure. */
-  async callOn({ number, hash }: BlockRef, request: CallRequest): Promise<Hex> {
-    const look = { method: "eth_getBlockByNumber", params: [toQuantity(number), false] };
-    const calls = [look, { method: "eth_call", params: [request, "latest"] }, look];
-    const [before, answer, after] =
-      this.provider.requestAll === undefined ? await this.#askInTurn(calls) : await this.#askAll(calls, number);
-    for (const block of [before, after]) {
-      if (readHeader(block).hash === hash) continue;
-      throw new RpcFailure("refused", `block ${number} changed while it was read`, { cause: block });
-    }
-    return answer as Hex; // What the method answers by its specification.
-  }
-
   async receipt(hash: Hash): Promise<Receipt | undefined> {
     const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
     if (receipt === null) return undefined;
@@ -238,12 +212,6 @@ export class Rpc {
     }
   }
 
-  async #askInTurn(calls: readonly RpcRequest[]): Promise<readonly unknown[]> {
-    const answers: unknown[] = [];
-    for (const { method, params = [] } of calls) answers.push(await this.#ask(method, ...params));
-    return answers;
-  }
-
   async #ask<T>(method: string, ...params: readonly unknown[]): Promise<T> {
     try {
       return (await this.provider.request({ method, params })) as T; // What the method answers by its specification.
@@ -291,12 +259,12 @@ export function readHeader(value: unknown): Header {
   };
 }
 
-function toParameters({ signatures, addresses, sender }: LogFilter): {
+function toParameters({ address, signatures, sender }: LogFilter): {
+  readonly address: Address;
   readonly topics: unknown;
-  readonly address?: unknown;
 } {
   const topics = sender === undefined ? [signatures] : [signatures, null, `0x${sender.slice(2).padStart(64, "0")}`];
-  return { topics, ...(addresses === undefined ? {} : { address: addresses }) };
+  return { address, topics };
 }
 
 function toTag<Tag extends string>(tag: number | Tag): Hex | Tag {

@@ -4,6 +4,9 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 
+/** Who publishes where nobody says. */
+const strangerAddress: Address = `0x${"57".repeat(20)}`;
+
 /** A batch as it goes to the chain: what it claims, and bytes that may be anything. */
 export interface ChainBatch {
   readonly address: Address;
@@ -18,9 +21,6 @@ type Unplaced = LedgerEntry extends infer Entry
     : never
   : never;
 
-/** Who is said to have published every batch. */
-export const memoryPublisher: Address = `0x${"5e".repeat(20)}`;
-
 /** A time when blocks were taken back. */
 export interface Cut {
   /** The newest block that stayed. */
@@ -28,6 +28,9 @@ export interface Cut {
   /** The newest block before. */
   readonly from: number;
 }
+
+/** The shortest event, as the registry counts: an empty content and no extensions. */
+const eventBytesMin = 3;
 
 interface TopicRecord {
   sequence: number;
@@ -108,7 +111,7 @@ export class MemoryChain {
   }
 
   /** Publishes in one transaction; a batch that does not decode to its count is committed all the same. */
-  publish(batches: readonly ChainBatch[]): readonly BatchOutcome[] {
+  publish(batches: readonly ChainBatch[], publisher: Address = strangerAddress): readonly BatchOutcome[] {
     const entries: LedgerEntry[] = [];
     const blockNumber = this.head + 1;
     const outcomes = batches.map((batch, logIndex): BatchOutcome => {
@@ -117,7 +120,10 @@ export class MemoryChain {
       if (topic === undefined || reason !== undefined) return { status: "rejected", reason: reason ?? "unknown-topic" };
       const firstSequence = topic.sequence + 1;
       topic.sequence += batch.count;
-      entries.push(this.#place(batch.address, { ...readBatch(batch), firstSequence, count: batch.count }, logIndex));
+      const read = readBatch(batch);
+      const claimed = { firstSequence, count: batch.count };
+      const entry = read.kind === "events-committed" ? { ...read, ...claimed, publisher } : { ...read, ...claimed };
+      entries.push(this.#place(batch.address, entry, logIndex));
       return { status: "committed", firstSequence, blockNumber };
     });
     this.#seal(entries);
@@ -172,20 +178,19 @@ function hashOf(kind: string, what: string | number): Hash {
 function refusal(
   topic: TopicRecord | undefined,
   batch: ChainBatch,
-): "unknown-topic" | "closed-topic" | "empty-batch" | undefined {
+): "unknown-topic" | "closed-topic" | "empty-batch" | "count-too-large" | undefined {
   if (topic === undefined) return "unknown-topic";
   if (topic.closed) return "closed-topic";
-  return batch.count === 0 ? "empty-batch" : undefined;
+  if (batch.count === 0) return "empty-batch";
+  return batch.count * eventBytesMin > batch.events.length ? "count-too-large" : undefined;
 }
 
 function readBatch(
   batch: ChainBatch,
-):
-  | { kind: "events-committed"; publisher: Address; events: Uint8Array }
-  | { kind: "events-malformed"; fault: BatchFault; reason: string } {
+): { kind: "events-committed"; events: Uint8Array } | { kind: "events-malformed"; fault: BatchFault; reason: string } {
   try {
     const { length } = decodeEvents(batch.events);
-    if (length === batch.count) return { kind: "events-committed", publisher: memoryPublisher, events: batch.events };
+    if (length === batch.count) return { kind: "events-committed", events: batch.events };
     return {
       kind: "events-malformed",
       fault: "wrong-count",

@@ -12,10 +12,11 @@ import type {
   LedgerView,
   OutgoingBatch,
 } from "../../ports/ledger.ts";
-import { type MemoryChain, memoryPublisher } from "./memory-chain.ts";
+import type { MemoryChain } from "./memory-chain.ts";
 
 /** Blocks in one round of follow. */
 const blocksPerRoundMax = 256;
+const defaultSender: Address = `0x${"5e".repeat(20)}`;
 const defaultLimits: LedgerLimits = {
   eventsPerTransactionMax: 1000,
   bytesPerTransactionMax: 1_048_576,
@@ -72,7 +73,7 @@ class MemoryLedger implements Ledger {
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     this.#check(signal);
-    return { blockNumber: this.#chain.open(name, this.sender ?? memoryPublisher) };
+    return { blockNumber: this.#chain.open(name, this.sender ?? defaultSender) };
   }
 
   async closeTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -86,6 +87,7 @@ class MemoryLedger implements Ledger {
     this.#check(signal);
     return this.#chain.publish(
       batches.map(({ address, events }) => ({ address, count: events.length, events: encodeEvents(events) })),
+      this.sender ?? defaultSender,
     );
   }
 

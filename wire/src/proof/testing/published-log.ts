@@ -4,7 +4,7 @@ import { merkleRoot } from "../../batch/merkle.ts";
 import { toHexText } from "../hex.ts";
 
 const word = 32;
-const signature = "EventsPublished(uint64,address,bytes32,uint32,bytes)";
+const signature = "EventsPublished(address,uint64,address,bytes32,uint32,bytes)";
 
 /** What a publisher may claim of a batch, where it is not what the events say. */
 export interface BatchClaims {
@@ -12,22 +12,26 @@ export interface BatchClaims {
   readonly eventsRoot?: Uint8Array;
 }
 
-/** The log `EventsPublished` of a batch, as a node gives it. */
+/** The log `EventsPublished` of a batch of the topic 0x7070…, by 0xabab…, as a node gives it. */
 export function publishedLog(events: readonly BatchEvent[], claims: BatchClaims = {}) {
   const encoded = encodeEvents(events);
   const { count = events.length, eventsRoot = merkleRoot(encoded) } = claims;
   const padded = new Uint8Array(Math.ceil(encoded.length / word) * word);
   padded.set(encoded);
-  const head = [count, 2 * word, encoded.length].map(wordOf).join("");
+  const head = [count, 3 * word, encoded.length].map(wordOf).join("");
   return {
     topics: [
       toHexText(portableKeccak256(new TextEncoder().encode(signature))),
+      addressTopic("70"),
       `0x${wordOf(1)}`,
-      `0x${"ab".repeat(20).padStart(2 * word, "0")}`,
-      toHexText(eventsRoot),
+      addressTopic("ab"),
     ],
-    data: `0x${head}${toHexText(padded).slice(2)}`,
+    data: `${toHexText(eventsRoot)}${head}${toHexText(padded).slice(2)}`,
   };
+}
+
+function addressTopic(byte: string): string {
+  return `0x${byte.repeat(20).padStart(2 * word, "0")}`;
 }
 
 function wordOf(value: number): string {

@@ -33,10 +33,10 @@ export class ProofMaker {
   /** @throws BrokerError 200205 the endpoint cannot be reached; 200206 what it tells of the block makes no proof; 200300. */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const block = await untilAborted(this.#blocks.get(place.blockNumber), signal);
-    const { transactionIndex, logPlace, events } = block.getBatch(place);
+    const { transactionIndex, logPlace, publisher, events } = block.getBatch(place);
     const nodes = block.prove(transactionIndex);
     const path = merklePath(events, place.index, keccak256);
-    return { registry: this.#registry, path, transactionIndex, logPlace, nodes, header: block.header };
+    return { registry: this.#registry, publisher, path, transactionIndex, logPlace, nodes, header: block.header };
   }
 
   async #read(blockNumber: number): Promise<ProvenBlock> {

@@ -11,6 +11,7 @@ import { ReceiptsTrie } from "./receipts-trie.ts";
 export interface FoundBatch {
   readonly transactionIndex: number;
   readonly logPlace: number;
+  readonly publisher: Address;
   /** The encoded events. */
   readonly events: Uint8Array;
 }
@@ -68,8 +69,9 @@ function findBatches(receipts: readonly RpcReceipt[], registry: Address): Readon
     for (const [logPlace, raw] of logs.entries()) {
       const log: ContractLog | undefined = parseLog(raw, registry);
       if (log?.kind !== "events-published") continue;
-      const key = keyOf(raw.address.toLowerCase(), log.firstSequence);
-      if (!batches.has(key)) batches.set(key, { transactionIndex, logPlace, events: log.events });
+      const key = keyOf(log.address, log.firstSequence);
+      if (!batches.has(key))
+        batches.set(key, { transactionIndex, logPlace, publisher: log.sender, events: log.events });
     }
   }
   return batches;

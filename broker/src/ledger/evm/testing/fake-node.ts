@@ -63,7 +63,7 @@ export class FakeNode implements EvmProvider {
     if (method === "eth_getBlockByNumber") {
       const number = first === "latest" ? height : Number(first);
       const block = number > height ? undefined : this.#blocks[number];
-      return block === undefined ? null : toHeader(block);
+      return block === undefined ? null : this.#headerOf(block);
     }
     if (method !== "eth_getLogs") throw Object.assign(new Error(`no method ${method}`), { code: -32601 });
     const filter = first as { blockHash?: Hash; fromBlock?: Hex; toBlock?: Hex; topics: [Hex[]] }; // As the ledger asks.
@@ -75,6 +75,13 @@ export class FakeNode implements EvmProvider {
       return this.#logsOf(block);
     }
     return seen.slice(Number(filter.fromBlock), Number(filter.toBlock) + 1).flatMap((block) => this.#logsOf(block));
+  }
+
+  #headerOf({ number, hash, parentHash, marks }: FakeBlock): unknown {
+    const logsBloom = bloomOf(marks.length === 0 ? [] : [closedSignature, this.registry]);
+    const transactionsRoot = marks.length === 0 ? noTransactions : hash;
+    const fixed = { timestamp: "0x1", gasLimit: "0x1000000", transactionsRoot, logsBloom };
+    return { number: toQuantity(number), hash, parentHash, ...fixed };
   }
 
   #logsOf({ number, hash, marks }: FakeBlock): readonly unknown[] {
@@ -90,18 +97,14 @@ export class FakeNode implements EvmProvider {
   }
 }
 
-function toHeader({ number, hash, parentHash, marks }: FakeBlock): unknown {
-  const root = marks.length === 0 ? "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421" : hash;
-  const logsBloom = bloomOf(marks.length === 0 ? [] : [closedSignature]);
-  const fixed = { timestamp: "0x1", gasLimit: "0x1000000", transactionsRoot: root, logsBloom };
-  return { number: toQuantity(number), hash, parentHash, ...fixed };
-}
+/** Root of the transactions of a block without any. */
+const noTransactions = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 
 /** By the yellow paper, with the bits counted from the right. */
-function bloomOf(topics: readonly Hex[]): Hex {
+function bloomOf(items: readonly Hex[]): Hex {
   let bloom = 0n;
-  for (const topic of topics) {
-    const hash = keccak256(fromHex(topic));
+  for (const item of items) {
+    const hash = keccak256(fromHex(item));
     for (const at of [0, 2, 4]) bloom |= 1n << BigInt((((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047);
   }
   return `0x${bloom.toString(16).padStart(2 * bloomBytes, "0")}`;

@@ -29,7 +29,7 @@ export class Stranger {
   }
 
   async open(name: string): Promise<void> {
-    await this.send(openCalldata(name), await this.#registry());
+    await this.send(openCalldata([name]), await this.#registry());
   }
 
   async publish(batches: readonly ForgedBatch[]): Promise<void> {

@@ -137,7 +137,7 @@ export class WriterWorld {
     const events: string[] = [];
     const address = await this.topicAddress();
     for (const log of await this.#logs()) {
-      const parsed = parseLog(log, "0x");
+      const parsed = parseLog(log, this.registryAddress);
       if (parsed?.kind !== "events-published" || parsed.address !== address) continue;
       if (parsed.firstSequence !== events.length + 1) throw new Error(`a gap before sequence ${parsed.firstSequence}`);
       for (const { content } of decodeEvents(parsed.events)) events.push(Buffer.from(content).toString());

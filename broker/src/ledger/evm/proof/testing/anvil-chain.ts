@@ -61,7 +61,7 @@ export class AnvilChain {
   }
 
   async open(topic: string): Promise<void> {
-    await this.send({ to: this.registry, data: toHex(openCalldata(topic)), gas: publishGas });
+    await this.send({ to: this.registry, data: toHex(openCalldata([topic])), gas: publishGas });
   }
 
   /** Answers once it is included, but for {@link inOneBlock}. */
