@@ -304,6 +304,7 @@ function toEngineLimits(config: Config): EngineLimits {
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,
     membershipMs: config.takeOverAfterMs,
+    scrubPeriodMs: config.scrubPeriodMs,
   };
 }
 

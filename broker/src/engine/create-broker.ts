@@ -30,6 +30,7 @@ import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { Mender } from "./integrity/mender.ts";
+import { IndexScrub, Scrubber } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Publisher } from "./publish/publisher.ts";
@@ -247,10 +248,15 @@ class Engine implements RunningBroker {
 
   #createLife(group: Group): GroupLife {
     const indexHealth = new IndexHealth(this.#options.clock);
+    const roles = this.#createRole(group, indexHealth);
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id) };
+    const begin = () => [new IndexScrub({ ...this.#options, ...own })];
+    const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,
-      ...this.#createRole(group, indexHealth),
-      logger: this.#loggerOf(group.id),
+      ...roles,
+      ...own,
+      scrubber: new Scrubber({ ...this.#options, ...own, begin, isDue }),
       group,
       indexHealth,
       countSubscriptions: () => this.#dispatcher.countOf(group.id),
@@ -284,6 +290,7 @@ class Engine implements RunningBroker {
         after: cursor,
         progress,
         findGeneration,
+        onRead: () => this.#options.troubles.clear(subscription.id),
         reads: this.#reads,
       }),
       progressWriter: this.#progressWriter,

@@ -30,6 +30,8 @@ export interface Metrics {
   entrySkipped(groupId: string, reason: string): void;
   /** A batch in the store was not as it was written: it was written anew from the chain, or could not be. */
   indexDamaged(groupId: string, outcome: "mended" | "unmended"): void;
+  /** The index was read up to a block, to find what is damaged in it. */
+  scrubbed(groupId: string, measure: { readonly block: number; readonly batches: number }): void;
   /** Final blocks were taken back, and events with them. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
@@ -52,6 +54,7 @@ export const noMetrics: Metrics = {
   blocksIndexed: () => {},
   entrySkipped: () => {},
   indexDamaged: () => {},
+  scrubbed: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
   lookupEnded: () => {},

@@ -34,6 +34,8 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
   readonly #damaged: Counter<"group" | "outcome">;
+  readonly #scrubbed: Counter<"group">;
+  readonly #scrubbedBlock: Gauge<"group">;
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
@@ -79,6 +81,16 @@ class PrometheusMetrics implements MetricsRegistry {
       labelNames: ["group", "outcome"],
       name: "stele_index_damaged_total",
       help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
+    });
+    this.#scrubbed = new Counter({
+      ...byGroup,
+      name: "stele_batches_scrubbed_total",
+      help: "Batches in the store that were read only to find out whether they are damaged.",
+    });
+    this.#scrubbedBlock = new Gauge({
+      ...byGroup,
+      name: "stele_scrubbed_block",
+      help: "Block up to which the present round of that has come.",
     });
     this.#reorganisations = new Counter({
       ...byGroup,
@@ -223,6 +235,11 @@ class PrometheusMetrics implements MetricsRegistry {
 
   indexDamaged(group: string, outcome: "mended" | "unmended"): void {
     this.#damaged.inc({ group, outcome });
+  }
+
+  scrubbed(group: string, { block, batches }: { readonly block: number; readonly batches: number }): void {
+    this.#scrubbed.inc({ group }, batches);
+    this.#scrubbedBlock.set({ group }, block);
   }
 
   reorganised(group: string, measure: { readonly events: number }): void {

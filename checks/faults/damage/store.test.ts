@@ -46,6 +46,15 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
   });
 
+  it("finds and mends by scrubbing what nobody asks for", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, 30);
+    changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    await using broker = await startBroker({ dataDir: folder.path, env: { STELE_SCRUB_PERIOD_MS: "200" } });
+    await until("a round has ended", () => logLines(broker, "scrubbed")[0]);
+    expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
+  });
+
   it("delivers the batch with a flipped bit right", async () => {
     using folder = filled.copy();
     const event = pick(filled, eventsTotal - 10);

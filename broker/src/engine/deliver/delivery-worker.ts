@@ -15,7 +15,7 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly feed: Feed;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
-  /** Told of each failure to read events, and of the first success after it. */
+  /** Told of each failure to read events; whoever reads for the feed tells of a success. */
   readonly troubles: Troubles;
   /** Whether this node attempts no delivery at all; false when left out. */
   readonly isPaused?: boolean | undefined;
@@ -150,9 +150,7 @@ export class DeliveryWorker {
       const { troubles, logger } = this.#parts;
       const { id, groupId } = this.#subscription;
       try {
-        const event = await this.feed.next(signal);
-        if (failures > 1) troubles.clear(id);
-        return event;
+        return await this.feed.next(signal);
       } catch (error) {
         logger.error("events not read", { subscriptionId: id, error });
         const reason = error instanceof Error ? error.message : String(error);
