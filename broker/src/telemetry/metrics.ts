@@ -33,9 +33,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #indexed: Counter<"group">;
   readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
-  readonly #damaged: Counter<"group" | "outcome">;
-  readonly #scrubbed: Counter<"group">;
-  readonly #scrubbedBlock: Gauge<"group">;
+  readonly #integrity: ReturnType<typeof createIntegrityMetrics>;
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
@@ -76,22 +74,7 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_chain_entries_skipped_total",
       help: "Batches and topics on the chain that were left out, by reason.",
     });
-    this.#damaged = new Counter({
-      registers,
-      labelNames: ["group", "outcome"],
-      name: "stele_index_damaged_total",
-      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
-    });
-    this.#scrubbed = new Counter({
-      ...byGroup,
-      name: "stele_batches_scrubbed_total",
-      help: "Batches in the store that were read only to find out whether they are damaged.",
-    });
-    this.#scrubbedBlock = new Gauge({
-      ...byGroup,
-      name: "stele_scrubbed_block",
-      help: "Block up to which the present round of that has come.",
-    });
+    this.#integrity = createIntegrityMetrics(registry);
     this.#reorganisations = new Counter({
       ...byGroup,
       name: "stele_reorganisations_total",
@@ -234,12 +217,12 @@ class PrometheusMetrics implements MetricsRegistry {
   }
 
   indexDamaged(group: string, outcome: "mended" | "unmended"): void {
-    this.#damaged.inc({ group, outcome });
+    this.#integrity.damaged.inc({ group, outcome });
   }
 
   scrubbed(group: string, { block, batches }: { readonly block: number; readonly batches: number }): void {
-    this.#scrubbed.inc({ group }, batches);
-    this.#scrubbedBlock.set({ group }, block);
+    this.#integrity.scrubbed.inc({ group }, batches);
+    this.#integrity.scrubbedBlock.set({ group }, block);
   }
 
   reorganised(group: string, measure: { readonly events: number }): void {
@@ -258,4 +241,29 @@ class PrometheusMetrics implements MetricsRegistry {
   consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void {
     this.#consents.inc({ reply });
   }
+}
+
+/** What is damaged in the store, and how far it was looked for. */
+function createIntegrityMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    damaged: new Counter({
+      registers,
+      labelNames: ["group", "outcome"] as const,
+      name: "stele_index_damaged_total",
+      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
+    }),
+    scrubbed: new Counter({
+      registers,
+      labelNames: ["group"] as const,
+      name: "stele_batches_scrubbed_total",
+      help: "Batches in the store that were read only to find out whether they are damaged.",
+    }),
+    scrubbedBlock: new Gauge({
+      registers,
+      labelNames: ["group"] as const,
+      name: "stele_scrubbed_block",
+      help: "Block up to which the present round of that has come.",
+    }),
+  };
 }

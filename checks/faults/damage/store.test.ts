@@ -192,8 +192,11 @@ function decoded(content: string): string {
 }
 
 function expectedReplay({ events }: FilledFolder): Readonly<Record<string, readonly string[]>> {
-  const sequenceOf = ({ eventId }: Acknowledged): number => Number(eventId.split("-")[1]);
   return byTopic(events.toSorted((left, right) => sequenceOf(left) - sequenceOf(right)));
+}
+
+function sequenceOf({ eventId }: Acknowledged): number {
+  return Number(eventId.split("-")[1]);
 }
 
 function byTopic(events: readonly Pick<Acknowledged, "topic" | "content">[]): Record<string, string[]> {

@@ -115,6 +115,7 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
+      "indexDamaged",
       "busy",
       "overQuota",
     ],
@@ -127,7 +128,15 @@ export const operations = {
   getEvent: define("Gets an event by its identifier.", {
     params: { eventId: parameter.eventId, groupId },
     result: eventSchema,
-    errors: [...groupErrors, "eventIdBlank", "eventIdTooLong", "eventIdIllegal", "eventNotExist", "eventBeyondHead"],
+    errors: [
+      ...groupErrors,
+      "eventIdBlank",
+      "eventIdTooLong",
+      "eventIdIllegal",
+      "eventNotExist",
+      "eventBeyondHead",
+      "indexDamaged",
+    ],
   }),
   getProof: define("Proves by the chain that an event was published: see the page about proofs.", {
     params: { eventId: parameter.eventId, groupId },
@@ -141,6 +150,7 @@ export const operations = {
       "eventBeyondHead",
       "chainUnreachable",
       "proofUnavailable",
+      "indexDamaged",
     ],
   }),
   list: define("Lists topics by page, in the order in which they were opened.", {

@@ -17,9 +17,8 @@ async function startDamaged(options: TestEngineOptions = {}) {
   const memory = createMemoryStore();
   const apply = memory.applyBlocks.bind(memory);
   memory.applyBlocks = async (groupId, blocks, applied) => {
-    const copyOf = (events: Uint8Array): Uint8Array => Uint8Array.from(events);
     const copies = blocks.map((block) => {
-      const batches = block.batches.map((batch) => ({ ...batch, events: copyOf(batch.events) }));
+      const batches = block.batches.map((batch) => ({ ...batch, events: Uint8Array.from(batch.events) }));
       return { ...block, batches };
     });
     await apply(groupId, copies, applied);
