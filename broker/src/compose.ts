@@ -112,7 +112,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   const groups = groupsOf(config);
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
-  const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.now()));
+  const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.monotonic()));
   const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
     ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve, graceMs })
     : undefined;
@@ -146,7 +146,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   const url = await listen(server, config);
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
-    stopBy = clock.now() + config.shutdownDelayMs + config.shutdownDeadlineMs;
+    stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
   return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
@@ -259,9 +259,7 @@ function createSink(config: Config, { metrics, closers }: SinkParts): Sink {
     connectionsMax: config.callbackConnectionsMax,
     connectionsTotalMax: config.callbackConnectionsTotalMax,
     bytesPerSecondMax: config.callbackBytesPerSecondMax,
-    ...(config.notificationPlace === "on"
-      ? { places: new EventPlaces({ prefix: config.extensionPrefix, keccak: keccak256 }) }
-      : {}),
+    ...(config.notificationPlace === "on" ? { places: new EventPlaces({ prefix: config.extensionPrefix }) } : {}),
   });
 }
 

@@ -1,3 +1,4 @@
+export { BatchWriter } from "./batch/batch-writer.ts";
 export { batchEventsMax, decodeEvents } from "./batch/decode-events.ts";
 export { type BatchEvent, encodedBytes, encodeEvents } from "./batch/encode-events.ts";
 export { type Keccak256, portableKeccak256 } from "./batch/keccak.ts";

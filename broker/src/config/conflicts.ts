@@ -1,5 +1,6 @@
 import { quote } from "@stele/wire";
 import { clusterConflicts } from "./cluster-conflicts.ts";
+import { entriesOf, transactionOf } from "./derived.ts";
 import type { GroupEntry } from "./group-fields.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
@@ -11,19 +12,25 @@ const envelopeBytes = 512;
 
 /** What is wrong with values that are each good by themselves. */
 export function findConflicts(config: Config): readonly string[] {
-  const { contentBytesMax, extensionsBytesMax, requestBodyBytesMax, transactionBytesMax } = config;
+  const { contentBytesMax, extensionsBytesMax, requestBodyBytesMax } = config;
   const bodyBytesMin = Math.ceil(contentBytesMax * base64Growth) + extensionsBytesMax + envelopeBytes;
   const batchBytesMin = contentBytesMax + extensionsBytesMax + envelopeBytes;
   const conflicts: string[] = [];
   if (requestBodyBytesMax < bodyBytesMin)
     conflicts.push(tooSmall(environmentName("requestBodyBytesMax"), bodyBytesMin));
-  if (transactionBytesMax < batchBytesMin)
+  if (smallestTransaction(config) < batchBytesMin)
     conflicts.push(tooSmall(environmentName("transactionBytesMax"), batchBytesMin));
   if (config.callbackBackoffMaxMs < config.callbackBackoffMinMs) {
     const [min, max] = [environmentName("callbackBackoffMinMs"), environmentName("callbackBackoffMaxMs")];
     conflicts.push(`${max} (${config.callbackBackoffMaxMs}) is below ${min} (${config.callbackBackoffMinMs})`);
   }
   return [...conflicts, ...groupConflicts(config, batchBytesMin), ...clusterConflicts(config)];
+}
+
+/** Bytes that a transaction takes in every group that has no setting of its own. */
+function smallestTransaction(config: Config): number {
+  const entries = entriesOf(config).filter((entry) => entry.transactionBytesMax === undefined);
+  return config.transactionBytesMax ?? Math.min(...entries.map((entry) => transactionOf(entry).bytes));
 }
 
 /** Fields that say something of an endpoint, which the embedded chain has none of. */

@@ -51,17 +51,36 @@ export interface GroupConfig extends GroupEntry {
 /** Transactions under way at once on a chain whose blocks come at their own pace. */
 const externalInFlightMax = 16;
 
+interface TransactionSize {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** What one transaction holds at most where no setting says so: nodes of others refuse long ones, and every broker reads a batch of 1 MiB. */
+const embeddedTransaction: TransactionSize = { events: 4096, bytes: 1_000_000 };
+const externalTransaction: TransactionSize = { events: 1000, bytes: 120_000 };
+
+/** The default for a group's transactions. */
+export function transactionOf({ endpoints }: Pick<GroupEntry, "endpoints">): TransactionSize {
+  return endpoints === "embedded" ? embeddedTransaction : externalTransaction;
+}
+
 /** The groups that are served; one on the embedded chain where none is configured. */
 export function groupsOf(config: Config): readonly GroupConfig[] {
-  return (config.groups ?? [embeddedEntry(config.defaultGroup)]).map((entry) => ({
+  return entriesOf(config).map((entry) => ({
     ...entry,
     id: parseGroupId(entry.id),
-    transactionEventsMax: entry.transactionEventsMax ?? config.transactionEventsMax,
-    transactionBytesMax: entry.transactionBytesMax ?? config.transactionBytesMax,
+    transactionEventsMax: entry.transactionEventsMax ?? config.transactionEventsMax ?? transactionOf(entry).events,
+    transactionBytesMax: entry.transactionBytesMax ?? config.transactionBytesMax ?? transactionOf(entry).bytes,
     transactionsInFlightMax:
       entry.transactionsInFlightMax ??
       (entry.endpoints === "embedded" ? config.transactionsInFlightMax : externalInFlightMax),
   }));
+}
+
+/** The groups as they are configured; one on the embedded chain where none is. */
+export function entriesOf(config: Pick<Config, "groups" | "defaultGroup">): readonly GroupEntry[] {
+  return config.groups ?? [embeddedEntry(config.defaultGroup)];
 }
 
 function embeddedEntry(id: string): GroupEntry {

@@ -2,7 +2,7 @@ import { quote } from "@stele/wire";
 import { z } from "zod";
 import { groupIdCharactersMax } from "../domain/group-id.ts";
 import { endpointName } from "../lib/endpoint-name.ts";
-import { choice, integer, type Setting, type SettingsOf, type SettingsTable, text } from "./setting.ts";
+import { choice, integer, optional, type Setting, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
@@ -171,11 +171,6 @@ type StructuredOptions<Value> = Pick<
 
 function structured<Value>(options: StructuredOptions<Value>): Setting<Value> {
   return { ...options, section, decode: (text) => text };
-}
-
-/** A field without a value of its own until it is given. */
-function optional<Value>(field: Setting<Value>, defaultText: string): Setting<Value | undefined> {
-  return { ...field, default: undefined, defaultText };
 }
 
 /** Each entry that is wrong, and not the whole list for it. */

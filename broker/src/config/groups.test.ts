@@ -36,6 +36,24 @@ describe("groups", () => {
     ]);
   });
 
+  it("a transaction of the embedded chain holds more than one of an outside chain, unless a setting says", () => {
+    const external = { id: "2", endpoints: ["http://127.0.0.1:8545"] };
+    const groups = JSON.stringify([{ id: "1", endpoints: "embedded" }, external]);
+    const sizesOf = (env: Readonly<Record<string, string>>) =>
+      groupsFrom({ argv: ["--groups", groups], env }).map((group) => [
+        group.transactionEventsMax,
+        group.transactionBytesMax,
+      ]);
+    expect(sizesOf({})).toEqual([
+      [4096, 1_000_000],
+      [1000, 120_000],
+    ]);
+    expect(sizesOf({ STELE_TRANSACTION_EVENTS_MAX: "7", STELE_TRANSACTION_BYTES_MAX: "90000" })).toEqual([
+      [7, 90_000],
+      [7, 90_000],
+    ]);
+  });
+
   const entry = { id: "1", endpoints: ["http://127.0.0.1:8545"], finality: 12, transactionsInFlightMax: 3 };
   it.each<Given>([
     { env: { STELE_GROUPS: JSON.stringify([entry]) } },

@@ -136,7 +136,15 @@ describe("loadConfig", () => {
     [{ argv: ["--config", "f"], files: { f: "[]" } }, "config file f cannot be used: it does not hold a JSON object"],
     [{ argv: ["--config", "f"] }, "config file f cannot be used: ENOENT: no such file: f"],
     [
-      { env: { STELE_CONTENT_BYTES_MAX: "118000" } },
+      { env: { STELE_CONTENT_BYTES_MAX: "118000", STELE_TRANSACTION_BYTES_MAX: "120000" } },
+      "STELE_TRANSACTION_BYTES_MAX must be at least 122608 to carry the longest event (contentBytesMax and extensionsBytesMax)",
+    ],
+    [
+      {
+        env: { STELE_CONTENT_BYTES_MAX: "118000" },
+        argv: ["--config", "f"],
+        files: { f: '{"groups":[{"id":"1","endpoints":["http://127.0.0.1:8545"]}]}' },
+      },
       "STELE_TRANSACTION_BYTES_MAX must be at least 122608 to carry the longest event (contentBytesMax and extensionsBytesMax)",
     ],
     [

@@ -77,6 +77,11 @@ export function list({ checkEntry, ...common }: ListOptions): Setting<readonly s
   return { ...common, schema: z.array(z.string().refine(checkEntry)), decode: splitList };
 }
 
+/** A setting without a value of its own until it is given. */
+export function optional<Value>(setting: Setting<Value>, defaultText: string): Setting<Value | undefined> {
+  return { ...setting, default: undefined, defaultText };
+}
+
 /** The environment variable of a setting: `dataDir` is `STELE_DATA_DIR`. */
 export function environmentName(name: string): string {
   return `STELE_${snakeCase(name).toUpperCase()}`;

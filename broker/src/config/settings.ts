@@ -3,7 +3,7 @@ import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
 import { isServerAddress } from "./server-address.ts";
-import { choice, integer, list, type SettingsOf, type SettingsTable, text } from "./setting.ts";
+import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
@@ -199,22 +199,28 @@ export const settings = {
     min: 1,
     max: 1_000_000,
   }),
-  transactionEventsMax: integer({
-    section: "Publishing",
-    description: "Events in one transaction; 1 turns batching off.",
-    default: 1000,
-    unit: "events",
-    min: 1,
-    max: 65_536,
-  }),
-  transactionBytesMax: integer({
-    section: "Publishing",
-    description: "Encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
-    default: 120_000,
-    unit: "bytes",
-    min: 1024,
-    max: 16 * mebibyte,
-  }),
+  transactionEventsMax: optional(
+    integer({
+      section: "Publishing",
+      description: "Events in one transaction; 1 turns batching off.",
+      default: 0,
+      unit: "events",
+      min: 1,
+      max: 65_536,
+    }),
+    "4096 on the embedded chain, else 1000",
+  ),
+  transactionBytesMax: optional(
+    integer({
+      section: "Publishing",
+      description: "Encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
+      default: 0,
+      unit: "bytes",
+      min: 1024,
+      max: 16 * mebibyte,
+    }),
+    "1000000 on the embedded chain, else 120000",
+  ),
   transactionsInFlightMax: integer({
     section: "Publishing",
     description: "Transactions of a group that may be under way at once.",

@@ -35,11 +35,9 @@ export class TopicTrie<T> {
     removeFrom(this.#root, toLevels(filter), value);
   }
 
-  /** Every value whose filter matches, each once. */
-  match(topic: TopicName): ReadonlySet<T> {
-    const found = new Set<T>();
-    collect(this.#root, { levels: toLevels(topic), depth: 0, wildcards: !topic.startsWith("$") }, found);
-    return found;
+  /** Calls back with every value whose filter matches, once for each of its filters that does. */
+  match(topic: TopicName, onMatch: (value: T) => void): void {
+    visit(this.#root, { levels: toLevels(topic), depth: 0, wildcards: !topic.startsWith("$") }, onMatch);
   }
 }
 
@@ -62,21 +60,21 @@ interface Place {
   readonly wildcards: boolean;
 }
 
-function collect<T>(node: TrieNode<T>, place: Place, found: Set<T>): void {
-  if (place.wildcards) addAll(node.children.get("#"), found);
+function visit<T>(node: TrieNode<T>, place: Place, onMatch: (value: T) => void): void {
+  if (place.wildcards) visitValues(node.children.get("#"), onMatch);
   const level = place.levels[place.depth];
   if (level === undefined) {
-    addAll(node, found);
+    visitValues(node, onMatch);
     return;
   }
   const below = { levels: place.levels, depth: place.depth + 1, wildcards: true };
   const exact = node.children.get(level);
-  if (exact !== undefined) collect(exact, below, found);
+  if (exact !== undefined) visit(exact, below, onMatch);
   const any = place.wildcards ? node.children.get("+") : undefined;
-  if (any !== undefined) collect(any, below, found);
+  if (any !== undefined) visit(any, below, onMatch);
 }
 
-function addAll<T>(node: TrieNode<T> | undefined, found: Set<T>): void {
+function visitValues<T>(node: TrieNode<T> | undefined, onMatch: (value: T) => void): void {
   if (node === undefined) return;
-  for (const value of node.values) found.add(value);
+  for (const value of node.values) onMatch(value);
 }

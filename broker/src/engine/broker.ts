@@ -24,6 +24,12 @@ export interface PublishResult {
   readonly status: "SUCCESS" | "TIMEOUT";
 }
 
+/** What became of a publish: its result, or why nothing was published. */
+export type PublishOutcome = PublishResult | { readonly status: "REFUSED"; readonly error: unknown };
+
+/** Told once what became of a publish, in a later turn than the one of its submission. It must not throw. */
+export type OnSettled = (outcome: PublishOutcome) => void;
+
 export interface ListCall {
   readonly pageIndex: number;
   /** Outside 1…99 the default of 10 is used. */
@@ -128,8 +134,12 @@ export interface Broker {
   exist(call: TopicCall): Promise<boolean>;
   state(call: TopicCall): Promise<Topic>;
   list(call: ListCall): Promise<ListResult>;
-  /** Answers once the event is durable on the chain and found by getEvent. */
-  publish(call: PublishCall): Promise<PublishResult>;
+  /**
+   * Publishes. Settles with SUCCESS once the event is durable on the chain and found by getEvent, with TIMEOUT when its fate is not known
+   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws where that is known at once. Events of
+   * one topic are committed in the order in which they were submitted.
+   */
+  submit(call: PublishCall, onSettled: OnSettled): void;
   subscribe(call: SubscribeCall): Promise<SubscriptionId>;
   unSubscribe(call: UnsubscribeCall): Promise<void>;
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;

@@ -23,6 +23,7 @@ import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
+import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
 import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
@@ -33,7 +34,7 @@ import { Mender } from "./integrity/mender.ts";
 import { IndexScrub, Scrubber } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
-import { Publisher } from "./publish/publisher.ts";
+import { Inlet } from "./publish/inlet.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
@@ -110,7 +111,7 @@ class Engine implements RunningBroker {
   readonly #failures: ReceiverFailures;
   readonly #reads: Turnstile;
   readonly #slices: TimeSlices;
-  readonly #publisher: Publisher;
+  readonly #inlet: Inlet;
   readonly #topics: TopicService;
   readonly #events: EventQuery;
   readonly #proofs: ProofQuery;
@@ -144,7 +145,7 @@ class Engine implements RunningBroker {
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
-    this.#publisher = new Publisher(parts);
+    this.#inlet = new Inlet(parts);
     this.#topics = new TopicService(parts);
     this.#events = new EventQuery(parts);
     this.#proofs = new ProofQuery({ ...parts, events: this.#events });
@@ -177,8 +178,8 @@ class Engine implements RunningBroker {
     const { clock, store } = this.#options;
     this.#stopping.abort();
     this.#cluster?.drain();
-    const stopBy = clock.now() + graceMs;
-    const leftMs = (): number => Math.max(0, stopBy - clock.now());
+    const stopBy = clock.monotonic() + graceMs;
+    const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
     using deadline = new Deadline(clock, graceMs);
     const { signal } = deadline;
     using publishing = new Deadline(clock, graceMs - (this.#cluster === undefined ? 0 : leavingMs(graceMs)));
@@ -193,8 +194,8 @@ class Engine implements RunningBroker {
     closers.add(() => this.#cluster?.deliveries.stop(signal));
     // A worker that is ending can no longer be cut back, so from its end on no index may go back.
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
-    const gatherers = this.#groups.all.map(({ gatherer }) => gatherer);
-    closers.add(async () => void (await Promise.all(gatherers.map((one) => one.drain(publishing.signal)))));
+    const batchers = this.#groups.all.map(({ batcher }) => batcher);
+    closers.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
     closers.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
     await closers.closeAll();
   }
@@ -204,7 +205,7 @@ class Engine implements RunningBroker {
   exist: Broker["exist"] = (call) => this.#topics.exist(call);
   state: Broker["state"] = (call) => this.#topics.state(call);
   list: Broker["list"] = (call) => this.#topics.list(call);
-  publish: Broker["publish"] = (call) => this.#publisher.publish(call);
+  submit: Broker["submit"] = (call, onSettled) => this.#inlet.submit(call, onSettled);
   subscribe: Broker["subscribe"] = (call) => this.#subscriptions.subscribe(call);
   unSubscribe: Broker["unSubscribe"] = (call) => this.#subscriptions.unSubscribe(call);
   getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
@@ -238,7 +239,9 @@ class Engine implements RunningBroker {
 
   #createRole(group: Group, health: IndexHealth): Pick<GroupLifeParts, "role" | "admission"> {
     const { ledger, progress, changes } = group;
-    const own = { group, ledger, progress, changes, health, groupId: group.id, logger: this.#loggerOf(group.id) };
+    const onTopicClosed: BlockIndexerParts["onTopicClosed"] = (name) => group.topics.forget(name);
+    const logger = this.#loggerOf(group.id);
+    const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
     const parts = { ...this.#options, ...own, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter };
     const cluster = this.#cluster;
     if (cluster === undefined || this.#options.cluster === undefined) return createRole(parts, undefined);

@@ -13,6 +13,7 @@ import { createBroker, type RunningBroker } from "./create-broker.ts";
 import { defaultEngineLimits } from "./limits.ts";
 import { RecordingSink } from "./testing/recording-sink.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
+import { publish } from "./testing/publish.ts";
 
 const one = parseGroupId("1");
 const two = parseGroupId("2");
@@ -157,7 +158,7 @@ describe("a group whose chain is away at the start", () => {
     sink.receive("http://two/", () => ({ status: "failed", reason: "closed for the night" }));
     await broker.open({ topic: "a", groupId: "2" });
     const id = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
-    await broker.publish({ topic: "a", groupId: "2", content, extensions: [] });
+    await publish(broker, { topic: "a", groupId: "2", content, extensions: [] });
     await stop();
     const [, away] = build({ store, chains });
     away.failure = unreached;
@@ -239,7 +240,7 @@ describe("a group with a time of its own for publishing", () => {
           signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")), { once: true });
         });
       const call = { topic: "a", groupId: ledger.groupId, content, extensions: [] };
-      void broker.publish(call).then(({ status }) => answers.push([ledger.groupId, status]));
+      void publish(broker, call).then(({ status }) => answers.push([ledger.groupId, status]));
     }
     await clock.advance(119_000);
     expect(answers).toEqual([["1", "TIMEOUT"]]);
@@ -255,11 +256,11 @@ describe("two groups", () => {
   it("share nothing: topics, sequences, events and subscriptions are each group's own", async () => {
     build();
     await start();
-    const publish = (groupId: string) => broker.publish({ topic: "a", groupId, content, extensions: [] });
+    const publishTo = (groupId: string) => publish(broker, { topic: "a", groupId, content, extensions: [] });
     for (const groupId of ["1", "2"]) await broker.open({ topic: "a", groupId });
     const first = await broker.subscribe({ ...order, groupId: "1", url: "http://one/" });
     const second = await broker.subscribe({ ...order, groupId: "2", url: "http://two/" });
-    for (const groupId of ["1", "1", "2"]) await publish(groupId);
+    for (const groupId of ["1", "1", "2"]) await publishTo(groupId);
     await clock.settle();
     expect(sink.sequencesOf(first)).toEqual([1, 2]);
     expect(sink.sequencesOf(second)).toEqual([1]);

@@ -145,7 +145,7 @@ export class GroupLife {
   #outage(): string | undefined {
     const { group, clock, limits } = this.#parts;
     const { outage } = group.ledger.view();
-    if (outage === undefined || clock.now() - outage.since < limits.outageToleranceMs) return undefined;
+    if (outage === undefined || clock.monotonic() - outage.since < limits.outageToleranceMs) return undefined;
     return outage.reason;
   }
 }

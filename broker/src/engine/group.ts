@@ -10,7 +10,8 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import type { EngineLimits } from "./limits.ts";
-import { Gatherer, type IndexedPlace } from "./publish/gatherer.ts";
+import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
+import { OpenTopics } from "./publish/open-topics.ts";
 
 export interface GroupParts {
   readonly ledger: Ledger;
@@ -32,7 +33,8 @@ export const chainNotAnswered = "its chain has not answered yet";
 export class Group {
   readonly ledger: Ledger;
   readonly progress = new IndexProgress();
-  readonly gatherer: Gatherer;
+  readonly batcher: Batcher;
+  readonly topics: OpenTopics;
   /** The engine's, with what is this group's own. */
   readonly limits: EngineLimits;
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
@@ -53,7 +55,12 @@ export class Group {
     };
     this.#isForeign = parts.isShared === true && !parts.ledger.isFinal;
     const isIndexed = !parts.ledger.isFinal ? (place: IndexedPlace) => this.#isIndexed(place) : undefined;
-    this.gatherer = new Gatherer({ ...parts, limits: this.limits, progress: this.progress, isIndexed });
+    this.topics = new OpenTopics({
+      read: (name) => this.findTopic(name),
+      waitingMax: parts.limits.publishesWaitingMax,
+    });
+    const { limits, progress, topics } = this;
+    this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed });
     this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }
 

@@ -4,6 +4,7 @@ import type { EventPayload } from "../domain/event.ts";
 import type { Address } from "../domain/topic.ts";
 import { parseTopicName } from "../domain/topic-name.ts";
 import type { BatchOutcome, BlockRef, Ledger, LedgerBlock, LedgerEntry, OutgoingBatch } from "./ledger.ts";
+import { toOutgoingBatch } from "./testing/outgoing-batch.ts";
 
 /** A batch that someone else writes through the raw contract; its claims need not be true. */
 export interface RawBatch {
@@ -74,11 +75,8 @@ async function openTopic(ledger: Ledger, topic = name): Promise<Address> {
   return opened.address;
 }
 
-const batch = (address: Address, events: readonly EventPayload[], topic = name): OutgoingBatch => ({
-  topic,
-  address,
-  events,
-});
+const batch = (address: Address, events: readonly EventPayload[], topic = name): OutgoingBatch =>
+  toOutgoingBatch({ topic, address, events });
 
 const contents = (entries: readonly LedgerEntry[]): string[] =>
   entries.flatMap((entry) =>

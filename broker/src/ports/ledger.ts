@@ -1,4 +1,3 @@
-import type { EventPayload } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
@@ -16,7 +15,9 @@ export interface LedgerLimits {
 export interface OutgoingBatch {
   readonly topic: TopicName;
   readonly address: Address;
-  readonly events: readonly EventPayload[];
+  readonly count: number;
+  /** The encoded list of `count` events. */
+  readonly events: Uint8Array;
 }
 
 /** What became of one outgoing batch, in the order of the call. */
@@ -89,7 +90,7 @@ export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
   | { readonly kind: "reorganised" };
 
-/** Why a chain cannot be asked for now, and since when (milliseconds since the epoch). It shows no secret. */
+/** Why a chain cannot be asked for now, and since when (milliseconds of the monotonic clock). It shows no secret. */
 export interface Outage {
   readonly reason: string;
   readonly since: number;

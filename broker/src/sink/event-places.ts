@@ -1,21 +1,28 @@
-import { formatCompactProof, type Keccak256, MerkleTree } from "@stele/wire";
+import { formatCompactProof, MerkleTree } from "@stele/wire";
 import type { Event, EventBatch, Extensions } from "../domain/event.ts";
 
 /** Hashes of Merkle trees that are kept, two an event; the batch that was used least recently makes room. */
 const treeHashesMax = 262_144;
 const hashesPerEvent = 2;
 
+export interface EventPlacesOptions {
+  /** What the names of the extensions begin with. */
+  readonly prefix: string;
+  /** Makes the tree of an encoded batch; a {@link MerkleTree} when left out. */
+  readonly createTree?: (encoded: Uint8Array) => MerkleTree;
+}
+
 /** Tells where on the chain an event is, as extensions of its notification. */
 export class EventPlaces {
   readonly #prefix: string;
-  readonly #keccak: Keccak256;
+  readonly #createTree: (encoded: Uint8Array) => MerkleTree;
   /** Trees by what identifies a batch, since a batch that is read again is another object. */
   readonly #trees = new Map<string, MerkleTree>();
   #hashes = 0;
 
-  constructor({ prefix, keccak }: { readonly prefix: string; readonly keccak: Keccak256 }) {
+  constructor({ prefix, createTree = createMerkleTree }: EventPlacesOptions) {
     this.#prefix = prefix;
-    this.#keccak = keccak;
+    this.#createTree = createTree;
   }
 
   /** The event's extensions and its place, which takes the names of its own from them. */
@@ -36,7 +43,7 @@ export class EventPlaces {
   #treeOf(batch: EventBatch): MerkleTree {
     const key = `${batch.transactionHash} ${batch.logIndex}`;
     const known = this.#trees.get(key);
-    const tree = known ?? new MerkleTree(batch.events, this.#keccak);
+    const tree = known ?? this.#createTree(batch.events);
     this.#trees.delete(key);
     this.#trees.set(key, tree);
     if (known === undefined) this.#makeRoom(tree);
@@ -51,4 +58,8 @@ export class EventPlaces {
       this.#hashes -= tree.count * hashesPerEvent;
     }
   }
+}
+
+function createMerkleTree(encoded: Uint8Array): MerkleTree {
+  return new MerkleTree(encoded);
 }

@@ -1,7 +1,6 @@
 import { type BatchEvent, decodeEvents, MalformedBatchError, merkleRoot, toHexText } from "@stele/wire";
 import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
-import { keccak256 } from "../ledger/evm/native-crypto.ts";
 import { type ContractLog, parseLog } from "../ledger/evm/parse-log.ts";
 import { RangeSize } from "../ledger/evm/range-size.ts";
 import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
@@ -93,7 +92,7 @@ function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, 
     if (decoded.length !== count) {
       return { events: undefined, fault: `${decoded.length} events where ${count} were claimed` };
     }
-    if (toHexText(merkleRoot(events, keccak256)) !== eventsRoot) {
+    if (toHexText(merkleRoot(events)) !== eventsRoot) {
       return { events: undefined, fault: "the events have another root than was claimed" };
     }
     return { events: decoded, fault: findBreach({ events: decoded, bytes: events.length }, commonEventRules) };

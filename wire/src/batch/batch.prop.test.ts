@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { BatchWriter } from "./batch-writer.ts";
 import { decodeEvents } from "./decode-events.ts";
 import { type BatchEvent, encodedBytes, encodeEvents } from "./encode-events.ts";
 import { portableKeccak256 as keccak } from "./keccak.ts";
@@ -43,6 +44,26 @@ test("what is encoded decodes to the same", () => {
   fc.assert(
     fc.property(batchEvents, (events) => {
       expect(plain(decodeEvents(encodeEvents(events)))).toEqual(plain(events));
+    }),
+  );
+});
+
+function writes(writer: BatchWriter, events: readonly BatchEvent[]): boolean {
+  return writer.count === events.length && Buffer.compare(writer.finish(), encodeEvents(events)) === 0;
+}
+
+test("a writer that is given the events one by one writes the same, also of a part", () => {
+  const place = fc.nat(20);
+  const extra = { content: Uint8Array.of(1), extensions: [] };
+  fc.assert(
+    fc.property(batchEvents, place, place, (events, one, other) => {
+      const writer = new BatchWriter();
+      for (const event of events) writer.add(event);
+      const [from, to] = [Math.min(one, other, events.length), Math.min(Math.max(one, other), events.length)];
+      const part = writer.slice(from, to);
+      expect([writes(writer, events), writes(part, events.slice(from, to))]).toEqual([true, true]);
+      part.add(extra);
+      expect([writes(part, [...events.slice(from, to), extra]), writes(writer, events)]).toEqual([true, true]);
     }),
   );
 });

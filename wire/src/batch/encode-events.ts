@@ -24,7 +24,8 @@ export function encodedBytes(event: BatchEvent): number {
   return listBytes(stringBytes(event.content) + listBytes(extensionsBytes(event)));
 }
 
-function writeEvent(writer: RlpWriter, event: BatchEvent): void {
+/** Writes what `event` takes in a batch. */
+export function writeEvent(writer: RlpWriter, event: BatchEvent): void {
   const extensions = extensionsBytes(event);
   writer.list(stringBytes(event.content) + listBytes(extensions));
   writer.string(event.content);

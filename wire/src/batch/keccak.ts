@@ -1,7 +1,13 @@
-import { keccak_256 } from "@noble/hashes/sha3.js";
+import { hashBytes, hashHeap } from "./hash-heap.ts";
 
 /** A keccak-256 implementation: 32 bytes for any bytes, which it neither keeps nor changes. */
 export type Keccak256 = (bytes: Uint8Array) => Uint8Array;
 
-/** Keccak-256 in JavaScript, for where no native one is at hand. */
-export const portableKeccak256: Keccak256 = keccak_256;
+/** Keccak-256 that runs wherever JavaScript does. */
+export const portableKeccak256: Keccak256 = (bytes) => {
+  const heap = hashHeap.reserve(Math.max(bytes.length, hashBytes));
+  const { start } = hashHeap;
+  heap.set(bytes, start);
+  hashHeap.hash(start, bytes.length, start);
+  return heap.slice(start, start + hashBytes);
+};

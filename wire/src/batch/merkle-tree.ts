@@ -1,5 +1,5 @@
-import { type Keccak256, portableKeccak256 } from "./keccak.ts";
-import { hashBytes, hashLevel, leaves } from "./merkle.ts";
+import { hashBytes } from "./hash-heap.ts";
+import { copyLevel, hashLeaves, hashLevel } from "./merkle-leaves.ts";
 
 /** The whole Merkle tree of a batch, for who needs the paths of many of its events. It takes 64 bytes an event. */
 export class MerkleTree {
@@ -7,13 +7,12 @@ export class MerkleTree {
   readonly #levels: readonly Uint8Array[];
 
   /** @throws MalformedBatchError as merkleRoot. */
-  constructor(encoded: Uint8Array, keccak: Keccak256 = portableKeccak256) {
-    const levels = [leaves(encoded, keccak)];
-    for (let level = levels[0]; level !== undefined && level.length > hashBytes; level = levels.at(-1)) {
-      const count = level.length / hashBytes;
-      const next = level.slice();
-      hashLevel(next, count, keccak);
-      levels.push(next.slice(0, ((count + 1) >> 1) * hashBytes));
+  constructor(encoded: Uint8Array) {
+    let level = hashLeaves(encoded);
+    const levels = [copyLevel(level)];
+    while (level.count > 1) {
+      level = hashLevel(level);
+      levels.push(copyLevel(level));
     }
     this.#levels = levels;
   }

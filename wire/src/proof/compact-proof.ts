@@ -1,7 +1,8 @@
 import type { BatchEvent } from "../batch/encode-events.ts";
 import { type Keccak256, portableKeccak256 } from "../batch/keccak.ts";
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
-import { hashBytes, leafHash, verifyPath } from "../batch/merkle.ts";
+import { hashBytes } from "../batch/hash-heap.ts";
+import { leafHash, verifyPath } from "../batch/merkle.ts";
 import { findBytes, type HexText, toHexText } from "./hex.ts";
 import { readBatchEvents, readPublished } from "./published-log.ts";
 import { isSame } from "./rlp-items.ts";
@@ -59,7 +60,7 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
     const batch = readPublished({ topics, data }, keccak);
     const { topic, firstSequence, sender, eventsRoot } = batch;
     const addresses = { topicAddress: toHexText(topic), publisher: toHexText(sender) };
-    return { ...addresses, firstSequence, eventsRoot, events: readBatchEvents(batch, keccak) };
+    return { ...addresses, firstSequence, eventsRoot, events: readBatchEvents(batch) };
   } catch (error) {
     if (error instanceof MalformedBatchError) return undefined;
     throw error;

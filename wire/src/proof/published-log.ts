@@ -70,11 +70,11 @@ function addressIn(topic: Uint8Array): Uint8Array {
  * The events of a batch. The registry decodes no events, so a reader checks count and root.
  * @throws MalformedBatchError unless the bytes decode to `count` events under `eventsRoot`, with sequences below 2^53.
  */
-export function readBatchEvents(batch: PublishedBatch, keccak: Keccak256 = portableKeccak256): readonly BatchEvent[] {
+export function readBatchEvents(batch: PublishedBatch): readonly BatchEvent[] {
   const { count, events, eventsRoot, firstSequence } = batch;
   const decoded = decodeEvents(events);
   if (decoded.length !== count) throw new MalformedBatchError(`${decoded.length} events where ${count} were claimed`);
-  if (!isSame(merkleRoot(events, keccak), eventsRoot)) {
+  if (!isSame(merkleRoot(events), eventsRoot)) {
     throw new MalformedBatchError("the events have another root than was claimed");
   }
   if (!Number.isSafeInteger(firstSequence + count - 1)) throw new MalformedBatchError("sequences beyond 2^53 - 1");

@@ -119,7 +119,7 @@ class ProofVerifier {
   /** A batch that is not what it claims to be holds no events: readers skip it, and so a proof of one of its events proves nothing. */
   #batch(log: ReceiptLog): PublishedBatch {
     const batch = reading("log", () => readPublished(log, this.#keccak));
-    const events = reading("batch", () => readBatchEvents(batch, this.#keccak));
+    const events = reading("batch", () => readBatchEvents(batch));
     this.#checkPlace(batch, events);
     return batch;
   }

@@ -58,6 +58,7 @@ const publish = {
       ...groupErrors,
       "topicNotExist",
       "topicClosed",
+      "writerRefused",
       "contentBlank",
       "contentTooLong",
       "extensionsTooLong",
@@ -77,12 +78,12 @@ export const operations = {
   open: define("Opens a topic; true also when it is open already.", {
     params: { topic, groupId },
     result: z.boolean(),
-    errors: [...topicErrors, ...groupErrors, ...chainErrors],
+    errors: [...topicErrors, ...groupErrors, "writerRefused", ...chainErrors],
   }),
   close: define("Closes a topic: its events stay readable, publishing ends.", {
     params: { topic, groupId },
     result: z.boolean(),
-    errors: [...topicErrors, ...groupErrors, "topicNotExist", ...chainErrors],
+    errors: [...topicErrors, ...groupErrors, "topicNotExist", "writerRefused", ...chainErrors],
   }),
   exist: define("Whether a topic exists, open or closed.", {
     params: { topic, groupId },

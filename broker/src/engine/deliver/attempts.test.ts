@@ -12,6 +12,8 @@ import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { deliver } from "./attempts.ts";
 
+const hour = 3_600_000;
+const day = 24 * hour;
 const never = new AbortController().signal;
 const notification: Notification = {
   subscription: {
@@ -79,4 +81,31 @@ it("a sink that throws costs one attempt, and the log says so", async () => {
     "accepted",
     "delivery works again",
   ]);
+});
+
+it.each([
+  ["set forward by four days and back", 4 * day],
+  ["set back by six hours and forward", -6 * hour],
+  ["set forward by ten years and back", 3650 * day],
+])("a clock that is %s while a receiver fails suspends nothing", async (_, step) => {
+  const { sink, clock, parts } = createParts();
+  sink.receive("http://receiver/", () => {
+    if (sink.attempts.length === 2) clock.step(step);
+    if (sink.attempts.length === 4) clock.step(-step);
+    return sink.attempts.length < 6 ? { status: "failed", reason: "500" } : { status: "accepted" };
+  });
+  const delivery = deliver(parts, notification, { stopping: never, aborting: never });
+  await clock.advance(10 * 60_000);
+  expect(await delivery).toBe("accepted");
+});
+
+it("a receiver that fails for three days is given up", async () => {
+  const { sink, clock, parts } = createParts();
+  sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
+  const delivery = deliver(parts, notification, { stopping: never, aborting: never });
+  await clock.advance(3 * day - hour);
+  const before = sink.attempts.length;
+  await clock.advance(2 * hour);
+  expect(sink.attempts.length).toBeGreaterThan(before);
+  expect(await delivery).toBe("given-up");
 });

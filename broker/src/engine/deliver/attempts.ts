@@ -32,14 +32,15 @@ export interface DeliverySignals {
 
 /**
  * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, or has
- * failed for `giveUpAfterMs` (DESIGN section 7).
+ * failed for `giveUpAfterMs` (DESIGN section 7). That is the sum of the waits between attempts, which no clock can make longer: neither one
+ * that is set forward, nor that of a machine which slept.
  */
 export async function deliver(
   parts: AttemptsParts,
   notification: Notification,
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
-  const failingSince = parts.clock.now();
+  let waitedMs = 0;
   for (let failures = 1; !signals.stopping.aborted; failures += 1) {
     const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") {
@@ -49,21 +50,26 @@ export async function deliver(
     if (outcome.status === "withheld" || signals.aborting.aborted) return "interrupted";
     report(parts, notification, outcome);
     if (outcome.status === "gone") return "given-up";
-    if (parts.clock.now() - failingSince >= parts.limits.giveUpAfterMs) return "given-up";
-    await pauseAfter(parts, failures, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
+    if (waitedMs >= parts.limits.giveUpAfterMs) return "given-up";
+    waitedMs += await pauseAfter(parts, failures, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
   }
   return "interrupted";
 }
 
-/** Waits as long as backoff bids after `failures` failures, and at least `delayMsMin`; less when `signal` aborts. */
-export function pauseAfter(
+/**
+ * Waits as long as backoff bids after `failures` failures, and at least `delayMsMin`; less when `signal` aborts. Answers how many milliseconds
+ * were to be waited.
+ */
+export async function pauseAfter(
   parts: Pick<AttemptsParts, "clock" | "randomness" | "limits">,
   failures: number,
   options: { readonly signal: AbortSignal; readonly delayMsMin?: number | undefined },
-): Promise<void> {
+): Promise<number> {
   const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
   const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
-  return pause(parts.clock, Math.max(delayMs, options.delayMsMin ?? 0), options.signal);
+  const waitMs = Math.max(delayMs, options.delayMsMin ?? 0);
+  await pause(parts.clock, waitMs, options.signal);
+  return waitMs;
 }
 
 async function attempt(
@@ -71,12 +77,12 @@ async function attempt(
   notification: Notification,
   { stopping, aborting, mayStart: mayDeliver }: DeliverySignals,
 ): Promise<AttemptOutcome> {
-  const startedAt = parts.clock.now();
+  const startedAt = parts.clock.monotonic();
   const mayStart = (): boolean => !stopping.aborted && mayDeliver?.() !== false;
   const outcome = await parts.sink
     .attempt(notification, aborting, { mayStart, stopping })
     .catch((error: unknown) => toFailure(parts, notification, error));
-  if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.now() - startedAt);
+  if (outcome.status !== "withheld") parts.metrics.attemptEnded(outcome.status, parts.clock.monotonic() - startedAt);
   return outcome;
 }
 

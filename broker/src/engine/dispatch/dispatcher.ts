@@ -83,11 +83,11 @@ export class Dispatcher {
       if (subscription.groupId === groupId) yield worker;
   }
 
+  /** A worker stands under one filter, so it is offered each batch once. */
   dispatch(groupId: GroupId, batches: readonly EventBatch[]): void {
     const trie = this.#trieOf(groupId);
-    for (const batch of batches) {
-      for (const worker of trie.match(batch.topic)) worker.feed.offer(batch);
-    }
+    if (trie.isEmpty) return;
+    for (const batch of batches) trie.match(batch.topic, ({ feed }) => feed.offer(batch));
   }
 
   /** Every worker of a group reads from the store what is indexed next. To be called in the turn in which the progress moves. */

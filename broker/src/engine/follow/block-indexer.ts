@@ -1,6 +1,5 @@
 import type { EventBatch } from "../../domain/event.ts";
-import type { GroupId } from "../../domain/group-id.ts";
-import type { Address, Topic } from "../../domain/topic.ts";
+import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
@@ -9,11 +8,16 @@ import type { Metrics } from "../../ports/metrics.ts";
 import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "./index-block.ts";
 
+/** Names of topics that a follower keeps, about 200 bytes each; past it, it begins anew. */
+const namesKeptMax = 65_536;
+
 export interface BlockIndexerParts {
   readonly ledger: Ledger;
   readonly store: Store;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Told of each topic that is closed, once the index has it so. */
+  readonly onTopicClosed: (name: TopicName) => void;
   /** The right to write the index, where nodes share the store. */
   readonly lease?: GroupLease | undefined;
 }
@@ -21,6 +25,8 @@ export interface BlockIndexerParts {
 /** Writes blocks of the chain to the index, and tells of what was left out. */
 export class BlockIndexer {
   readonly #parts: BlockIndexerParts;
+  /** Topics of the index by their contracts. Only going back takes one away. */
+  readonly #names = new Map<Address, TopicName>();
 
   constructor(parts: BlockIndexerParts) {
     this.#parts = parts;
@@ -28,12 +34,43 @@ export class BlockIndexer {
 
   /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
-    const { ledger, store, lease } = this.#parts;
-    const indexed = indexBlocks(blocks, await findKnownNames(store, ledger.groupId, blocks));
+    const { ledger, store, lease, onTopicClosed } = this.#parts;
+    await this.#learnNames(blocks);
+    const indexed = indexBlocks(blocks, this.#names, await this.#findTaken(blocks));
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
+    for (const { name, closed } of indexed.flatMap((block) => block.closed)) if (closed) onTopicClosed(name);
     this.#report(indexed.flatMap(({ leftOut = [] }) => leftOut));
     return indexed.flatMap(({ batches }) => batches);
+  }
+
+  /** To be called when the index has gone back. */
+  forgetNames(): void {
+    this.#names.clear();
+  }
+
+  /** Notes the indexed topics that the blocks speak of; those that are known already cost no look at the index. */
+  async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
+    const { ledger, store } = this.#parts;
+    if (this.#names.size > namesKeptMax) this.#names.clear();
+    for (const address of addressesIn(blocks)) {
+      if (this.#names.has(address)) continue;
+      const topic = await store.findTopicByAddress(ledger.groupId, address);
+      if (topic !== undefined) this.#names.set(address, topic.name);
+    }
+  }
+
+  /** Names that the blocks open and the index has, and the contracts that have them. */
+  async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
+    const { ledger, store } = this.#parts;
+    const taken = new Set<TopicName>();
+    for (const name of namesOpenedIn(blocks)) {
+      const topic = await store.findTopic(ledger.groupId, name);
+      if (topic === undefined) continue;
+      this.#names.set(topic.address, topic.name);
+      taken.add(name);
+    }
+    return taken;
   }
 
   /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
@@ -49,21 +86,6 @@ export class BlockIndexer {
     }
     for (const { first, count } of counts.values()) logger.warn("chain entries skipped", { ...first, count });
   }
-}
-
-/** Names of the indexed topics that the blocks speak of, by contract or by a name that is opened. */
-export async function findKnownNames(
-  store: Store,
-  groupId: GroupId,
-  blocks: readonly LedgerBlock[],
-): Promise<ReadonlyMap<Address, TopicName>> {
-  const names = new Map<Address, TopicName>();
-  const note = (topic: Topic | undefined): void => {
-    if (topic !== undefined) names.set(topic.address, topic.name);
-  };
-  for (const address of addressesIn(blocks)) note(await store.findTopicByAddress(groupId, address));
-  for (const name of namesOpenedIn(blocks)) note(await store.findTopic(groupId, name));
-  return names;
 }
 
 function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {

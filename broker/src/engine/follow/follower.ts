@@ -107,6 +107,7 @@ export class Follower {
       progress.rollBackTo(head.number);
       return;
     }
+    this.#indexer.forgetNames();
     const done = await goBack(to);
     this.#head = to;
     this.#tell({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });

@@ -8,16 +8,17 @@ import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import type { IndexedBlock, SkippedEntry } from "../../ports/store.ts";
 
 /**
- * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of, and those whose
- * name a block opens. Entries are foreign (another party may have written them): a name that breaks our rules or that another topic
+ * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of; `taken` are the
+ * names that a block opens and an indexed topic has. Entries are foreign (another party may have written them): a name that breaks our rules or that another topic
  * has, events of such a topic, and batches that do not decode are left out, and stop nobody. The same blocks give the same result on
  * every node.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],
   known: ReadonlyMap<Address, TopicName>,
+  taken: ReadonlySet<TopicName> = new Set(known.values()),
 ): readonly IndexedBlock[] {
-  const topics = { names: new Map(known), taken: new Set(known.values()) };
+  const topics = { known, opened: new Map<Address, TopicName>(), taken: new Set(taken) };
   return blocks.map((block) => {
     const draft = new BlockDraft(block, topics);
     for (const entry of block.entries) draft.add(entry);
@@ -27,7 +28,8 @@ export function indexBlocks(
 
 /** What is known while blocks are indexed, growing with each topic that is opened. */
 interface KnownTopics {
-  readonly names: Map<Address, TopicName>;
+  readonly known: ReadonlyMap<Address, TopicName>;
+  readonly opened: Map<Address, TopicName>;
   readonly taken: Set<TopicName>;
 }
 
@@ -51,7 +53,8 @@ class BlockDraft {
       this.#open(entry);
       return;
     }
-    const topic = this.#topics.names.get(entry.address);
+    const { opened, known } = this.#topics;
+    const topic = opened.get(entry.address) ?? known.get(entry.address);
     if (topic === undefined) {
       this.#leave(entry, { code: "topic-not-indexed", reason: "topic is not indexed" });
       return;
@@ -83,7 +86,7 @@ class BlockDraft {
       this.#leave(entry, { code: "topic-name-taken", reason: "another topic has this name" });
       return;
     }
-    this.#topics.names.set(entry.address, name);
+    this.#topics.opened.set(entry.address, name);
     this.#topics.taken.add(name);
     this.#opened.push({
       name,

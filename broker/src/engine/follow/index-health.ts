@@ -20,7 +20,7 @@ export class IndexHealth {
 
   /** What an operator should know of the last hour; undefined when there is nothing. */
   get warning(): string | undefined {
-    const isRecent = this.#warning !== undefined && this.#clock.now() - this.#warning.at < warningMs;
+    const isRecent = this.#warning !== undefined && this.#clock.monotonic() - this.#warning.at < warningMs;
     return isRecent ? this.#warning?.text : undefined;
   }
 
@@ -34,6 +34,6 @@ export class IndexHealth {
 
   /** Tells of what happened in the last hour. */
   warn(text: string): void {
-    this.#warning = { at: this.#clock.now(), text: `in the last hour ${text}` };
+    this.#warning = { at: this.#clock.monotonic(), text: `in the last hour ${text}` };
   }
 }

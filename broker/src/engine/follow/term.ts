@@ -121,7 +121,7 @@ export class Term {
   /** Aborts `away` when another node should follow. */
   async #watchChain(away: AbortController, signal: AbortSignal): Promise<void> {
     const { clock, logger, progress } = this.#parts;
-    const since = clock.now();
+    const since = clock.monotonic();
     while (!signal.aborted) {
       const isOvertaken = await this.#overtaken.look(signal);
       if (isOvertaken) logger.warn("chain is behind those of other nodes", { index: progress.blockNumber });
@@ -134,7 +134,7 @@ export class Term {
   #isChainAway(since: number): boolean {
     const { clock, ledger, limits } = this.#parts;
     const { outage } = ledger.view();
-    return outage !== undefined && clock.now() - Math.max(outage.since, since) >= limits.outageToleranceMs;
+    return outage !== undefined && clock.monotonic() - Math.max(outage.since, since) >= limits.outageToleranceMs;
   }
 }
 

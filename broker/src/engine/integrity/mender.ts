@@ -1,13 +1,14 @@
 import { BrokerError } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Address } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
-import { findKnownNames } from "../follow/block-indexer.ts";
 import { indexBlocks } from "../follow/index-block.ts";
 import { Deadline } from "../time.ts";
 
@@ -112,8 +113,18 @@ export class Mender {
     if (block === undefined) throw new Error(`the chain does not have block ${blockNumber}`);
     const [kept] = await store.listBlocks(groupId, { atMost: 1, below: blockNumber + 1 });
     if (!isSame(block, kept)) throw new Error(`the chain has another block ${blockNumber} than the index`);
-    const names = await findKnownNames(store, groupId, [block]);
-    return indexBlocks([block], names).flatMap(({ batches }) => batches);
+    const names = await this.#findNames(groupId, block);
+    return indexBlocks([block], names, namesOpenedIn(block)).flatMap(({ batches }) => batches);
+  }
+
+  /** Names of the indexed topics that the block speaks of, also of those that it opens. */
+  async #findNames(groupId: GroupId, { entries }: LedgerBlock): Promise<Map<Address, TopicName>> {
+    const names = new Map<Address, TopicName>();
+    for (const address of new Set(entries.map((entry) => entry.address))) {
+      const topic = await this.#parts.store.findTopicByAddress(groupId, address);
+      if (topic !== undefined) names.set(address, topic.name);
+    }
+    return names;
   }
 
   #tell(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
@@ -122,6 +133,12 @@ export class Mender {
     const place = { topic, firstSequence, lastSequence: firstSequence + count - 1, blockNumber };
     logger.warn("index damaged, mended from the chain", { groupId, ...place });
   }
+}
+
+/** Which of them got their names is in the index: none gets one again. */
+function namesOpenedIn({ entries }: LedgerBlock): ReadonlySet<TopicName> {
+  const names = entries.flatMap((entry) => (entry.kind === "topic-opened" ? [entry.name] : []));
+  return new Set(names as readonly string[] as readonly TopicName[]); // Only compared.
 }
 
 /** The index remembers the hashes of its newest blocks alone. */

@@ -13,6 +13,7 @@ import type { SubscribeCall } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { NodeGate } from "./node-gate.ts";
+import { publish } from "./publish.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
@@ -140,7 +141,7 @@ export class TestCluster {
   async publish(index: number, topic: string, text: string): Promise<string> {
     const content = new TextEncoder().encode(text);
     const call = { topic, groupId: undefined, content, extensions: [] };
-    const { eventId, status } = await this.node(index).broker.publish(call);
+    const { eventId, status } = await publish(this.node(index).broker, call);
     return eventId || status;
   }
 

@@ -9,6 +9,7 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
+import { publish } from "./publish.ts";
 import { RecordingSink } from "./recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 
@@ -67,9 +68,9 @@ export class TestEngine {
 
   publish(topic: string, text: string): Promise<string> {
     const content = new TextEncoder().encode(text);
-    return this.broker
-      .publish({ topic, groupId: undefined, content, extensions: [] })
-      .then((result) => result.eventId || result.status);
+    return publish(this.broker, { topic, groupId: undefined, content, extensions: [] }).then(
+      (result) => result.eventId || result.status,
+    );
   }
 
   /** Publishes `count` events one after the other. */

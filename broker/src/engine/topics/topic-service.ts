@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ListCall, ListResult, TopicCall } from "../broker.ts";
 import type { Group, Groups, TopicState } from "../group.ts";
-import { notIndexed } from "../publish/gatherer.ts";
+import { notIndexed } from "../publish/refusals.ts";
 import { Deadline } from "../time.ts";
 
 /** INTERFACE.md, Limits: pageSize lies in the open range (0,100), else it is 10. */

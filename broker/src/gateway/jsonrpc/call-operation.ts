@@ -1,9 +1,11 @@
-import { type OperationName, operations } from "@stele/wire";
+import { operations } from "@stele/wire";
 import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
+import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
+import { renderSendResult } from "../shared/results.ts";
 import type { Caller, OperationRunner } from "../shared/run-operation.ts";
-import type { RpcOutcome, RpcParams } from "../shared/rpc/message.ts";
+import type { RpcOutcome, RpcParams, RpcText } from "../shared/rpc/message.ts";
 import { toProtocolError, toRpcError } from "./rpc-error.ts";
 import { RpcReader } from "./rpc-reader.ts";
 
@@ -25,11 +27,31 @@ export interface MethodCall {
   readonly caller: Caller;
 }
 
-/** Runs one method. */
+/** Publishes. Calls back at once where the call is refused at once. */
+export function submitPublish(
+  params: RpcParams,
+  onOutcome: (outcome: RpcOutcome | RpcText) => void,
+  { broker, logger }: Pick<JsonRpcOptions, "broker" | "logger">,
+): void {
+  const refuse = (error: unknown): void => {
+    onOutcome({ error: toRpcError(toFailure(error, logger, { operation: "publish" })) });
+  };
+  try {
+    const reader = new RpcReader(params, operations.publish);
+    broker.submit(readPublishCall(reader), (outcome) => {
+      if (outcome.status === "REFUSED") refuse(outcome.error);
+      else onOutcome({ json: renderSendResult(outcome) });
+    });
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+/** Runs one method, other than `publish`. */
 export async function callOperation(call: MethodCall, options: JsonRpcOptions): Promise<RpcOutcome> {
   const { method } = call;
   if (method === discoverMethod) return { result: options.openRpc };
-  if (!isOperationName(method)) {
+  if (!isAskedOperation(method)) {
     return { error: toProtocolError("methodNotFound", `${discoverMethod} lists the methods`) };
   }
   try {
@@ -41,7 +63,7 @@ export async function callOperation(call: MethodCall, options: JsonRpcOptions): 
 
 /** Booleans travel as strings (INTERFACE.md, JSON-RPC). */
 async function run(
-  name: OperationName,
+  name: AskedOperation,
   { params, caller }: MethodCall,
   { broker, runner }: JsonRpcOptions,
 ): Promise<unknown> {
@@ -50,6 +72,6 @@ async function run(
   return typeof result === "boolean" ? String(result) : result;
 }
 
-function isOperationName(method: string): method is OperationName {
-  return Object.hasOwn(operations, method);
+function isAskedOperation(method: string): method is AskedOperation {
+  return method !== "publish" && Object.hasOwn(operations, method);
 }

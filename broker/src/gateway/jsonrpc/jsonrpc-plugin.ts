@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import type { FindHolding } from "../in-flight/in-flight.ts";
 import { rpcAnswerBytesMax, rpcShortResultBytesMax } from "../limits.ts";
 import { registerRpc } from "../shared/rpc/rpc-plugin.ts";
-import { callOperation, type JsonRpcOptions } from "./call-operation.ts";
+import { callOperation, type JsonRpcOptions, submitPublish } from "./call-operation.ts";
 import { toBusyError, toProtocolError } from "./rpc-error.ts";
 
 /** The broker's operations as JSON-RPC 2.0 at POST `/jsonrpc`. */
@@ -19,6 +19,11 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
         error: toBusyError(
           `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
         ),
+      },
+      submit: ({ method, params }, onOutcome) => {
+        if (method !== "publish") return false;
+        submitPublish(params, onOutcome, options);
+        return true;
       },
       call: (method, params, caller) => callOperation({ method, params, caller }, options),
       toProtocolError,

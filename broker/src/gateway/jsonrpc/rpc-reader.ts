@@ -8,13 +8,12 @@ import type { RpcParams } from "../shared/rpc/message.ts";
 
 /** Reads the parameters of a JSON-RPC call, named or by position. */
 export class RpcReader implements ParameterReader {
-  readonly #values: ReadonlyMap<string, unknown>;
+  readonly #values: Readonly<Record<string, unknown>>;
 
   /** @throws BrokerError 200001 when the parameters do not have the operation's types. */
   constructor(params: RpcParams, operation: Operation) {
-    const named = toNamed(params, Object.keys(operation.params.shape));
-    checkTypes(named, operation);
-    this.#values = new Map(Object.entries(named));
+    this.#values = toNamed(params, operation);
+    checkTypes(this.#values, operation);
   }
 
   text(name: string): string {
@@ -24,7 +23,7 @@ export class RpcReader implements ParameterReader {
   }
 
   optionalText(name: string): string | undefined {
-    const value = this.#values.get(name) ?? undefined;
+    const value = this.#value(name) ?? undefined;
     if (value === undefined) return undefined;
     if (typeof value !== "string") throw parameterError(`"${name}" is not a string`);
     return checkWellFormed(value, name);
@@ -43,7 +42,7 @@ export class RpcReader implements ParameterReader {
   }
 
   extensions(): Extensions {
-    return Object.entries(this.#values.get("extensions") ?? {}).map(([key, value]) => {
+    return Object.entries(this.#value("extensions") ?? {}).map(([key, value]) => {
       // The schema passes over a key `__proto__`.
       if (typeof value !== "string") throw parameterError('"extensions" holds a value that is not a string');
       return [checkWellFormed(key, "extensions"), checkWellFormed(value, "extensions")];
@@ -51,13 +50,18 @@ export class RpcReader implements ParameterReader {
   }
 
   #number(name: string): number | undefined {
-    const value = this.#values.get(name);
+    const value = this.#value(name);
     return typeof value === "number" ? value : undefined;
+  }
+
+  #value(name: string): unknown {
+    return Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
   }
 }
 
-function toNamed(params: RpcParams, names: readonly string[]): Readonly<Record<string, unknown>> {
+function toNamed(params: RpcParams, operation: Operation): Readonly<Record<string, unknown>> {
   if (!isPositional(params)) return params;
+  const names = Object.keys(operation.params.shape);
   if (params.length > names.length) {
     throw parameterError(`${params.length} positional parameters, at most ${names.length}: ${names.join(", ")}`);
   }

@@ -1,8 +1,10 @@
 import { type OperationName, operationNames, operations, restPathOf } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Broker } from "../../engine/broker.ts";
+import type { Broker, PublishOutcome } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { fromFramework } from "../shared/from-framework.ts";
+import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
+import { renderSendResult } from "../shared/results.ts";
 import type { OperationRunner } from "../shared/run-operation.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
 import { addVary } from "../shared/vary.ts";
@@ -25,13 +27,13 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
       url: restPathOf(name),
       // A HEAD would run the operation.
       exposeHeadRoute: false,
-      handler: createHandler(name, options),
+      handler: name === "publish" ? createPublishHandler(options) : createHandler(name, options),
       errorHandler: createErrorHandler(name, options),
     });
   }
 }
 
-function createHandler(name: OperationName, options: RestOptions) {
+function createHandler(name: AskedOperation, options: RestOptions) {
   const rules = toParameterRules(operations[name], options.extensionPrefix);
   const context = { broker: options.broker, interfaceType: "RESTful" } as const;
   const send = name === "subscribe" ? sendIdentifier : sendResult;
@@ -46,8 +48,30 @@ function createHandler(name: OperationName, options: RestOptions) {
   };
 }
 
+/** Without a promise: publishes are too many for one each. */
+function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions) {
+  const operation = "publish";
+  const rules = toParameterRules(operations[operation], extensionPrefix);
+  const settle = (reply: FastifyReply, outcome: PublishOutcome): void => {
+    if (outcome.status === "REFUSED") sendFailure(reply, outcome.error, { logger, operation });
+    else sendText(reply, renderSendResult(outcome));
+  };
+  return (request: FastifyRequest, reply: FastifyReply): void => {
+    try {
+      const reader = new RestReader(readParameters(request, rules), rules);
+      broker.submit(readPublishCall(reader), (outcome) => settle(reply, outcome));
+    } catch (error) {
+      sendFailure(reply, error, { logger, operation });
+    }
+  };
+}
+
 function sendResult(_request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {
-  return reply.header("content-type", jsonType).send(JSON.stringify(result));
+  return sendText(reply, JSON.stringify(result));
+}
+
+function sendText(reply: FastifyReply, json: string): FastifyReply {
+  return reply.header("content-type", jsonType).send(json);
 }
 
 function sendIdentifier(request: FastifyRequest, reply: FastifyReply, result: unknown): FastifyReply {

@@ -1,8 +1,8 @@
 import type { OperationName, OperationResult } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
-import type { Broker, TopicCall } from "../../engine/broker.ts";
+import type { Broker, PublishCall, TopicCall } from "../../engine/broker.ts";
 import { toProof } from "../../engine/query/to-proof.ts";
-import { toEventBody, toSendResult, toTopicPage, toTopicState } from "./results.ts";
+import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
 /** The parameters of one call, whatever carried them. Each method throws 200001 for a value that is missing or malformed. */
 export interface ParameterReader {
@@ -21,7 +21,10 @@ export interface OperationContext {
   readonly interfaceType: "RESTful" | "JsonRPC";
 }
 
-type OperationHandler<Name extends OperationName> = (
+/** What is answered by a promise. A publish is submitted instead, see {@link readPublishCall}. */
+export type AskedOperation = Exclude<OperationName, "publish">;
+
+type OperationHandler<Name extends AskedOperation> = (
   context: OperationContext,
   reader: ParameterReader,
 ) => Promise<OperationResult<Name>>;
@@ -30,7 +33,7 @@ type OperationHandler<Name extends OperationName> = (
 const pageSizeLeftOut = 0;
 
 /** How each operation is asked of the broker: parameters in, documented result out, and no rule between. */
-export const operationHandlers: { readonly [Name in OperationName]: OperationHandler<Name> } = {
+export const operationHandlers: { readonly [Name in AskedOperation]: OperationHandler<Name> } = {
   open: async ({ broker }, reader) => {
     await broker.open(readTopicCall(reader));
     return true;
@@ -40,10 +43,6 @@ export const operationHandlers: { readonly [Name in OperationName]: OperationHan
     return true;
   },
   exist: ({ broker }, reader) => broker.exist(readTopicCall(reader)),
-  publish: async ({ broker }, reader) => {
-    const call = { ...readTopicCall(reader), content: reader.content(), extensions: reader.extensions() };
-    return toSendResult(await broker.publish(call));
-  },
   subscribe: ({ broker, interfaceType }, reader) =>
     broker.subscribe({
       ...readTopicCall(reader),
@@ -71,6 +70,16 @@ export const operationHandlers: { readonly [Name in OperationName]: OperationHan
     ),
   state: async ({ broker }, reader) => toTopicState(await broker.state(readTopicCall(reader))),
 };
+
+/** The parameters of `publish`. */
+export function readPublishCall(reader: ParameterReader): PublishCall {
+  return {
+    topic: reader.text("topic"),
+    groupId: reader.optionalText("groupId"),
+    content: reader.content(),
+    extensions: reader.extensions(),
+  };
+}
 
 function readTopicCall(reader: ParameterReader): TopicCall {
   return { topic: reader.text("topic"), groupId: reader.optionalText("groupId") };

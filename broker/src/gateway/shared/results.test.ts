@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { toPosition } from "../../domain/position.ts";
 import { sampleEventId, sampleTopic } from "../testing/recording-broker.ts";
-import { toEventBody } from "./results.ts";
+import { renderSendResult, toEventBody } from "./results.ts";
+
+it.each(["hello", 'a "quoted" \\ name', "del \u007f \u0080"])(
+  "renders the result of a publish to %j as JSON",
+  (topic) => {
+    for (const result of [
+      { topic, eventId: sampleEventId, status: "SUCCESS" },
+      { topic, eventId: "", status: "TIMEOUT" },
+    ] as const) {
+      expect(renderSendResult(result)).toBe(JSON.stringify(result));
+    }
+  },
+);
 
 describe("INTERFACE.md, REST operations, rule 4: content is the Base64 form of what was published", () => {
   it("of every byte, also where the bytes are part of a longer buffer", () => {

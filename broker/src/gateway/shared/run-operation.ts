@@ -1,7 +1,12 @@
 import type { Socket } from "node:net";
-import { BrokerError, type OperationName, type OperationResult } from "@stele/wire";
+import { BrokerError, type OperationResult } from "@stele/wire";
 import { proofsRunningMax, readsRunningMax, turnTimeoutMs } from "../limits.ts";
-import { type OperationContext, operationHandlers, type ParameterReader } from "./operation-handlers.ts";
+import {
+  type AskedOperation,
+  type OperationContext,
+  operationHandlers,
+  type ParameterReader,
+} from "./operation-handlers.ts";
 import { type Leave, Turns } from "./turns.ts";
 
 /** Who calls. */
@@ -20,14 +25,14 @@ export interface OperationCall extends OperationContext {
 /** Runs operations. Those that read much take turns, so that a connection that asks a thousand at once holds up nobody else. */
 export class OperationRunner {
   readonly #reads = new Turns(readsRunningMax);
-  readonly #turns: { readonly [Name in OperationName]?: Turns } = {
+  readonly #turns: { readonly [Name in AskedOperation]?: Turns } = {
     getEvent: this.#reads,
     getProof: new Turns(proofsRunningMax),
     list: this.#reads,
   };
 
   /** @throws BrokerError of the operation; 200300 when its turn did not come in time, and then it was not run. */
-  async run<Name extends OperationName>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
+  async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const turns = this.#turns[name];
     if (turns === undefined) return operationHandlers[name](call, call.reader);
     const entered = turns.enter(call.caller.connection);
@@ -37,7 +42,7 @@ export class OperationRunner {
   }
 }
 
-async function runInTurn<Name extends OperationName>(
+async function runInTurn<Name extends AskedOperation>(
   name: Name,
   call: OperationCall,
   leave: Leave,

@@ -8,7 +8,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     exist: refuse("exist"),
     state: refuse("state"),
     list: refuse("list"),
-    publish: refuse("publish"),
+    submit: refuse("publish"),
     subscribe: refuse("subscribe"),
     unSubscribe: refuse("unSubscribe"),
     getEvent: refuse("getEvent"),

@@ -109,7 +109,10 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     exist: record("exist", true),
     state: record("state", sampleTopic),
     list: record("list", { total: 1, topics: [sampleTopic], pageIndex: 0, pageSize: 10 }),
-    publish: record("publish", { topic: "hello", eventId: sampleEventId, status: "SUCCESS" as const }),
+    submit: (call, onSettled) => {
+      calls.push({ operation: "publish", call });
+      queueMicrotask(() => onSettled({ topic: "hello", eventId: sampleEventId, status: "SUCCESS" }));
+    },
     subscribe: record("subscribe", sampleSubscriptionId),
     unSubscribe: record("unSubscribe", undefined),
     getEvent: record("getEvent", { ...sampleEvent, eventId: sampleEventId }),

@@ -3,7 +3,6 @@ import { commonEventRules, type EventRules, findBreach } from "../../domain/even
 import type { BatchFault } from "../../ports/ledger.ts";
 import type { Hex } from "./hex.ts";
 import { toHex } from "./hex.ts";
-import { keccak256 } from "./native-crypto.ts";
 
 /** Encoded bytes kept of batches that this process wrote until they come back, so that they need not be verified then. */
 const ownBytesMax = 16_777_216;
@@ -27,7 +26,7 @@ export class BatchVerifier {
 
   /** Computes the root of a batch of ours, and remembers the batch: with the same bytes, count and root it is known to be good. */
   rootOf(events: Uint8Array, count: number): Uint8Array {
-    const root = merkleRoot(events, keccak256);
+    const root = merkleRoot(events);
     this.#remember(toHex(root), { count, events });
     return root;
   }
@@ -41,7 +40,7 @@ export class BatchVerifier {
       if (length !== batch.count) {
         return { fault: "wrong-count", reason: `${length} events where ${batch.count} were claimed` };
       }
-      const root = toHex(merkleRoot(batch.events, keccak256));
+      const root = toHex(merkleRoot(batch.events));
       if (root !== batch.eventsRoot) {
         return { fault: "wrong-root", reason: `root ${root} where ${batch.eventsRoot} was claimed` };
       }

@@ -26,7 +26,7 @@ export class ChainHeight {
       this.#since = undefined;
       return undefined;
     }
-    this.#since ??= clock.now();
+    this.#since ??= clock.monotonic();
     return { reason: behind(head(), reached()), since: this.#since };
   }
 }

@@ -59,10 +59,10 @@ export async function signDeployment(
  */
 export async function completeDeployment(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
   const { clock, deadlineMs, finality, signer } = options;
-  const end = clock.now() + deadlineMs;
+  const end = clock.monotonic() + deadlineMs;
   let place = "no block holds it";
   let lostLooks = 0;
-  for (let look = 0; clock.now() < end; look += 1) {
+  for (let look = 0; clock.monotonic() < end; look += 1) {
     const receipt = await rpc.receipt(deployment.hash);
     if (receipt?.succeeded === false)
       throw new BrokerError("transactionFailed", { details: "the registry's deployment was reverted" });

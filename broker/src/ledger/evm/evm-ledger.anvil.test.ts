@@ -8,6 +8,7 @@ import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { TestJournal } from "./testing/writer-world.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 
 let anvil: Anvil;
 let harnesses = 0;
@@ -57,7 +58,9 @@ describe("EvmLedger on anvil", () => {
 
   test("a reverted transaction is 200202, and the ledger goes on", async () => {
     const { ledger, address } = await startWithTopic();
-    const batches = [{ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }];
+    const batches = [
+      toOutgoingBatch({ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }),
+    ];
     const registry = ledger.registryAddress;
     const code = await anvil.provider.request({ method: "eth_getCode", params: [registry, "latest"] });
     await anvil.provider.request({ method: "anvil_setCode", params: [registry, "0x60006000fd"] });
@@ -80,7 +83,7 @@ describe("EvmLedger on anvil", () => {
     const events = Array.from({ length: count }, () => ({ content: Buffer.alloc(bytes, 0xee), extensions: [] }));
     for (const batches of [1, 1, 3]) {
       const [outcome] = await ledger.append(
-        Array.from({ length: batches }, () => ({ topic: name, address, events })),
+        Array.from({ length: batches }, () => toOutgoingBatch({ topic: name, address, events })),
         never,
       );
       if (outcome?.status !== "committed") throw new Error("not committed");

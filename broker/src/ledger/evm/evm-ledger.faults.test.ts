@@ -19,6 +19,7 @@ import {
   passAll,
 } from "./testing/intercepted-provider.ts";
 import { Stranger } from "./testing/stranger.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 
 const keysMax = 60;
 const transactionBytesMax = 40_000;
@@ -64,7 +65,7 @@ async function withLedger(
     const [opened] = await entries(ledger);
     const address = opened?.address ?? "0x";
     const append = async (text: string): Promise<BatchOutcome | undefined> =>
-      (await ledger.append([{ topic: name, address, events: [event(text)] }], never))[0];
+      (await ledger.append([toOutgoingBatch({ topic: name, address, events: [event(text)] })], never))[0];
     await use(ledger, append, address);
   } finally {
     await ledger.stop();
@@ -196,7 +197,7 @@ describe("a transaction's fate", () => {
   test("is 200201 for a caller who goes away after it was taken; the ledger goes on", async () => {
     await withLedger(async (ledger, append, address) => {
       const caller = new AbortController();
-      const batches = [{ topic: name, address, events: [event("a")] }];
+      const batches = [toOutgoingBatch({ topic: name, address, events: [event("a")] })];
       provider.current = first(1, "eth_getLogs", async (_, pass) => {
         caller.abort();
         return pass();
@@ -214,7 +215,7 @@ describe("a transaction's fate", () => {
     provider.current = async () => {
       throw connectionRefused();
     };
-    const batches = [{ topic: name, address: ledger.registryAddress, events: [event("a")] }];
+    const batches = [toOutgoingBatch({ topic: name, address: ledger.registryAddress, events: [event("a")] })];
     const answers = Promise.allSettled([ledger.append(batches, never), ledger.openTopic(name, never)]);
     await ledger.stop();
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });

@@ -10,6 +10,7 @@ import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import { InterceptedProvider, passAll } from "./testing/intercepted-provider.ts";
+import { toOutgoingBatch } from "../../ports/testing/outgoing-batch.ts";
 
 const never = new AbortController().signal;
 const name = parseTopicName("a");
@@ -275,7 +276,7 @@ describe("a block whose logs the endpoint does not give", () => {
       await publish("2");
       await vi.waitUntil(() => ledger.view().outage !== undefined, { timeout: 20_000 });
       expect(ledger.view().outage?.reason).toMatch(new RegExp(`^cannot read block ${number + 1}: .*answer too large`));
-      const more = [{ topic: name, address: ledger.registryAddress, events: [] }];
+      const more = [toOutgoingBatch({ topic: name, address: ledger.registryAddress, events: [] })];
       await expect(ledger.append(more, never)).rejects.toMatchObject({
         code: 200205,
         message: expect.stringContaining("cannot read block"),

@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import { BrokerError, quote } from "@stele/wire";
 import type { EventRules } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
@@ -225,15 +225,8 @@ export class EvmLedger implements Ledger {
     return this.#started().proofs.make(place, signal);
   }
 
-  #encode({ address, events }: OutgoingBatch): EncodedBatch {
-    const encoded = encodeEvents(events);
-    const count = events.length;
-    return {
-      address,
-      count,
-      events: encoded,
-      eventsRoot: count === 0 ? noRoot : this.#verifier.rootOf(encoded, count),
-    };
+  #encode({ address, count, events }: OutgoingBatch): EncodedBatch {
+    return { address, count, events, eventsRoot: count === 0 ? noRoot : this.#verifier.rootOf(events, count) };
   }
 
   /** Undefined when the endpoint takes no transaction that large. */
@@ -371,9 +364,9 @@ export class EvmLedger implements Ledger {
   }
 
   #journalWriter(): JournalWriter | undefined {
-    const { journal, groupId, logger } = this.#options;
+    const { journal, groupId, clock, logger } = this.#options;
     const sender = this.#signer.address;
-    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, logger });
+    return journal === undefined ? undefined : new JournalWriter({ journal, groupId, sender, clock, logger });
   }
 
   async #settleRegistry(

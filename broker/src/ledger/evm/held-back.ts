@@ -32,7 +32,7 @@ export async function isHeldBack(
   const [newest] = variants;
   if (newest === undefined || nonce === undefined || nonce !== inFlight.lowestUnseenNonce()) return false;
   if (reach !== "taken" || variants.length >= formsMax) return false;
-  if (clock.now() - newest.signedAt < heldBackAfterMs * patienceFactor ** (variants.length - 1)) return false;
+  if (clock.monotonic() - newest.signedAt < heldBackAfterMs * patienceFactor ** (variants.length - 1)) return false;
   try {
     if (!(await rpc.knows(newest.hash))) return false;
     if ((await rpc.transactionCount(signer.address, "pending")) > nonce) return false;

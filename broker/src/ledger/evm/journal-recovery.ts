@@ -27,7 +27,7 @@ export class JournalRecovery {
   async start(): Promise<number> {
     const { journal, clock, logger, adopt } = this.#options;
     const entries = (await journal?.list()) ?? [];
-    for (const entry of entries) adopt(recoverTransaction(entry, clock.now()));
+    for (const entry of entries) adopt(recoverTransaction(entry, clock));
     if (entries.length > 0) logger.info("transactions of an earlier run taken up", { count: entries.length });
     return (entries.at(-1)?.nonce ?? -1) + 1;
   }
@@ -75,7 +75,7 @@ export class JournalRecovery {
     try {
       const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
       for (const entry of entries) {
-        const pending = recoverTransaction(entry, clock.now());
+        const pending = recoverTransaction(entry, clock);
         this.#lost.add(pending);
         adopt(pending);
       }

@@ -3,6 +3,7 @@ import type { Address } from "../../domain/topic.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import { fromHex } from "./hex.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
@@ -11,6 +12,7 @@ export interface JournalWriterOptions {
   readonly journal: Journal;
   readonly groupId: GroupId;
   readonly sender: Address;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -42,9 +44,8 @@ export class JournalWriter {
 
   /** Answers once every form of the transaction is on disk. */
   async record({ nonce, variants }: PendingTransaction): Promise<void> {
-    const [newest] = variants;
-    if (nonce === undefined || newest === undefined) throw new Error("only a signed transaction is recorded");
-    const { groupId, sender } = this.#options;
+    if (nonce === undefined || variants.length === 0) throw new Error("only a signed transaction is recorded");
+    const { groupId, sender, clock } = this.#options;
     const batch = this.#batch();
     batch.removals.delete(nonce);
     batch.entries.set(nonce, {
@@ -52,7 +53,7 @@ export class JournalWriter {
       sender,
       nonce,
       variants: variants.map(({ hash, raw }) => ({ hash, raw: fromHex(raw) })),
-      recordedAt: newest.signedAt,
+      recordedAt: clock.now(),
     });
     return batch.written.promise;
   }

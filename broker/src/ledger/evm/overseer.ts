@@ -108,7 +108,7 @@ export class Overseer {
   }
 
   onReorganised(blockNumber: number): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     for (const pending of this.#options.inFlight.all()) {
       pending.logs = pending.logs.filter((log) => log.blockNumber <= blockNumber);
       if (pending.seenIn === undefined || pending.seenIn <= blockNumber) continue;
@@ -122,7 +122,7 @@ export class Overseer {
    * than each is asked for anyway: endpoints that are several nodes, and nodes that answer what they know as if it were new, seem to forget all the time.
    */
   onForgotten(): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     if (now - this.#hurriedAt < lookUpPauseMsMax) return;
     this.#hurriedAt = now;
     for (const pending of this.#options.inFlight.all()) {
@@ -173,7 +173,7 @@ export class Overseer {
   #tick(): void {
     const { clock, inFlight, onOverdue, transmitter } = this.#options;
     this.#cancelTick = inFlight.size === 0 ? undefined : clock.after(tickMs, () => this.#tick());
-    const now = clock.now();
+    const now = clock.monotonic();
     this.#hasten();
     const due = inFlight.all().filter((pending) => pending.lookUpAt <= now && !this.#asked.has(pending));
     // The longest due are taken, so that none waits for ever behind others; in their order, since many a node takes no nonce before its turn.
@@ -241,7 +241,7 @@ export class Overseer {
     const { clock, inFlight, logger } = this.#options;
     const { nonce } = pending;
     const isNext = nonce === inFlight.lowestNonce() || nonce === inFlight.lowestUnseenNonce();
-    if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.now() + lookUpAfterMs);
+    if (isNext) pending.lookUpAt = Math.min(pending.lookUpAt, clock.monotonic() + lookUpAfterMs);
     const reason = error instanceof Error ? error.message : String(error);
     if (reason !== this.#failure) logger.warn("fate of a transaction not read", { nonce, reason });
     this.#failure = reason;
@@ -304,7 +304,7 @@ export class Overseer {
   #tellOfWaiting(pending: PendingTransaction): void {
     if (this.#told.has(pending)) return;
     this.#told.add(pending);
-    const waitsMs = this.#options.clock.now() - pending.at;
+    const waitsMs = this.#options.clock.monotonic() - pending.at;
     this.#options.logger.warn("transaction waits for long, sent again and again", { nonce: pending.nonce, waitsMs });
   }
 
@@ -316,7 +316,7 @@ export class Overseer {
   #isStuck(pending: PendingTransaction, isNext: boolean): boolean {
     const { clock, feeBumpAfterMs, head, fees } = this.#options;
     const [newest] = pending.variants;
-    if (newest === undefined || clock.now() - newest.signedAt < feeBumpAfterMs) return false;
+    if (newest === undefined || clock.monotonic() - newest.signedAt < feeBumpAfterMs) return false;
     return head() > newest.signedAtBlock && (isNext || !fees.covers(newest.fees));
   }
 }

@@ -55,7 +55,7 @@ export type Reach = "nowhere" | "unknown" | "taken";
 export class PendingTransaction {
   /** Changes only in its gas, and where a transfer of nothing takes its place. */
   request: TransactionRequest;
-  /** When it was asked for, in milliseconds since the epoch. */
+  /** When it was asked for, on the monotonic clock. */
   readonly at: number;
   /** Its place among those that wait to be signed. */
   readonly order: number;

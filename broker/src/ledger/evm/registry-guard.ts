@@ -100,7 +100,7 @@ export class RegistryGuard {
     const { clock, logger } = this.#options;
     if (reason === this.#outage?.reason) return;
     logger.warn("topic registry missing", { reason });
-    this.#outage = { reason, since: this.#outage?.since ?? clock.now() };
+    this.#outage = { reason, since: this.#outage?.since ?? clock.monotonic() };
   }
 
   async #pause(): Promise<void> {

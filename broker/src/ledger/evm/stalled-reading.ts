@@ -9,8 +9,10 @@ const toleranceMs = 5_000;
 
 interface Stall {
   readonly blockNumber: number;
+  /** On the monotonic clock. */
   readonly since: number;
-  readonly startedAt: number;
+  /** By the time of day, for people. */
+  readonly date: number;
   /** Whether the endpoint answered, and what it answered is of no use. */
   readonly isAnswered: boolean;
 }
@@ -29,8 +31,8 @@ export class StalledReading {
   /** Undefined while blocks are read, or fail for a moment only. */
   get outage(): Outage | undefined {
     const stall = this.#stall;
-    if (stall === undefined || this.#clock.monotonic() - stall.startedAt < toleranceMs) return undefined;
-    const time = new Date(stall.since).toISOString();
+    if (stall === undefined || this.#clock.monotonic() - stall.since < toleranceMs) return undefined;
+    const time = new Date(stall.date).toISOString();
     return { reason: `cannot read ${this.#trouble.reason} (since ${time})`, since: stall.since };
   }
 
@@ -44,7 +46,7 @@ export class StalledReading {
     const reason = error instanceof Error ? error.message : String(error);
     this.#trouble.failed(new Error(`block ${blockNumber}: ${reason}`, { cause: error }));
     const isAnswered = !(error instanceof RpcFailure && isUnanswered(error));
-    const now = { blockNumber, since: this.#clock.now(), startedAt: this.#clock.monotonic() };
+    const now = { blockNumber, since: this.#clock.monotonic(), date: this.#clock.now() };
     this.#stall = { ...(this.#stall?.blockNumber === blockNumber ? this.#stall : now), isAnswered };
   }
 

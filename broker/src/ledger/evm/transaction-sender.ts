@@ -157,7 +157,7 @@ export class TransactionSender {
 
   #create(request: TransactionRequest): PendingTransaction {
     this.#calls += 1;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.monotonic();
     return new PendingTransaction(request, {
       at: now,
       order: this.#calls,
@@ -193,7 +193,7 @@ export class TransactionSender {
   /** Tried again as long as somebody may be told soon that nobody has it, and then by the overseer. */
   #onUnanswered(pending: PendingTransaction): void {
     this.#nonces.doubt();
-    const isLate = this.#options.clock.now() - pending.at >= reachWithinMs;
+    const isLate = this.#options.clock.monotonic() - pending.at >= reachWithinMs;
     if (isLate && pending.isRetractable) this.#takeBackAll(pending);
     if (this.#isEnded || pending.isDone || (isLate && pending.reach !== "nowhere")) return;
     this.#options.clock.after(retryMs, () => {
@@ -390,7 +390,7 @@ export class TransactionSender {
 
   /** Answers what has waited for the endpoint long enough; it was never signed. */
   #expireQueue(): void {
-    const oldest = this.#options.clock.now() - reachWithinMs;
+    const oldest = this.#options.clock.monotonic() - reachWithinMs;
     for (const pending of this.#queue.all()) if (pending.at <= oldest) this.#giveUp(pending);
   }
 }

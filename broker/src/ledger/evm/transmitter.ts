@@ -49,7 +49,7 @@ export class Transmitter {
     if (nonce === undefined) throw new Error("a transaction is signed with a nonce");
     const { signer, chainId, clock, head } = this.#options;
     const signed = signTransaction({ chainId, nonce, fees, gas, to, data }, signer);
-    inFlight.add(pending, { ...signed, fees, signedAt: clock.now(), signedAtBlock: head() });
+    inFlight.add(pending, { ...signed, fees, signedAt: clock.monotonic(), signedAtBlock: head() });
     if (journal !== undefined) return this.#record(pending, journal);
     void this.send(pending);
     return undefined;

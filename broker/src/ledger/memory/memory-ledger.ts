@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents, quote } from "@stele/wire";
+import { BrokerError, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
@@ -85,10 +85,7 @@ class MemoryLedger implements Ledger {
 
   async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
-    return this.#chain.publish(
-      batches.map(({ address, events }) => ({ address, count: events.length, events: encodeEvents(events) })),
-      this.sender ?? defaultSender,
-    );
+    return this.#chain.publish(batches, this.sender ?? defaultSender);
   }
 
   async *follow(after: BlockRef | undefined, signal: AbortSignal): AsyncGenerator<LedgerStep> {

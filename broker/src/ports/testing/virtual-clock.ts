@@ -13,15 +13,24 @@ const settlingTurns = 12;
 /** Time that moves only when it is told to. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
+  /** What the time of day is ahead of the timers, and what the monotonic clock is. */
+  #dayAheadMs = 0;
+  #aheadMs = 0;
   #order = 0;
   readonly #timers = new Set<Timer>();
 
   now(): number {
-    return this.#now;
+    return this.#now + this.#dayAheadMs;
   }
 
   monotonic(): number {
-    return this.now();
+    return this.#now + this.#aheadMs;
+  }
+
+  /** Sets the time of day. Set forward, it seems as if the machine had slept, so the monotonic clock goes with it; timers do not. */
+  step(ms: number): void {
+    this.#dayAheadMs += ms;
+    this.#aheadMs += Math.max(0, ms);
   }
 
   after(delayMs: number, action: () => void): () => void {

@@ -23,7 +23,7 @@ export class MemoryMembers {
 
   find(id: NodeId | undefined): ClusterNode | undefined {
     const member = id === undefined ? undefined : this.#members.get(id);
-    if (member === undefined || member.expiresAt <= this.#clock.now()) return undefined;
+    if (member === undefined || member.expiresAt <= this.#clock.monotonic()) return undefined;
     return { id: member.id, address: member.address, joinedAt: member.joinedAt };
   }
 
@@ -41,7 +41,7 @@ export class MemoryMembers {
     const others = this.list().filter((member) => member.address === address && member.id !== id);
     if (others.some((member) => !replaces.includes(member.id))) return false;
     for (const other of others) this.remove(other.id);
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     this.#members.set(id, { id, address, joinedAt: now, expiresAt: now + lastsMs, groups: [] });
     return true;
   }
@@ -50,7 +50,7 @@ export class MemoryMembers {
   renew(id: NodeId, { lastsMs, groups }: { readonly lastsMs: number } & Pick<Deliverer, "groups">): boolean {
     const member = this.isLive(id) ? this.#members.get(id) : undefined;
     if (member === undefined) return false;
-    this.#members.set(id, { ...member, expiresAt: this.#clock.now() + lastsMs, groups });
+    this.#members.set(id, { ...member, expiresAt: this.#clock.monotonic() + lastsMs, groups });
     return true;
   }
 

@@ -25,13 +25,14 @@ interface Context extends AnswerOptions {
  */
 export async function answerBody(body: unknown, options: AnswerOptions): Promise<string | AnswerStream | undefined> {
   const { endpoint, findHolding } = options;
-  if (!Array.isArray(body)) return answerMember(body, { ...options, budget: new AnswerBudget(endpoint) });
+  if (!Array.isArray(body)) return answerOne(body, { ...options, budget: new AnswerBudget(endpoint) });
   if (body.length === 0) return refuse("a batch has at least one member", endpoint);
   if (body.length > rpcBatchMax) {
     return refuse(`the batch has ${body.length} members, at most ${rpcBatchMax}`, endpoint);
   }
   const context = { ...options, budget: new AnswerBudget(endpoint, findHolding) };
-  const answer = async (member: unknown) => toPart(await answerMember(member, context));
+  const answer = (member: unknown, onAnswered: (part: Part | undefined) => void) =>
+    answerMember(member, context, (text) => onAnswered(toPart(text)));
   const parts = await new BatchRun({ ...options, members: body, answer }).run();
   return toAnswer(
     parts.filter((part) => part !== undefined),
@@ -39,21 +40,44 @@ export async function answerBody(body: unknown, options: AnswerOptions): Promise
   );
 }
 
-async function answerMember(member: unknown, context: Context): Promise<string | undefined> {
+function answerOne(member: unknown, context: Context): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    answerMember(member, context, resolve)?.catch(reject);
+  });
+}
+
+/** Called once with the response; undefined for none. */
+type OnAnswered = (response: string | undefined) => void;
+
+/** Answers a promise only where something has to be waited for that may fail. */
+function answerMember(member: unknown, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
   const message = parseMessage(member);
-  if (message.kind === "call") return answerCall(message.call, context);
+  if (message.kind === "call") return answerCall(message.call, context, onAnswered);
   const error = context.endpoint.toProtocolError("invalidRequest", message.details);
-  return JSON.stringify(toResponse(message.id, { error }));
+  onAnswered(JSON.stringify(toResponse(message.id, { error })));
+  return undefined;
 }
 
 /** A notification is run but never answered, so it needs no room in the answer. */
-async function answerCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
+function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
+  const { endpoint, budget } = context;
+  const { id } = call;
+  if (id !== undefined && budget.isExceeded) {
+    onAnswered(budget.toRefusal(id));
+    return undefined;
+  }
+  const isTaken = endpoint.submit?.(call, (outcome) => {
+    onAnswered(id === undefined ? undefined : budget.render(id, outcome));
+  });
+  return isTaken === true ? undefined : runCall(call, context).then(onAnswered);
+}
+
+async function runCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
   const { endpoint, budget, connection } = context;
   if (id === undefined) {
     await endpoint.call(method, params, { connection });
     return undefined;
   }
-  if (budget.isExceeded) return budget.toRefusal(id);
   let isSkipped = false;
   const isWaiting = (): boolean => {
     isSkipped = budget.isExceeded;

@@ -4,7 +4,8 @@ import { Slice, type Slices } from "./slices.ts";
 
 export interface BatchRunOptions<Response> {
   readonly members: readonly unknown[];
-  readonly answer: (member: unknown) => Promise<Response>;
+  /** Calls back once with the response, now or later, unless the promise that it may answer rejects. */
+  readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
   /** Who asked; once it is gone no further member is started. */
   readonly connection: Socket;
@@ -30,24 +31,29 @@ export class BatchRun<Response> {
     const { members, slices, connection } = this.#options;
     const slice = new Slice(slices);
     for (const [index, member] of members.entries()) {
-      await slice.pass();
+      if (slice.isOver) await slice.next();
       if (this.#running >= rpcBatchRunningMax) await this.#untilEnded();
       if (connection.destroyed) break;
-      void this.#start(index, member);
+      this.#start(index, member);
     }
     while (this.#running > 0) await this.#untilEnded();
     if (this.#failures.length > 0) throw this.#failures[0];
     return this.#responses;
   }
 
-  /** Never rejects. */
-  async #start(index: number, member: unknown): Promise<void> {
+  #start(index: number, member: unknown): void {
     this.#running += 1;
-    try {
-      this.#responses[index] = await this.#options.answer(member);
-    } catch (error) {
+    const onAnswered = (response: Response): void => {
+      this.#responses[index] = response;
+      this.#end();
+    };
+    this.#options.answer(member, onAnswered)?.catch((error: unknown) => {
       this.#failures.push(error);
-    }
+      this.#end();
+    });
+  }
+
+  #end(): void {
     this.#running -= 1;
     this.#onEnded();
   }

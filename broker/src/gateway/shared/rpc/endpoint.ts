@@ -12,12 +12,20 @@ export interface AnswerLimit {
   readonly shortResultBytesMax: number;
 }
 
+/** A method and what it is given. */
+export interface RpcRequest {
+  readonly method: string;
+  readonly params: RpcParams;
+}
+
 /** One place where JSON-RPC 2.0 is spoken, and what the protocol leaves to it. */
 export interface RpcEndpoint {
   /** Below the context segment. */
   readonly path: string;
   readonly logger: Logger;
   readonly answerLimit: AnswerLimit;
+  /** Takes a request that needs no promise of its own, and calls back once, now or later. False for any other, which is to be called. */
+  submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome | RpcText) => void): boolean;
   /** Runs a method. Failures that are to be told are outcomes. */
   call(method: string, params: RpcParams, caller: Caller): Promise<RpcOutcome | RpcText>;
   /** A failure of the protocol itself, in the form that this endpoint's errors have. */

@@ -21,9 +21,13 @@ export class Slice {
     this.#slices = slices;
   }
 
-  /** Resolves when the next member may be started. */
-  async pass(): Promise<void> {
-    if (performance.now() < this.#endsAt) return;
+  /** Whether the next member has to wait for another slice. */
+  get isOver(): boolean {
+    return performance.now() >= this.#endsAt;
+  }
+
+  /** Resolves when the next slice begins. */
+  async next(): Promise<void> {
     await this.#slices.next();
     this.#endsAt = performance.now() + rpcSliceMs;
   }

@@ -44,7 +44,7 @@ export class Member {
 
   /** Whether it is to be left alone for now. */
   get isHeld(): boolean {
-    return this.#clock.now() < this.#heldUntil;
+    return this.#clock.monotonic() < this.#heldUntil;
   }
 
   /** Failures in a row; a request that fails counts only when none has failed since it was sent. */
@@ -77,8 +77,8 @@ export class Member {
   #hold(reason: string, delayMs: number): void {
     this.isChecked = false;
     this.head = undefined;
-    if (this.#reason === undefined) this.#downSince = this.#clock.now();
+    if (this.#reason === undefined) this.#downSince = this.#clock.monotonic();
     this.#reason = reason;
-    this.#heldUntil = this.#clock.now() + delayMs;
+    this.#heldUntil = this.#clock.monotonic() + delayMs;
   }
 }

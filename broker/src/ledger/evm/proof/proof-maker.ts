@@ -2,7 +2,6 @@ import { BrokerError, merklePath } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import { Turnstile } from "../../../lib/turnstile.ts";
 import type { ChainProof, ProofPlace } from "../../../ports/chain-proof.ts";
-import { keccak256 } from "../native-crypto.ts";
 import type { EvmProvider } from "../rpc.ts";
 import { RpcFailure } from "../rpc-failure.ts";
 import { BlockRpc, isUnreached, ReceiptsTooLong, type RpcBlock, type RpcReceipt } from "./block-rpc.ts";
@@ -35,7 +34,7 @@ export class ProofMaker {
     const block = await untilAborted(this.#blocks.get(place.blockNumber), signal);
     const { transactionIndex, logPlace, publisher, events } = block.getBatch(place);
     const nodes = block.prove(transactionIndex);
-    const path = merklePath(events, place.index, keccak256);
+    const path = merklePath(events, place.index);
     return { registry: this.#registry, publisher, path, transactionIndex, logPlace, nodes, header: block.header };
   }
 

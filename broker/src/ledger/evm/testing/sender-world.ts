@@ -102,7 +102,7 @@ export class SenderWorld {
   constructor({ fees = "zero", journal, deadlineMs = 3_600_000 }: SenderOptions = {}) {
     const { node, clock, signer } = this;
     const rpc = new Rpc(node);
-    const place = { groupId: defaultGroupId, sender: signer.address, logger: silentLogger };
+    const place = { groupId: defaultGroupId, sender: signer.address, clock, logger: silentLogger };
     this.sender = new TransactionSender({
       rpc,
       clock,

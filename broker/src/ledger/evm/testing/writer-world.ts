@@ -15,6 +15,7 @@ import { type SignedTransaction, signTransaction } from "../transaction.ts";
 import { type Anvil, startAnvil } from "./anvil.ts";
 import { testKey } from "./evm-harness.ts";
 import { InterceptedProvider } from "./intercepted-provider.ts";
+import { toOutgoingBatch } from "../../../ports/testing/outgoing-batch.ts";
 
 const never = new AbortController().signal;
 const topic = parseTopicName("writer");
@@ -102,7 +103,8 @@ export class WriterWorld {
       ledger,
       append: async (text, signal = never) => {
         const events = [{ content: Buffer.from(text), extensions: [] }];
-        return (await ledger.append([{ topic, address: await this.topicAddress(), events }], signal))[0];
+        const batch = toOutgoingBatch({ topic, address: await this.topicAddress(), events });
+        return (await ledger.append([batch], signal))[0];
       },
       abandon: async () => ledger.stop(AbortSignal.abort()),
     };

@@ -83,7 +83,7 @@ export class ConnectionPool {
 
   /** @throws StoreError */
   async connect(answerMsMax: number): Promise<PostgresConnection> {
-    const giveUpAt = Date.now() + this.#waits.connectMsMax + this.#waits.outageMsMax;
+    const giveUpAt = performance.now() + this.#waits.connectMsMax + this.#waits.outageMsMax;
     for (;;) {
       await this.#outage?.wait();
       try {
@@ -91,7 +91,7 @@ export class ConnectionPool {
       } catch (thrown) {
         const { error } = toFailure(thrown, this.#description);
         if (error.fault === "exhausted") await this.#doubt;
-        if (this.#ending !== undefined || Date.now() > giveUpAt) throw this.#outage?.failure ?? error;
+        if (this.#ending !== undefined || performance.now() > giveUpAt) throw this.#outage?.failure ?? error;
         if (error.fault === "unavailable") this.#beginOutage(error);
         // Where the server does not answer, those that wait behind the ones that try are out of time as well.
         else if (error.fault !== "exhausted" || this.#outage === undefined) throw error;

@@ -3,7 +3,6 @@ import { encodeEvents, merkleRoot } from "@stele/wire";
 import type { EventPayload } from "../../../../domain/event.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { type Hex, toHex } from "../../hex.ts";
-import { keccak256 } from "../../native-crypto.ts";
 import { encodePublish } from "../../publish-calldata.ts";
 import { openCalldata } from "../../registry.ts";
 import type { EvmProvider } from "../../rpc.ts";
@@ -120,7 +119,7 @@ export class AnvilChain {
 
 function rootOf(events: Uint8Array): Uint8Array {
   try {
-    return merkleRoot(events, keccak256);
+    return merkleRoot(events);
   } catch {
     return new Uint8Array(32);
   }

@@ -1,4 +1,4 @@
-import { BrokerError, encodeEvents } from "@stele/wire";
+import { BrokerError } from "@stele/wire";
 import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
@@ -22,12 +22,12 @@ async function startNarrow(
   await ledger.start();
   const sizes: number[] = [];
   const append: Ledger["append"] = async (batches, signal) => {
-    const encoded = batches.map(({ events }) => Buffer.from(encodeEvents(events)));
+    const encoded = batches.map(({ events }) => Buffer.from(events));
     if (encoded.reduce((sum, { length }) => sum + length, 0) > bytesMax) {
       return batches.map(() => ({ status: "too-large" }));
     }
     if (encoded.some((bytes) => fails(bytes.toString("latin1")))) throw new BrokerError("chainUnreachable");
-    sizes.push(batches.reduce((sum, { events }) => sum + events.length, 0));
+    sizes.push(batches.reduce((sum, { count }) => sum + count, 0));
     return ledger.append(batches, signal);
   };
   engine = await TestEngine.start({ chain, append });
@@ -44,6 +44,14 @@ describe("a chain that takes only small transactions", () => {
     expect(events.map(({ content }) => Buffer.from(content).toString())).toEqual(texts);
     expect(events.map(({ sequence }) => sequence)).toEqual(texts.map((_, index) => Math.floor(index / 2) + 1));
     expect(sizes.length).toBeGreaterThan(4);
+  });
+
+  it("keeps the order of a topic whose later events fit into a transaction and whose earlier ones do not", async () => {
+    await startNarrow(100);
+    await engine.broker.open(topic("a"));
+    const texts = [1, 2, 3, 4, 5, 6, 7, 8].map((index) => `${index}`.repeat(index <= 4 ? 40 : 5));
+    const ids = await Promise.all(texts.map((text) => engine.publish("a", text)));
+    expect(ids.map((id) => Number(id.split("-")[1]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
   it("refuses the one event that fits into none, and takes those around it", async () => {

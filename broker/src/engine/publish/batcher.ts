@@ -1,0 +1,275 @@
+import { BrokerError, encodedBytes } from "@stele/wire";
+import type { EventPayload } from "../../domain/event.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { OnSettled } from "../broker.ts";
+import type { IndexProgress } from "../follow/index-progress.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Deadline } from "../time.ts";
+import { Draft, type DraftBatch } from "./draft.ts";
+import type { OpenTopic, OpenTopics } from "./open-topics.ts";
+import { Pacing } from "./pacing.ts";
+import { notIndexed, toRefusal } from "./refusals.ts";
+
+export interface BatcherParts {
+  readonly ledger: Ledger;
+  readonly progress: IndexProgress;
+  readonly topics: Pick<OpenTopics, "forget">;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly limits: EngineLimits;
+  /**
+   * Whether the index has such a batch. Left out where nobody else writes to the chain, and it takes nothing back: then all that is in an
+   * indexed block is in the index.
+   */
+  readonly isIndexed?: ((batch: IndexedPlace) => Promise<boolean>) | undefined;
+}
+
+/** A batch by its topic and place. */
+export interface IndexedPlace {
+  readonly topic: TopicName;
+  readonly sequence: number;
+  readonly blockNumber: number;
+}
+
+/** An event of an open topic, and who waits for it. */
+export interface TopicEvent {
+  readonly topic: OpenTopic;
+  readonly payload: EventPayload;
+  readonly onSettled: OnSettled;
+}
+
+/**
+ * Natural batching: while a transaction is under way, publishes are drafted into the next ones, each as large as the ledger's limits let it
+ * be. {@link Pacing} says when the oldest draft goes. Events of one topic are committed in the order in which they were added.
+ */
+export class Batcher {
+  readonly #parts: BatcherParts;
+  readonly #pacing: Pacing;
+  /** Oldest first; all but the last are full. */
+  readonly #drafts: Draft[] = [];
+  #waitingCount = 0;
+  #waitingBytes = 0;
+  #isPumpDue = false;
+  /** When the first publish came that the next pump finds; the others came in the same turn. */
+  #turnAt = 0;
+  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
+  #idle: Deferred<void> | undefined;
+
+  constructor(parts: BatcherParts) {
+    this.#parts = parts;
+    this.#pacing = new Pacing(parts.limits);
+  }
+
+  /**
+   * Settles, in a later turn, when the event's block is final and indexed, or with why it is not: 100112, 100101 the chain refused the
+   * topic; 200202, 200205 as the ledger says; 200300 no transaction took it in time.
+   * @throws BrokerError 200300 too much waits.
+   */
+  add({ topic, payload, onSettled }: TopicEvent): void {
+    const { publishesWaitingMax, publishBytesWaitingMax } = this.#parts.limits;
+    const bytes = encodedBytes(payload);
+    if (this.#waitingCount >= publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
+      throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
+    }
+    this.#schedule();
+    this.#openDraft(bytes).add({ topic, payload, bytes, since: this.#turnAt, onSettled });
+    this.#waitingCount += 1;
+    this.#waitingBytes += bytes;
+  }
+
+  /** Answers when nothing waits and nothing is under way, or when `signal` aborts. */
+  async drain(signal: AbortSignal): Promise<void> {
+    if (this.#isIdle) return;
+    const idle = this.#idle ?? createDeferred();
+    this.#idle = idle;
+    signal.addEventListener("abort", () => idle.resolve(), { once: true });
+    await idle.promise;
+  }
+
+  get #isIdle(): boolean {
+    return this.#pacing.underWay === 0 && this.#waitingCount === 0;
+  }
+
+  #openDraft(bytes: number): Draft {
+    const last = this.#drafts.at(-1);
+    if (last?.hasRoomFor(bytes, this.#parts.ledger.limits) === true) return last;
+    const draft = new Draft();
+    this.#drafts.push(draft);
+    return draft;
+  }
+
+  /** Pumps once the input at hand is read, so that requests that came together share a transaction. */
+  #schedule(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    this.#turnAt = this.#parts.clock.monotonic();
+    this.#parts.clock.soon(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    const { clock, ledger } = this.#parts;
+    const now = clock.monotonic();
+    this.#expire(now);
+    for (let [draft] = this.#drafts; draft !== undefined; [draft] = this.#drafts) {
+      if (this.#pacing.underWay >= ledger.limits.transactionsInFlightMax) break;
+      const waitMs = this.#pacing.waitMs({ count: this.#waitingCount, isFull: this.#isFull(draft) }, now);
+      if (waitMs > 0) {
+        this.#pumpAfter(waitMs, now);
+        break;
+      }
+      this.#drop(draft);
+      void this.#commit(draft);
+    }
+    if (!this.#isIdle) return;
+    this.#idle?.resolve();
+    this.#idle = undefined;
+  }
+
+  #isFull(draft: Draft): boolean {
+    return this.#drafts.length > 1 || draft.isFull(this.#parts.ledger.limits);
+  }
+
+  /** Keeps the earliest of the times asked for; a pump that comes too early asks again. */
+  #pumpAfter(waitMs: number, now: number): void {
+    const due = now + waitMs;
+    if (this.#timer !== undefined && this.#timer.due <= due) return;
+    this.#timer?.cancel();
+    const cancel = this.#parts.clock.after(waitMs, () => {
+      this.#timer = undefined;
+      this.#pump();
+    });
+    this.#timer = { due, cancel };
+  }
+
+  /** Refuses drafts that have waited longer than a transaction may take: they were never sent, so the callers may try again. */
+  #expire(now: number): void {
+    const oldest = now - this.#parts.limits.transactionTimeoutMs;
+    for (let [draft] = this.#drafts; draft !== undefined && draft.lastAt <= oldest; [draft] = this.#drafts) {
+      this.#drop(draft);
+      refuseAll(draft.batches, new BrokerError("busy", { details: "no transaction took the event in time" }));
+    }
+  }
+
+  /** Takes the oldest draft off the queue. */
+  #drop(draft: Draft): void {
+    this.#drafts.shift();
+    this.#waitingCount -= draft.count;
+    this.#waitingBytes -= draft.bytes;
+  }
+
+  async #commit(draft: Draft): Promise<void> {
+    const { clock, metrics, ledger } = this.#parts;
+    const { count: events } = draft;
+    const startedAt = clock.monotonic();
+    this.#pacing.started(startedAt);
+    try {
+      const isCommitted = await this.#deliver(draft.batches);
+      const durationMs = clock.monotonic() - startedAt;
+      if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
+    } finally {
+      this.#pacing.ended({ events, startedAt, waiting: this.#waitingCount }, clock.monotonic());
+      this.#schedule();
+    }
+  }
+
+  /** Commits in one transaction, or in several where the chain takes none that large. Answers every caller; false where nothing was committed. */
+  async #deliver(batches: readonly DraftBatch[]): Promise<boolean> {
+    const outcomes = await this.#tryAppend(batches);
+    if (outcomes === undefined) return false;
+    const isTooLarge = outcomes.some(({ status }) => status === "too-large");
+    if (isTooLarge && isDivisible(batches)) await this.#deliverParts(batches);
+    else this.#settle(batches, outcomes);
+    return true;
+  }
+
+  /** Undefined where it failed, and then every caller is answered. */
+  async #tryAppend(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[] | undefined> {
+    try {
+      return await this.#append(batches);
+    } catch (error) {
+      refuseAll(batches, error);
+      return undefined;
+    }
+  }
+
+  /** Parts of one topic go one after the other, so that its events keep their order. */
+  async #deliverParts(batches: readonly DraftBatch[]): Promise<void> {
+    const [first] = batches;
+    const middle = batches.length >> 1;
+    if (batches.length > 1) {
+      await Promise.all([this.#deliver(batches.slice(0, middle)), this.#deliver(batches.slice(middle))]);
+    } else if (first !== undefined) {
+      for (const part of first.split(first.count >> 1)) await this.#deliver([part]);
+    }
+  }
+
+  #settle(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): void {
+    const { metrics, ledger, topics } = this.#parts;
+    let committed = 0;
+    for (const [index, batch] of batches.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.status === "committed") {
+        batch.commit(outcome);
+        committed += batch.count;
+      } else {
+        // The index is asked anew, whatever the reason.
+        topics.forget(batch.topic.name);
+        batch.refuse(toRefusal(outcome));
+      }
+    }
+    if (committed > 0) metrics.eventsPublished(ledger.groupId, committed);
+  }
+
+  /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
+  async #append(batches: readonly DraftBatch[]): Promise<readonly BatchOutcome[]> {
+    const { clock, ledger, limits, progress } = this.#parts;
+    using deadline = new Deadline(clock, limits.transactionTimeoutMs);
+    const outgoing = batches.map((batch) => batch.toOutgoing());
+    const outcomes = await ledger.append(outgoing, deadline.signal);
+    const newest = newestOf(batches, outcomes);
+    const blockNumber = newest?.blockNumber ?? -1;
+    if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);
+    if (newest !== undefined) await this.#confirm(newest);
+    return outcomes;
+  }
+
+  /**
+   * Another node may have indexed another block of that number, or strangers filled the block. All batches of a transaction are in one block. They are committed: what
+   * fails here must not tell the caller to try again.
+   */
+  async #confirm(place: IndexedPlace): Promise<void> {
+    const { isIndexed } = this.#parts;
+    if (isIndexed === undefined) return;
+    const found = await isIndexed(place).catch((cause: unknown) => {
+      throw notIndexed(place.blockNumber, cause);
+    });
+    if (!found) throw notIndexed(place.blockNumber);
+  }
+}
+
+/** The last committed batch of the highest block: where a stranger has filled the block, it is the first that the index leaves out. */
+function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcome[]): IndexedPlace | undefined {
+  let newest: IndexedPlace | undefined;
+  for (const [index, outcome] of outcomes.entries()) {
+    const topic = batches[index]?.topic.name;
+    if (outcome.status !== "committed" || topic === undefined) continue;
+    const { firstSequence: sequence, blockNumber } = outcome;
+    if (newest === undefined || blockNumber >= newest.blockNumber) newest = { topic, sequence, blockNumber };
+  }
+  return newest;
+}
+
+function isDivisible(batches: readonly DraftBatch[]): boolean {
+  return batches.length > 1 || (batches[0]?.count ?? 0) > 1;
+}
+
+function refuseAll(batches: readonly DraftBatch[], error: unknown): void {
+  for (const batch of batches) batch.refuse(error);
+}

@@ -1,0 +1,135 @@
+import { BrokerError } from "@stele/wire";
+import { afterEach, expect, it } from "vitest";
+import type { Topic } from "../../domain/topic.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { PublishCall, PublishOutcome } from "../broker.ts";
+import { publish } from "../testing/publish.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const topic = (name: string) => ({ topic: name, groupId: undefined });
+const call = (name: string, text: string): PublishCall => ({
+  ...topic(name),
+  content: new TextEncoder().encode(text),
+  extensions: [],
+});
+
+/** A store that counts how often topics are read, and may answer when it is told to. */
+function createCountedStore() {
+  const store = createMemoryStore();
+  const findTopic = store.findTopic.bind(store);
+  const held: (() => void)[] = [];
+  const state = { reads: 0, isHolding: false, held, closes: false };
+  store.findTopic = async (groupId, name): Promise<Topic | undefined> => {
+    state.reads += 1;
+    const found = await findTopic(groupId, name);
+    if (state.isHolding) await new Promise<void>((resolve) => void held.push(resolve));
+    return found && { ...found, closed: found.closed || state.closes };
+  };
+  return { store, state };
+}
+
+it("settles every publish of a batch in the order of submission, in a later turn than the submission", async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open(topic("a"));
+  const outcomes: PublishOutcome[] = [];
+  for (let index = 0; index < 100; index += 1) engine.broker.submit(call("a", `${index}`), (one) => outcomes.push(one));
+  expect(outcomes).toEqual([]);
+  await engine.clock.settle();
+  const ids = outcomes.map((one) => (one.status === "SUCCESS" ? one.eventId : one.status));
+  expect(ids.map((id) => id.split("-")[1])).toEqual(Array.from({ length: 100 }, (_, index) => `${index + 1}`));
+  expect(new Set(ids.map((id) => id.split("-")[2])).size).toBe(1);
+});
+
+it("asks the index once for the topic of many publishes", async () => {
+  const { store, state } = createCountedStore();
+  engine = await TestEngine.start({ store });
+  await engine.broker.open(topic("a"));
+  await engine.publishMany("a", 3);
+  const { reads } = state;
+  await engine.publishMany("a", 50);
+  expect(state.reads).toBe(reads);
+});
+
+it("keeps the order of publishes that came while the topic was being read", async () => {
+  const { store, state } = createCountedStore();
+  engine = await TestEngine.start({ store });
+  await engine.broker.open(topic("a"));
+  state.isHolding = true;
+  const early = [1, 2].map((index) => publish(engine.broker, call("a", `early ${index}`)));
+  await engine.clock.settle();
+  state.held[0]?.();
+  const late = publish(engine.broker, call("a", "late"));
+  await engine.clock.settle();
+  const sequences = (await Promise.all([...early, late])).map(({ eventId }) => eventId.split("-")[1]);
+  expect(sequences).toEqual(["1", "2", "3"]);
+});
+
+it("reads a topic again for who came during a read that found none", async () => {
+  const { store, state } = createCountedStore();
+  engine = await TestEngine.start({ store });
+  state.isHolding = true;
+  const before = publish(engine.broker, call("a", "too early")).catch((error: unknown) => error);
+  await engine.clock.settle();
+  state.isHolding = false;
+  await engine.broker.open(topic("a"));
+  const after = publish(engine.broker, call("a", "in time"));
+  state.held[0]?.();
+  await engine.clock.settle();
+  expect(await before).toMatchObject({ code: 100101 });
+  expect(await after).toMatchObject({ status: "SUCCESS" });
+});
+
+it("lets no more publishes wait for the index than may wait for a transaction", async () => {
+  const { store, state } = createCountedStore();
+  engine = await TestEngine.start({ store, limits: { publishesWaitingMax: 2 } });
+  await engine.broker.open(topic("a"));
+  state.isHolding = true;
+  const waiting = [1, 2].map((index) => publish(engine.broker, call("a", `${index}`)));
+  await expect(publish(engine.broker, call("a", "3"))).rejects.toMatchObject({ code: 200300 });
+  await engine.clock.settle();
+  state.held[0]?.();
+  await engine.clock.settle();
+  expect(await Promise.all(waiting)).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
+});
+
+it("answers what the chain says of a topic that was closed behind its back, and asks the index from then on", async () => {
+  const { store, state } = createCountedStore();
+  let isClosed = false;
+  let transactions = 0;
+  engine = await TestEngine.start({
+    store,
+    append: async (batches) => {
+      transactions += 1;
+      if (isClosed) return batches.map(() => ({ status: "rejected", reason: "closed-topic" }));
+      throw new BrokerError("transactionFailed");
+    },
+  });
+  await engine.broker.open(topic("a"));
+  await expect(engine.publish("a", "1")).rejects.toMatchObject({ code: 200202 });
+  isClosed = true;
+  await expect(engine.publish("a", "2")).rejects.toMatchObject({ code: 100112 });
+  expect(transactions).toBe(2);
+  state.closes = true;
+  await expect(engine.publish("a", "3")).rejects.toMatchObject({ code: 100112 });
+  expect(transactions).toBe(2);
+});
+
+it("sends nothing to a topic that the index says is closed", async () => {
+  let transactions = 0;
+  engine = await TestEngine.start();
+  await engine.broker.open(topic("a"));
+  await engine.publish("a", "1");
+  const chainPublish = engine.chain.publish.bind(engine.chain);
+  engine.chain.publish = (batches) => {
+    transactions += 1;
+    return chainPublish(batches);
+  };
+  await engine.broker.close(topic("a"));
+  await expect(engine.publish("a", "2")).rejects.toMatchObject({ code: 100112 });
+  expect(transactions).toBe(0);
+  await engine.broker.open(topic("a"));
+  expect(await engine.publish("a", "3")).toMatch(/-2-/);
+});

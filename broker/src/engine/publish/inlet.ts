@@ -1,0 +1,77 @@
+import { BrokerError } from "@stele/wire";
+import type { Extensions } from "../../domain/event.ts";
+import { extensionsBytes } from "../../domain/event-rules.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { OnSettled, PublishCall } from "../broker.ts";
+import type { Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Batcher, TopicEvent } from "./batcher.ts";
+
+export interface InletParts {
+  readonly groups: Groups;
+  readonly limits: EngineLimits;
+  /** What every extension key begins with. */
+  readonly extensionPrefix: string;
+}
+
+/** Where gateways publish: it checks what a producer wants published and hands it on at once. */
+export class Inlet {
+  readonly #parts: InletParts;
+
+  constructor(parts: InletParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * As `Broker.submit` says.
+   * @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 100306, 200205, 200211, 200300.
+   */
+  submit(call: PublishCall, onSettled: OnSettled): void {
+    const name = parseTopicName(call.topic);
+    const { topics, batcher } = this.#parts.groups.get(call.groupId);
+    this.#checkContent(call.content);
+    if (call.extensions.length > 0) this.#checkExtensions(call.extensions);
+    const payload = { content: call.content, extensions: call.extensions };
+    const topic = topics.find(name);
+    if (topic !== undefined) {
+      batcher.add({ topic, payload, onSettled });
+      return;
+    }
+    topics.read(name, (found) => {
+      if (found instanceof BrokerError) onSettled({ status: "REFUSED", error: found });
+      else addLate({ topic: found, payload, onSettled }, batcher);
+    });
+  }
+
+  #checkContent(content: Uint8Array): void {
+    const { contentBytesMax } = this.#parts.limits;
+    if (content.byteLength === 0) throw new BrokerError("contentBlank");
+    if (content.byteLength > contentBytesMax) {
+      throw new BrokerError("contentTooLong", { details: `${content.byteLength} bytes, at most ${contentBytesMax}` });
+    }
+  }
+
+  #checkExtensions(extensions: Extensions): void {
+    const { extensionPrefix, limits } = this.#parts;
+    for (const [key] of extensions) {
+      if (!key.startsWith(extensionPrefix)) {
+        throw new BrokerError("extensionKeyInvalid", {
+          details: `${JSON.stringify(key)} does not begin with ${extensionPrefix}`,
+        });
+      }
+    }
+    const bytes = extensionsBytes(extensions);
+    if (bytes > limits.extensionsBytesMax) {
+      throw new BrokerError("extensionsTooLong", { details: `${bytes} bytes, at most ${limits.extensionsBytesMax}` });
+    }
+  }
+}
+
+/** Adds what had to wait for its topic: nobody is left to throw at. */
+function addLate(event: TopicEvent, batcher: Pick<Batcher, "add">): void {
+  try {
+    batcher.add(event);
+  } catch (error) {
+    event.onSettled({ status: "REFUSED", error });
+  }
+}

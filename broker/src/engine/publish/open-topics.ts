@@ -1,0 +1,97 @@
+import { BrokerError, quote, toBrokerError, topicDigest } from "@stele/wire";
+import type { Address, Topic } from "../../domain/topic.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+
+/** Open topics of one group that are kept, about 300 bytes each; the one that was kept first makes room. */
+export const openTopicsMax = 65_536;
+
+/** What a publish needs of its topic. */
+export interface OpenTopic {
+  readonly name: TopicName;
+  readonly address: Address;
+  /** Of the name, for eventIds. */
+  readonly digest: string;
+}
+
+/** Called with the topic once it is known to be open, or with why nothing can be published to it. */
+export type OnFound = (found: OpenTopic | BrokerError) => void;
+
+export interface OpenTopicsOptions {
+  /** Reads a topic from the index. */
+  readonly read: (name: TopicName) => Promise<Topic | undefined>;
+  /** Callers that may wait for reads. */
+  readonly waitingMax: number;
+}
+
+/**
+ * The topics of one group that were open when the index was last asked, so that a publish finds its topic at once. Only open topics are
+ * kept, and the chain has the last word: it refuses a batch of a topic that was closed since, and then the topic is forgotten. So a stale
+ * entry costs a refused batch, and never a wrong answer.
+ */
+export class OpenTopics {
+  readonly #options: OpenTopicsOptions;
+  readonly #known = new Map<string, OpenTopic>();
+  /** Callers whose topic is being read, in the order in which they came. */
+  readonly #waiting = new Map<TopicName, OnFound[]>();
+  #waitingCount = 0;
+
+  constructor(options: OpenTopicsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where the index has to be asked by {@link read}: also while others wait for that topic. */
+  find(name: string): OpenTopic | undefined {
+    return this.#known.get(name);
+  }
+
+  /** Calls back in a later turn, callers of one topic in their order. @throws BrokerError 200300 when too many wait. */
+  read(name: TopicName, onFound: OnFound): void {
+    if (this.#waitingCount >= this.#options.waitingMax) {
+      throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait for the index` });
+    }
+    this.#waitingCount += 1;
+    const others = this.#waiting.get(name);
+    if (others !== undefined) {
+      others.push(onFound);
+      return;
+    }
+    this.#waiting.set(name, [onFound]);
+    void this.#serve(name);
+  }
+
+  /** What the index or the chain says is closed, or not there. */
+  forget(name: TopicName): void {
+    this.#known.delete(name);
+  }
+
+  /** Never rejects. Who comes while the topic is being read may know of a later opening: a read that finds none is not theirs. */
+  async #serve(name: TopicName): Promise<void> {
+    for (let callers = this.#waiting.get(name); callers !== undefined; callers = this.#waiting.get(name)) {
+      const { length } = callers;
+      const found = await this.#read(name);
+      // In the turn of the callbacks: nobody may find the topic before those that came first have theirs.
+      if (!(found instanceof BrokerError)) this.#keep(found);
+      const served = callers.splice(0, found instanceof BrokerError ? length : callers.length);
+      if (callers.length === 0) this.#waiting.delete(name);
+      this.#waitingCount -= served.length;
+      for (const onFound of served) onFound(found);
+    }
+  }
+
+  async #read(name: TopicName): Promise<OpenTopic | BrokerError> {
+    try {
+      const topic = await this.#options.read(name);
+      if (topic === undefined) return new BrokerError("topicNotExist", { details: quote(name) });
+      if (topic.closed) return new BrokerError("topicClosed", { details: quote(name) });
+      return { name, address: topic.address, digest: topicDigest(name) };
+    } catch (error) {
+      return toBrokerError(error);
+    }
+  }
+
+  #keep(topic: OpenTopic): void {
+    this.#known.set(topic.name, topic);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > openTopicsMax && oldest !== undefined) this.#known.delete(oldest);
+  }
+}

@@ -1,0 +1,26 @@
+import { BrokerError, isBrokerError } from "@stele/wire";
+import type { BatchOutcome } from "../../ports/ledger.ts";
+
+/** Why a batch was not committed, for its callers. */
+export function toRefusal(outcome: Exclude<BatchOutcome, { status: "committed" }> | undefined): BrokerError {
+  if (outcome === undefined)
+    return new BrokerError("unknown", { details: "the ledger answered fewer batches than it was given" });
+  if (outcome.status === "too-large")
+    return new BrokerError("transactionFailed", { details: "the event is too large for a transaction of this chain" });
+  if (outcome.reason === "closed-topic") return new BrokerError("topicClosed");
+  if (outcome.reason === "unknown-topic") return new BrokerError("topicNotExist");
+  if (outcome.reason === "not-a-writer") return new BrokerError("writerRefused");
+  if (outcome.reason === "sequence-spent")
+    return new BrokerError("transactionFailed", { details: "the topic has no sequences left: publish to another" });
+  return new BrokerError("transactionFailed", { details: `the registry refused the batch: ${outcome.reason}` });
+}
+
+/** What is answered of something that was committed, when the index does not show it. */
+export function notIndexed(blockNumber: number, cause?: unknown): BrokerError {
+  return new BrokerError("transactionTimeout", { details: `block ${blockNumber} is not indexed yet`, cause });
+}
+
+/** True for the failure after which nobody knows yet whether the event will be committed. */
+export function isFateUnknown(error: unknown): boolean {
+  return isBrokerError(error, "transactionTimeout");
+}

@@ -1,0 +1,88 @@
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { createKeccakModule, moduleBytes, roundConstants, roundConstantsAt } from "./keccak-module.ts";
+
+/** What is used of the standard object, whose types come with a browser's only. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
+  readonly Instance: new (module: object) => { readonly exports: Readonly<Record<string, unknown>> };
+};
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+  grow(pages: number): number;
+}
+
+export const hashBytes = 32;
+const pageBytes = 65_536;
+
+/** Bytes whose ranges are hashed in place, so that hashing many makes no object for each. */
+export interface HashHeap {
+  /** Where the caller's bytes begin. */
+  readonly start: number;
+  /** Makes room for so many bytes after `start`. What was there is kept. Answers the heap, which is another object after it has grown. */
+  reserve(bytes: number): Uint8Array;
+  /** Writes the Keccak-256 of the `length` bytes at `at` to the 32 bytes at `out`, which may be among them. */
+  hash(at: number, length: number, out: number): void;
+}
+
+/** In WebAssembly: 0.4 µs for each 136 bytes, a third of the native addon's time for short ones, a twelfth of what JavaScript takes. */
+class WasmHeap implements HashHeap {
+  readonly start = moduleBytes;
+  readonly hash: HashHeap["hash"];
+  readonly #memory: Memory;
+  #bytes: Uint8Array;
+
+  constructor() {
+    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(createKeccakModule()));
+    this.#memory = exports["memory"] as Memory; // What the module exports.
+    this.hash = exports["hash"] as HashHeap["hash"];
+    this.#bytes = new Uint8Array(this.#memory.buffer);
+    const view = new DataView(this.#memory.buffer);
+    for (const [round, constant] of roundConstants().entries()) {
+      view.setBigUint64(roundConstantsAt + round * 8, constant, true);
+    }
+  }
+
+  reserve(bytes: number): Uint8Array {
+    const missing = this.start + bytes - this.#bytes.length;
+    if (missing > 0) {
+      this.#memory.grow(Math.ceil(missing / pageBytes));
+      this.#bytes = new Uint8Array(this.#memory.buffer);
+    }
+    return this.#bytes;
+  }
+}
+
+/** In JavaScript, where a page's content security policy forbids WebAssembly. */
+class ScriptHeap implements HashHeap {
+  readonly start = 0;
+  #bytes = new Uint8Array(pageBytes);
+
+  reserve(bytes: number): Uint8Array {
+    if (bytes > this.#bytes.length) {
+      const grown = new Uint8Array(2 * bytes);
+      grown.set(this.#bytes);
+      this.#bytes = grown;
+    }
+    return this.#bytes;
+  }
+
+  hash(at: number, length: number, out: number): void {
+    this.#bytes.set(keccak_256(this.#bytes.subarray(at, at + length)), out);
+  }
+}
+
+export function createHashHeap(kind: "wasm" | "script"): HashHeap {
+  return kind === "wasm" ? new WasmHeap() : new ScriptHeap();
+}
+
+/** The heap of this process. Who uses it is done with it before anybody else runs: nothing in here waits. */
+export const hashHeap: HashHeap = createBestHeap();
+
+function createBestHeap(): HashHeap {
+  try {
+    return new WasmHeap();
+  } catch {
+    return new ScriptHeap();
+  }
+}
