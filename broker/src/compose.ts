@@ -23,7 +23,7 @@ import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { cryptoInUse, Signer } from "./ledger/evm/native-crypto.ts";
+import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -289,6 +289,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
+    keccak: keccak256,
   });
 }
 
@@ -303,6 +304,7 @@ function toEngineLimits(config: Config): EngineLimits {
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,
     membershipMs: config.takeOverAfterMs,
+    scrubPeriodMs: config.scrubPeriodMs,
   };
 }
 

@@ -108,6 +108,15 @@ export const settings = {
       "Where subscriptions live: `store` keeps them in the data folder, or in the database; `none` keeps them in memory, and JSON-RPC unSubscribe is refused; see [cluster.md](cluster.md#coordination-none).",
     default: "store",
   }),
+  scrubPeriodMs: integer({
+    section: "Storage",
+    description:
+      "Wait between two rounds in which the broker slowly reads all that its index holds, checks it, and mends from the chain what is damaged; 0 for none. The first round begins within an hour of a start. Where nodes share a database, the node that writes the index does it.",
+    default: 7 * dayMs,
+    unit: "milliseconds",
+    min: 0,
+    max: 365 * dayMs,
+  }),
   secretKeyFile: text({
     section: "Storage",
     description:

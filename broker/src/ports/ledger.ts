@@ -150,6 +150,8 @@ export interface Ledger {
    * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
+  /** A final block as `follow` gives it; undefined when the chain is not that high. @throws 200205. */
+  readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** How the chain is seen at this moment. */
   view(): LedgerView;
   /** The newest final block. @throws 200205. */

@@ -177,7 +177,7 @@ function testVanished(store: () => Store): void {
     await store().applyBlocks(group, history);
     const events = await store().rollBack(group, undefined);
     expect(events.eventCount).toBe(9);
-    const { events: _, ...batch } = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
+    const { events: _, publisher: __, ...batch } = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
     expect(await find(4, 4)).toEqual(batch);
     expect(await find(5, 4)).toEqual(batch);
     for (const [sequence, block] of [

@@ -20,6 +20,7 @@ function batchOf(count: number, logIndex = 0): EventBatch {
     count,
     blockNumber: 7,
     transactionHash: `0x${"ab".repeat(32)}`,
+    publisher: `0x${"5e".repeat(20)}`,
     logIndex,
     events: encodeEvents(events),
   };

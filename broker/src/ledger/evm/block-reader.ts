@@ -71,6 +71,13 @@ export class BlockReader {
     return pushed === undefined ? this.#readRange(range, headers) : this.#readPushed(from, pushed);
   }
 
+  /** Reads one block as the chain has it now; undefined above the newest final one. @throws RpcFailure. */
+  async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
+    if (number > final) return undefined;
+    const { blocks } = await this.#readRange({ from: number, to: number }, new Map());
+    return blocks.at(-1);
+  }
+
   /**
    * Reads blocks that continue the chain which `after` is on; answers undefined when it is on the chain no more. Far below the head logs are
    * asked for by range, which an endpoint that is behind would answer with less than there is; near the head block by block.

@@ -11,6 +11,7 @@ import type {
   BatchOutcome,
   BlockRef,
   Ledger,
+  LedgerBlock,
   LedgerLimits,
   LedgerStartOptions,
   LedgerStep,
@@ -217,6 +218,10 @@ export class EvmLedger implements Ledger {
     return header?.hash;
   }
 
+  async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
+    return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
+  }
+
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     return this.#started().proofs.make(place, signal);
   }
@@ -346,7 +351,7 @@ export class EvmLedger implements Ledger {
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
     const opener = this.#createOpener(registry);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
-    const parts = { chain, heads, sender, registry, opener, feed, height, guard, proofs };
+    const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs };
     await startParts(parts);
     return parts;
   }

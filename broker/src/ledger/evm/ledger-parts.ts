@@ -1,4 +1,5 @@
 import type { BlockFeed } from "./block-feed.ts";
+import type { BlockReader } from "./block-reader.ts";
 import type { ChainHeight } from "./chain-height.ts";
 import type { HeadWatcher } from "./head-watcher.ts";
 import type { ProofMaker } from "./proof/proof-maker.ts";
@@ -15,6 +16,7 @@ export interface LedgerParts {
   readonly sender: TransactionSender;
   readonly registry: Registry;
   readonly opener: TopicOpener;
+  readonly reader: BlockReader;
   readonly feed: BlockFeed;
   readonly height: ChainHeight;
   readonly guard: RegistryGuard;

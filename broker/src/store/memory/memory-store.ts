@@ -129,6 +129,10 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.readBatches(range) ?? [];
   }
 
+  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#groups.get(groupId)?.mend(batches) ?? [];
+  }
+
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
     return this.#groups.get(groupId)?.countEventsAfter(topic, after) ?? 0;
   }

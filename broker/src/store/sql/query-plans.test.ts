@@ -58,7 +58,7 @@ describe("query plans", () => {
     ],
     [
       "updateTopic",
-      (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1 }),
+      (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1, checksum: 1 }),
       [/^SEARCH topics USING INTEGER PRIMARY KEY/],
     ],
   ])("%s goes by index and sorts nothing", async (_, bind, expected) => {
@@ -70,9 +70,11 @@ describe("query plans", () => {
   const byKey = /^SEARCH subscriptions USING INDEX .*\(id=/;
   type KeyedQueries = ReturnType<typeof createSubscriptionQueries> & ReturnType<typeof createProgressQueries>;
   it.each<[string, (queries: KeyedQueries) => CompiledQuery]>([
-    ["advance", (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 })],
+    [
+      "advance",
+      (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1, progress_check: 1 }),
+    ],
     ["find", (q) => q.find.bind({ id: "a", epoch: 0 })],
-    ["setState", (q) => q.setState.bind({ id: "a", epoch: 0, state: "active" })],
     ["delete", (q) => q.delete.bind({ id: "a", epoch: 0 })],
   ])("%s of a subscription goes by key", async (_, bind) => {
     const queries = { ...createSubscriptionQueries(database.relaxed), ...createProgressQueries(database.relaxed) };

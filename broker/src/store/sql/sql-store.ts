@@ -28,6 +28,7 @@ import type {
   TopicPage,
   TopicPlace,
 } from "../../ports/store.ts";
+import { emptyDamagedIndex } from "./check-index.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
@@ -73,6 +74,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     const database = await this.#backend.open();
     try {
       const from = await migrate(database, this.#backend);
+      await database.checkTables();
+      const isEmptied = await emptyDamagedIndex(database);
       this.#open = {
         database,
         index: new SqlIndex(database),
@@ -80,6 +83,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
         journal: new SqlJournal(database),
         groupRecords: new SqlGroupRecords(database),
       };
+      if (isEmptied) {
+        const remedy = "it is built anew from the chain, and subscriptions are kept";
+        this.#logger.warn("index damaged", { database: this.#backend.description, remedy });
+      }
       this.#logger.info("store opened", {
         database: this.#backend.description,
         schema: schemaVersion,
@@ -151,6 +158,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     return this.#parts().index.readBatches(groupId, range);
+  }
+
+  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#parts().index.mendBatches(groupId, batches);
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {

@@ -83,7 +83,9 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   it("progress goes by key", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index);
     const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
-    const query = progressQuery({ ...columns, counts: hundred, times: hundred }).compile(database.relaxed);
+    const query = progressQuery({ ...columns, counts: hundred, times: hundred, checks: hundred }).compile(
+      database.relaxed,
+    );
     for (const known of [false, true]) {
       const plan = (await planOf(query, known)).join("\n");
       expect(plan.match(/Index Scan (using|on) subscriptions_pkey/g)).toHaveLength(2);
@@ -98,9 +100,16 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   });
 
   it("changes of many topics go by key", async () => {
-    const changes = [17, 18].map((topic_id) => ({ topic_id, sequence: 1, block_number: 1, closed: 0, event_count: 1 }));
+    const changes = [17, 18].map((topic_id) => ({
+      topic_id,
+      sequence: 1,
+      block_number: 1,
+      closed: 0,
+      event_count: 1,
+      checksum: 1,
+    }));
     const query = changeQuery(changes).compile(database.relaxed);
-    expect(query.parameters).toHaveLength(5);
+    expect(query.parameters).toHaveLength(6);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using topics_pkey/);
   });
 
@@ -157,13 +166,14 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
 
   async function fill(): Promise<void> {
     const statements = [
-      `insert into groups values ('1', ${batches}, '0x')`,
-      `insert into topics select n, '1', n, 'topic/' || n, n::text, '0x' || n, '0x', 1, 50, 1, 0, 50 from generate_series(1, ${topics}) n`,
-      `insert into batches (group_id, first_position, last_position, topic_id, first_sequence, events_before, byte_count,
-         transaction_hash, log_index, events)
-       select '1', n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, repeat('x', 200)::bytea
+      `insert into groups values ('1', ${batches}, '0x', 0, ${batches}, 0)`,
+      `insert into topics select n, '1', n, 'topic/' || n, n::text, '0x' || n, '0x', 1, 50, 1, 0, 50, 0 from generate_series(1, ${topics}) n`,
+      `insert into batches (group_id, ordinal, first_position, last_position, topic_id, first_sequence, events_before, byte_count,
+         transaction_hash, log_index, publisher, events_checksum, checksum, events)
+       select '1', n, n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, '0x', 0, 0, repeat('x', 200)::bytea
        from generate_series(1, ${batches}) n`,
-      `insert into subscriptions select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, 'active', n, 0, 0, n, 'node-' || n % 100
+      `insert into subscriptions
+       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
     ];
     for (const statement of statements) await server.query(statement);

@@ -23,9 +23,10 @@ export const rowWriter: RowWriter = {
 export function changeQuery(changes: readonly TopicChange[]) {
   const column = (name: keyof TopicChange): readonly number[] => changes.map((change) => change[name]);
   return sql`
-    update topics set sequence = given.sequence, block_number = given.block_number, closed = given.closed, event_count = given.event_count
+    update topics set sequence = given.sequence, block_number = given.block_number, closed = given.closed, event_count = given.event_count,
+      checksum = given.checksum
     from unnest(${column("topic_id")}::bigint[], ${column("sequence")}::bigint[], ${column("block_number")}::bigint[],
-      ${column("closed")}::bigint[], ${column("event_count")}::bigint[])
-      as given (topic_id, sequence, block_number, closed, event_count)
+      ${column("closed")}::bigint[], ${column("event_count")}::bigint[], ${column("checksum")}::bigint[])
+      as given (topic_id, sequence, block_number, closed, event_count, checksum)
     where topics.topic_id = given.topic_id`;
 }
