@@ -182,6 +182,10 @@ function watchChain(
     const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
     onFailure(new Error(message, { cause }));
   });
+  chain.on("damage", (cause) => {
+    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
+    onFailure(new Error(message, { cause }));
+  });
   chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
   chain.on("disconnect", onFailure);
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { getContractAddress, type Hex, hexToBytes, numberToHex, toHex, type TransactionReceipt } from "viem";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { CommittedBlock } from "./blocks/committed-block.ts";
@@ -111,3 +112,37 @@ it("keeps its log near its limit while blocks change many slots", async () => {
   }
   expect(logBytes).toBeLessThan(2 * LOG_BYTES_MAX);
 });
+
+it("reads blocks as it handed them over, and names one that is damaged in the file", async () => {
+  const blocks: CommittedBlock[] = [];
+  {
+    await using chain = await start();
+    chain.follow((block) => blocks.push(block));
+    for (let nonce = 0; nonce < 4; nonce += 1) {
+      await sendCall(chain, { nonce, data: yardstickBytecode });
+      await untilSealed(blocks, nonce + 1);
+    }
+    expect((await chain.readBlocks({ from: 1, to: 99 })).map(plain)).toEqual(blocks.map(plain));
+    expect(await chain.readBlocks({ from: 3, to: 3 })).toHaveLength(1);
+  }
+  const sqlite = new DatabaseSync(file);
+  const flipped = sqlite.prepare(
+    "UPDATE transactions SET raw = CAST(replace(raw, x'60', x'61') AS BLOB) WHERE place = 2 << 20",
+  );
+  expect(flipped.run().changes).toBe(1);
+  sqlite.close();
+  await using chain = await start();
+  const told: Error[] = [];
+  chain.on("damage", (error) => told.push(error));
+  expect(await chain.readBlocks({ from: 1, to: 1 })).toHaveLength(1);
+  await expect(chain.readBlocks({ from: 1, to: 4 })).rejects.toThrow(/^Block 2 of the chain is damaged/);
+  expect(told).toHaveLength(1);
+});
+
+/** Without the memory that it is a view of. */
+function plain({ hash, transactions }: CommittedBlock): unknown {
+  return {
+    hash: toHex(hash),
+    transactions: transactions.map((one) => ({ hash: toHex(one.hash), logs: one.logs.length })),
+  };
+}

@@ -4,6 +4,7 @@ import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-bl
 import type { Hex } from "./lib/hex.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
+  BLOCKS_ANSWER_BYTES_MAX,
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
   CHECK_INTERVAL_DEFAULT,
@@ -49,6 +50,8 @@ export interface EmbeddedChainEvents {
   fault: [fault: Error | undefined];
   /** The chain's own interpreter and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
   mismatch: [error: Error];
+  /** A block that its owner asked for is damaged in the file; the error names it. */
+  damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
 }
@@ -122,6 +125,17 @@ export class EmbeddedChain implements AsyncDisposable {
     return () => void this.#followers.delete(follower);
   }
 
+  /**
+   * Reads blocks as `follow` hands them over, each held against its hashes: the first, and as many after it as have {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
+   * @throws ChainFileError when one is damaged, which the event `damage` tells as well.
+   */
+  async readBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly CommittedBlock[]> {
+    const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
+    // The worker answers nothing else.
+    const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
+    return encoded.map(decodeCommittedBlock);
+  }
+
   on<Name extends keyof EmbeddedChainEvents>(
     event: Name,
     listener: (...args: EmbeddedChainEvents[Name]) => void,
@@ -188,6 +202,8 @@ export class EmbeddedChain implements AsyncDisposable {
       case "block":
         this.#accept(message.accepted);
         return this.#handOver(message.block);
+      case "damage":
+        return this.#tellDamage(message);
       case "notification": {
         const { subscription, result } = message;
         this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });
@@ -212,6 +228,12 @@ export class EmbeddedChain implements AsyncDisposable {
 
   #accept(ids: readonly number[]): void {
     for (const id of ids) this.#take(id)?.resolve(undefined);
+  }
+
+  #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
+    const error = new ChainFileError(message);
+    this.#take(id)?.reject(error);
+    this.#events.emit("damage", error);
   }
 
   #take(id: number): Pending | undefined {

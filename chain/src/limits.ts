@@ -67,6 +67,9 @@ export const LOGS_ANSWER_LOGS_MAX = 10_000;
 /** Most bytes of log data that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
 
+/** Most bytes of the blocks that the owner is given at once; one block may have more. */
+export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
+
 /** Most addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 

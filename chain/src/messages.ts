@@ -1,3 +1,4 @@
+import type { BlockRange } from "./chain/verified-blocks.ts";
 import type { Hex } from "./lib/hex.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
@@ -25,6 +26,7 @@ export type ToWorker =
   | { readonly kind: "request"; readonly id: number; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
+  | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "feed" }
   | { readonly kind: "stop" };
 
@@ -36,6 +38,8 @@ export type FromWorker =
   /** A block, and the submissions that were accepted since the last message of this kind. */
   | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
+  /** A block that was to be read is damaged. */
+  | { readonly kind: "damage"; readonly id: number; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
   | { readonly kind: "mismatch"; readonly message: string };

@@ -64,12 +64,27 @@ function submit({ chain, feed }: WorkerContext, { id, raw }: Extract<ToWorker, {
   }
 }
 
+function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, { kind: "blocks" }>): void {
+  try {
+    const blocks = chain.readBlocks(range);
+    // Made by `encodeCommittedBlock`, whose memory is never shared.
+    post(
+      { kind: "result", id, result: blocks },
+      blocks.map(({ buffer }) => buffer as ArrayBuffer),
+    );
+  } catch (error) {
+    post({ kind: "damage", id, message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
 function receive(context: WorkerContext, message: ToWorker): void {
   switch (message.kind) {
     case "request":
       return void answer(context, message);
     case "submit":
       return submit(context, message);
+    case "blocks":
+      return readBlocks(context, message);
     case "feed":
       return context.feed.turnOn();
     case "history":

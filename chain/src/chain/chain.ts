@@ -17,6 +17,7 @@ import { BlockReader } from "./block-reader.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
+import { type BlockRange, readVerifiedBlocks } from "./verified-blocks.ts";
 
 export interface ChainOptions extends ReadOptions {
   readonly genesisAccounts: readonly Hex[];
@@ -113,6 +114,12 @@ export class Chain implements ReadableChain {
 
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
     return this.#database.readLogPlaces(key, from, to);
+  }
+
+  /** See {@link readVerifiedBlocks}. @throws BlockDamagedError. */
+  readBlocks(range: BlockRange): Uint8Array[] {
+    const head = this.#head.header.number;
+    return readVerifiedBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
   /** Finishes the block under way and closes the database. */

@@ -1,10 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type BrokerProcess, type EndedRun, runBroker, startBroker } from "../../harness/broker-process.ts";
-import { CallFailed, Client } from "../../harness/client.ts";
+import { startBroker } from "../../harness/broker-process.ts";
+import { Client } from "../../harness/client.ts";
 import { createRandom, seedsOf } from "../../harness/random.ts";
 import { startReceiver } from "../../harness/receiver.ts";
-import type { TempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import {
   type Acknowledged,
@@ -17,8 +16,8 @@ import {
   spoilPage,
   storeOf,
 } from "../support/damaged-store.ts";
+import { contentOf, expectedReplay, replayed, runUntilSettled } from "../support/damage-trial.ts";
 
-const unknown = 200000;
 const indexDamaged = 200208;
 const eventsTotal = 240;
 const damagedSaid = /^stele: store \S+store\.sqlite .*damaged.*start/m;
@@ -98,7 +97,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
     for (let page = 2; page < pages; page += Math.ceil(pages / 8)) {
       using folder = filled.copy();
       spoilPage(storeOf(folder), page);
-      const outcome = await runUntilSettled(folder, filled);
+      const outcome = await runUntilSettled(folder, filled, damagedSaid);
       expect(`page ${page}: ${outcome}`).toMatch(/right|ended/);
       if (outcome === "ended") ended += 1;
     }
@@ -111,100 +110,10 @@ describe("a store that is damaged (issue: Integrity)", () => {
       const random = createRandom(seed);
       using folder = filled.copy();
       flipBits(storeOf(folder), { count: 1 + random.below(20), random });
-      expect(await runUntilSettled(folder, filled)).toMatch(/right|ended/);
+      expect(await runUntilSettled(folder, filled, damagedSaid)).toMatch(/right|ended/);
     },
   );
 });
-
-/** Starts the broker and asks it everything. Answers "right", "ended" with what to do, or what was wrong. */
-async function runUntilSettled(folder: TempFolder, filled: FilledFolder): Promise<string> {
-  const options = { dataDir: folder.path };
-  let broker: BrokerProcess;
-  try {
-    broker = await startBroker(options);
-  } catch (error) {
-    return toEnding(await runBroker(options), error);
-  }
-  try {
-    await using client = new Client(broker.url);
-    return await Promise.race([askAll(client, filled), broker.exited.then(() => toEndingOf(broker))]);
-  } catch (error) {
-    const exit = await Promise.race([broker.exited, until("it fails", () => undefined, { timeoutMs: 5_000 })]).catch(
-      () => undefined,
-    );
-    return exit === undefined ? `failed: ${String(error)}` : toEndingOf(broker);
-  } finally {
-    await broker.kill();
-  }
-}
-
-/** Every answer is right or says that it is damaged; what cannot be delivered makes the broker not ready. */
-async function askAll(client: Client, filled: FilledFolder): Promise<string> {
-  for (const event of filled.events) {
-    const content = await contentOf(client, event);
-    // A broker that is ending cannot say more.
-    if (content === unknown) throw new Error(`${event.eventId} fails with ${unknown}`);
-    if (content !== event.content && content !== indexDamaged) return `wrong: ${event.eventId} is ${content}`;
-  }
-  const isStuck = async (): Promise<boolean> => !(await client.isReady());
-  const events = await replayed(client, eventsTotal, isStuck);
-  if (events === undefined) return "right";
-  return JSON.stringify(events) === JSON.stringify(expectedReplay(filled)) ? "right" : "delivered something else";
-}
-
-function toEnding({ code, stderr }: EndedRun, error: unknown): string {
-  return code === 1 && damagedSaid.test(stderr) ? "ended" : `ended without a remedy: ${String(error)}`;
-}
-
-function toEndingOf(broker: BrokerProcess): string {
-  return damagedSaid.test(broker.stderr()) ? "ended" : `ended without a remedy: ${broker.stderr()}`;
-}
-
-/** The content, or the code of the failure. */
-async function contentOf(client: Client, { eventId }: Acknowledged): Promise<string | number> {
-  try {
-    return Buffer.from((await client.getEvent(eventId)).content, "base64").toString();
-  } catch (error) {
-    if (error instanceof CallFailed) return error.code;
-    throw error;
-  }
-}
-
-/** Contents by topic as a new subscription is given them; undefined once `isStuck`. */
-async function replayed(
-  client: Client,
-  count: number,
-  isStuck: () => Promise<boolean> = async () => false,
-): Promise<Readonly<Record<string, readonly string[]>> | undefined> {
-  await using receiver = await startReceiver();
-  const subscriptionId = await client.subscribe({ topic: "#", url: receiver.url, offset: "OFFSET_FIRST" });
-  const outcome = await until("everything is delivered, or the broker says why not", async () => {
-    if (receiver.accepted().length >= count) return "delivered";
-    return (await isStuck()) ? "stuck" : undefined;
-  });
-  if (outcome === "stuck") return undefined;
-  await client.unSubscribe(subscriptionId);
-  return byTopic(receiver.accepted().map((event) => ({ ...event, content: decoded(event.content) })));
-}
-
-function decoded(content: string): string {
-  return Buffer.from(content, "base64").toString();
-}
-
-function expectedReplay({ events }: FilledFolder): Readonly<Record<string, readonly string[]>> {
-  return byTopic(events.toSorted((left, right) => sequenceOf(left) - sequenceOf(right)));
-}
-
-function sequenceOf({ eventId }: Acknowledged): number {
-  return Number(eventId.split("-")[1]);
-}
-
-function byTopic(events: readonly Pick<Acknowledged, "topic" | "content">[]): Record<string, string[]> {
-  const topics = [...new Set(events.map(({ topic }) => topic))].toSorted();
-  return Object.fromEntries(
-    topics.map((topic) => [topic, events.filter((event) => event.topic === topic).map(({ content }) => content)]),
-  );
-}
 
 function pick({ events }: FilledFolder, index: number): Acknowledged {
   const event = events[index];

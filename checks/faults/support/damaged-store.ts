@@ -57,6 +57,15 @@ export function storeOf(folder: TempFolder): string {
   return join(folder.path, "store.sqlite");
 }
 
+export function chainOf(folder: TempFolder): string {
+  return join(folder.path, "chain.sqlite");
+}
+
+/** Deletes the store, so that the next start builds it anew from the chain. */
+export function deleteStore(folder: TempFolder): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(storeOf(folder) + end, { force: true });
+}
+
 /** Changes a file in place. */
 export function changeFile(file: string, change: (bytes: Buffer) => void): void {
   const bytes = readFileSync(file);

@@ -4,7 +4,7 @@ import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
 import { LogBloom } from "./log-bloom.ts";
 import { type ContractLog, logSignatures, parseLog, parseRawLog } from "./parse-log.ts";
-import type { HeldBlock, PushedBlocks } from "./pushed-blocks.ts";
+import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
 import type { Header, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 
@@ -67,14 +67,16 @@ export class BlockReader {
   async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
     const from = (after?.number ?? -1) + 1;
     const range = { from, to: Math.min(to, from + blocksMax - 1) };
-    const pushed = this.#options.pushed?.take(range);
-    return pushed === undefined ? this.#readRange(range, headers) : this.#readPushed(from, pushed);
+    const held = this.#options.pushed?.take(range) ?? (await this.#findHeld(range));
+    return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
   }
 
   /** Reads one block as the chain has it now; undefined above the newest final one. @throws RpcFailure. */
   async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
     if (number > final) return undefined;
-    const { blocks } = await this.#readRange({ from: number, to: number }, new Map());
+    const range = { from: number, to: number };
+    const held = await this.#findHeld(range);
+    const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
     return blocks.at(-1);
   }
 
@@ -145,10 +147,15 @@ export class BlockReader {
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
 
-  #readPushed(from: number, pushed: readonly HeldBlock[]): Round {
+  /** The same from a chain that hands blocks over; undefined where there is none. */
+  async #findHeld(range: { readonly from: number; readonly to: number }): Promise<readonly HeldBlock[] | undefined> {
+    return (await this.#options.rpc.findBlocks(range))?.map(hold);
+  }
+
+  #readHeld(from: number, held: readonly HeldBlock[]): Round {
     const { registry } = this.#options;
-    const logs = pushed.map((block) => block.logs.flatMap((raw) => parseRawLog(raw, registry) ?? []));
-    const blocks = pushed.map(({ header }, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    const logs = held.map((block) => block.logs.flatMap((raw) => parseRawLog(raw, registry) ?? []));
+    const blocks = held.map(({ header }, index) => toBlock(header, this.#entries(logs[index] ?? [])));
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 

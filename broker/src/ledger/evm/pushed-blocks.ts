@@ -24,11 +24,10 @@ export class PushedBlocks {
 
   /** Keeps a block and answers its header. */
   add(block: PushedBlock): Header {
-    const header = toHeader(block);
-    const logs = toLogs(block, header);
-    const bytes = logs.reduce((sum, { data }) => sum + data.length, 0);
-    this.#blocks.set(header.number, { header, logs, bytes });
-    this.#bytes += bytes;
+    const held = hold(block);
+    const { header } = held;
+    this.#blocks.set(header.number, held);
+    this.#bytes += held.bytes;
     for (const oldest of this.#blocks.keys()) {
       if (oldest === header.number || !this.#isTooMuch()) break;
       this.#delete(oldest);
@@ -55,6 +54,13 @@ export class PushedBlocks {
     this.#bytes -= this.#blocks.get(number)?.bytes ?? 0;
     this.#blocks.delete(number);
   }
+}
+
+/** Makes a block ready to be read. */
+export function hold(block: PushedBlock): HeldBlock {
+  const header = toHeader(block);
+  const logs = toLogs(block, header);
+  return { header, logs, bytes: logs.reduce((sum, { data }) => sum + data.length, 0) };
 }
 
 function toHeader({ hash, header }: PushedBlock): Header {

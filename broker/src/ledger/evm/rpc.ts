@@ -27,6 +27,10 @@ export interface EvmProvider {
    * in this process has it.
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
+  /**
+   * Blocks from the first on, at least that one, as `follow` hands them over, each held against its hashes. Only a chain in this process has it.
+   */
+  readBlocks?(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[]>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
   failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
@@ -139,6 +143,15 @@ export class Rpc {
     const end = readHeader(block);
     if (end.number === range.to) return { logs: logs as readonly RpcLog[], end }; // What the method answers by its specification.
     throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
+  }
+
+  /** Blocks with all their logs; undefined where the provider hands none over. */
+  async findBlocks(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[] | undefined> {
+    try {
+      return await this.provider.readBlocks?.(range);
+    } catch (error) {
+      throw toRpcFailure(error);
+    }
   }
 
   async receipt(hash: Hash): Promise<Receipt | undefined> {

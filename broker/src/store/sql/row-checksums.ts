@@ -15,7 +15,7 @@ type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
  * What each table's `checksum` covers. A column that is not here may change by itself: keys that the database gives, what nodes agree on about
- * a subscription, and its progress, which has a check of its own (see progressCheck). The events of a batch are covered by a column that is here.
+ * a subscription, its secret, which is sealed, and its progress, which has a check of its own (see progressCheck). The events of a batch are covered by a column that is here.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
@@ -46,7 +46,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
     "publisher",
     "events_checksum",
   ],
-  subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "secret", "state", "created_at"],
+  subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
 };
 
 /** The checksum of a row; `bound` joins what stands in another table. */
