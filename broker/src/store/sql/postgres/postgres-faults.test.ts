@@ -56,7 +56,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
       await server.resume();
       const before = load.kept.size;
       await load.until(() => load.kept.size >= before + 20);
-      expect((await load.stop()).filter((failure) => !isBrokerError(failure, "storeUnreachable"))).toEqual([]);
+      const failures = (await load.stop()).filter((failure) => !isBrokerError(failure, "storeUnreachable"));
+      // A kill takes blocks that are not synced: one that follows them, asked for before and written after it, is refused.
+      expect(failures.filter((failure) => way === "fast" || !/stands before/.test(String(failure)))).toEqual([]);
       const ids = new Set((await store.listSubscriptions()).map(({ id }) => id));
       expect([...load.kept].filter((id) => !ids.has(id))).toEqual([]);
       await expectWhole(store);
