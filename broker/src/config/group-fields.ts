@@ -80,6 +80,12 @@ export const groupFields = {
     rule: '"deploy" or an address: 0x and 40 hexadecimal digits',
     check: (value) => /^(deploy|0x[0-9a-fA-F]{40})$/.test(value),
   }),
+  topicWriters: choice(["everyone", "own"], {
+    section,
+    description:
+      "Who may write to the topics that this group opens: `everyone` with an account on the chain, or the group's `own` signers only; see [groups.md](groups.md#topics-that-only-your-brokers-write-to).",
+    default: "everyone",
+  }),
   chainId: optional(
     integer({
       section,
