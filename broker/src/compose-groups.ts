@@ -5,6 +5,7 @@ import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { toEventRules } from "./domain/event-rules.ts";
 import type { GroupId } from "./domain/group-id.ts";
+import type { Address } from "./domain/topic.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import type { EvmLedgerOptions } from "./ledger/evm/evm-ledger-options.ts";
@@ -48,6 +49,7 @@ async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedg
   const common = {
     groupId: group.id,
     topicWriters: group.topicWriters,
+    writers: group.writers.map((account) => account.toLowerCase() as Address), // Checked with the settings.
     clock: parts.clock,
     logger: parts.logger.child({ groupId: group.id }),
     limits: {

@@ -7,6 +7,7 @@ export interface GroupSetting {
   readonly signer?: { readonly privateKeyEnv: string };
   readonly registry?: string;
   readonly topicWriters?: "everyone" | "own";
+  readonly writers?: readonly string[];
   readonly chainId?: number;
   readonly fees?: string;
   readonly feeMaxGwei?: number;

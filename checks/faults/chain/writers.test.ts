@@ -1,5 +1,6 @@
 import { topicRegistryAbi } from "@stele/contracts";
 import { createPublicClient, encodeFunctionData, getAbiItem, type Hex, http } from "viem";
+import { privateKeyToAddress } from "viem/accounts";
 import { expect, it } from "vitest";
 import { devKey, startAnvil } from "../../harness/anvil.ts";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
@@ -77,4 +78,39 @@ it("a stranger's batch on a topic of a broker with topicWriters: own leaves noth
   await client.open("own/later");
   expect([await writersOf(anvil.url, topic), await writersOf(anvil.url, "own/later")]).toEqual([1, 1]);
   expect(await listSets(anvil.url)).toEqual([1]);
+});
+
+it("a broker whose signer was replaced says so in health and refuses to open, until a member adds the new one", async () => {
+  await using anvil = await startAnvil();
+  using folder = createTempFolder();
+  const operator = devKey(5);
+  const group = { id: "1", endpoints: [anvil.url], pollMs: 50, topicWriters: "own" } as const;
+  const writers = [privateKeyToAddress(operator)];
+  {
+    const env = groupsEnv([{ ...group, privateKey: devKey(0), writers }]);
+    await using broker = await startBroker({ dataDir: folder.path, env });
+    await using client = new Client(broker.url);
+    await until("the broker is ready", () => client.isReady());
+    await client.open(topic);
+    expect((await broker.stop()).code).toBe(0);
+  }
+  const env = groupsEnv([{ ...group, privateKey: devKey(1) }]);
+  await using broker = await startBroker({ dataDir: folder.path, env });
+  await using client = new Client(broker.url);
+  await until("the broker is ready", () => client.isReady());
+  const reason = `the signer ${privateKeyToAddress(devKey(1)).toLowerCase()} may not write to this group's topics yet`;
+  const readHealth = async (): Promise<string> =>
+    (await client.http.send({ method: "GET", path: "/health/ready" })).text;
+  await until("health warns", async () => (await readHealth()).includes(reason));
+  await expect(client.open("own/new")).rejects.toThrow(`100113`);
+  await expect(client.open("own/new")).rejects.toThrow(reason);
+  await expect(client.publish(topic, "refused")).rejects.toThrow("100113");
+
+  const args = [1, privateKeyToAddress(devKey(1)), true] as const;
+  const stranger = new Stranger(anvil.url); // It signs with the operator's key.
+  const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
+  await stranger.mined(await stranger.send({ to: registry, data }));
+  await until("health warns no more", async () => !(await readHealth()).includes(reason));
+  await client.open("own/new");
+  expect((await client.publish(topic, "taken")).status).toBe("SUCCESS");
 });

@@ -1,5 +1,6 @@
 import type { EventRules } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
@@ -25,6 +26,8 @@ export interface EvmLedgerOptions {
   readonly registry?: RegistryChoice;
   /** Who may write to the topics that this ledger opens: everyone (when left out), or the group's own signers. */
   readonly topicWriters?: TopicWriters;
+  /** Accounts beside the group's own signers that may write to them, in lower case. */
+  readonly writers?: readonly Address[];
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
   readonly limits?: LedgerLimits;

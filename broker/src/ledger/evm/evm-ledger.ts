@@ -317,7 +317,7 @@ export class EvmLedger implements Ledger {
   }
 
   #createWriters(registry: Registry, head: () => number): OwnWriters | undefined {
-    const { topicWriters, memory = noMemory, clock, logger } = this.#options;
+    const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = this.#options;
     if (topicWriters !== "own") return undefined;
     const send = (request: Pick<TransactionRequest, "data" | "gas">): Promise<Inclusion> =>
       this.#change(request, new AbortController().signal); // The sender's deadline ends it.
@@ -325,6 +325,7 @@ export class EvmLedger implements Ledger {
       rpc: this.#rpc,
       registry,
       account: this.#signer.address,
+      accounts,
       memory,
       clock,
       logger,

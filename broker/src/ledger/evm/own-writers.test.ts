@@ -103,19 +103,6 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     return ledger;
   }
 
-  function topicOf(ledger: EvmLedger, name: TopicName): Address {
-    return toHex(topicAddress({ registry: fromHex(ledger.registryAddress), name }, keccak256));
-  }
-
-  function batchOf(ledger: EvmLedger, topic: TopicName) {
-    const events = [{ content: Buffer.from("event"), extensions: [] }];
-    return toOutgoingBatch({ topic, address: topicOf(ledger, topic), events });
-  }
-
-  async function publish(ledger: EvmLedger, topic: TopicName): Promise<BatchOutcome | undefined> {
-    return (await ledger.append([batchOf(ledger, topic)], never))[0];
-  }
-
   async function sentBy(node: Node): Promise<number> {
     const params = [addressOf(node), "latest"];
     return Number(await world.provider.request({ method: "eth_getTransactionCount", params }));
@@ -199,6 +186,28 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     await until(async () => third.view().warning === undefined);
     await third.openTopic(parseTopicName("third"), never);
     expect(await publish(third, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
+  });
+
+  test("an account that is listed may write, though it is no node of the group", async () => {
+    const ledger = await startNode("first", {
+      writers: [new Signer(testKey(`stranger to ${keyOf("first")}`)).address],
+    });
+    const ours = parseTopicName("ours");
+    await ledger.openTopic(ours, never);
+    await harnessOf("first").stranger.publish([batchOf(ledger, ours)]);
+    expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
+  });
+
+  test("an account that is listed later is added without an open", async () => {
+    const before = await startNode("first", { memory });
+    const ours = parseTopicName("ours");
+    await before.openTopic(ours, never);
+    await before.stop();
+    const account = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;
+    const ledger = await startNode("first", { memory, writers: [account] });
+    await until(async () => (await sentBy("first")) === 4);
+    await harnessOf("first").stranger.publish([batchOf(ledger, ours)]);
+    expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
   test("two nodes that open at once agree on one set", async () => {
@@ -286,4 +295,17 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
 
 function numbered(index: number): Address {
   return `0x${index.toString(16).padStart(40, "0")}`;
+}
+
+function topicOf(ledger: EvmLedger, name: TopicName): Address {
+  return toHex(topicAddress({ registry: fromHex(ledger.registryAddress), name }, keccak256));
+}
+
+function batchOf(ledger: EvmLedger, topic: TopicName) {
+  const events = [{ content: Buffer.from("event"), extensions: [] }];
+  return toOutgoingBatch({ topic, address: topicOf(ledger, topic), events });
+}
+
+async function publish(ledger: EvmLedger, topic: TopicName): Promise<BatchOutcome | undefined> {
+  return (await ledger.append([batchOf(ledger, topic)], never))[0];
 }

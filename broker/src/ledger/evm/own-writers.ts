@@ -27,6 +27,8 @@ export interface OwnWritersOptions {
   readonly registry: Registry;
   /** The signer's address. */
   readonly account: Address;
+  /** Accounts beside the signers of the group's nodes. */
+  readonly accounts: readonly Address[];
   readonly memory: GroupMemory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -145,9 +147,9 @@ export class OwnWriters {
   }
 
   async #listOthers(): Promise<readonly Address[]> {
-    const { memory, account } = this.#options;
+    const { memory, account, accounts } = this.#options;
     const signers = (await memory.listSigners?.()) ?? [];
-    return signers.filter((signer) => signer !== account);
+    return [...new Set([...accounts, ...signers])].filter((other) => other !== account);
   }
 
   async #watch(): Promise<void> {
