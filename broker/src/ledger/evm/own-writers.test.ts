@@ -18,6 +18,7 @@ import type { EvmProvider } from "./rpc.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
+import { InterceptedProvider } from "./testing/intercepted-provider.ts";
 import { Stranger } from "./testing/stranger.ts";
 import { until } from "./testing/writer-world.ts";
 
@@ -236,6 +237,24 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     await expect(again.openTopic(parseTopicName("late"), never)).rejects.toMatchObject({ code: 100113 });
     await expect(again.closeTopic(ours, never)).rejects.toMatchObject({ code: 100113 });
     expect(await publish(again, ours)).toMatchObject({ status: "rejected", reason: "not-a-writer" });
+  });
+
+  test("a signer that is removed while its open is under way gets 100113, and not the revert", async () => {
+    memory.signers = [addressOf("first"), addressOf("second")];
+    const { stranger } = harnessOf("first");
+    const operator = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;
+    const first = await startNode("first", { memory, writers: [operator] });
+    await first.openTopic(parseTopicName("ours"), never);
+    const provider = new InterceptedProvider(world.provider);
+    const second = await startNode("second", { provider, memory, registry: first.registryAddress });
+    const args = [memory.record?.writers ?? 0, addressOf("second"), false] as const;
+    const remove = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
+    provider.current = async ({ method }, pass) => {
+      if (method === "eth_sendRawTransaction") await stranger.send(fromHex(remove), first.registryAddress);
+      return pass();
+    };
+    await expect(second.openTopic(parseTopicName("late"), never)).rejects.toMatchObject({ code: 100113 });
+    expect(second.view().warning).toContain(addressOf("second"));
   });
 
   /** As an operator does with the key of a node that stands still. */
