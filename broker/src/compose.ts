@@ -129,6 +129,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     closers,
     embedded,
     store,
+    coordinator: cluster?.coordinator,
     isRemembered: config.coordination !== "none",
     publishing: config,
   });

@@ -278,7 +278,7 @@ export const settings = {
   notificationPlace: choice(["off", "on"], {
     section: "Callbacks",
     description:
-      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx` and `proof`; see docs/proofs.md.",
+      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx`, `publisher` and `proof`; see docs/proofs.md.",
     default: "off",
   }),
   callbackConnectionsMax: integer({

@@ -76,12 +76,13 @@ export class GroupLife {
     const { group, indexHealth, role, countSubscriptions } = this.#parts;
     const reason =
       this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? this.#parts.troubles.reasonOf(group.id);
-    const { headBlock, facts } = group.ledger.view();
+    const { headBlock, facts, warning } = group.ledger.view();
+    const warnings = [warning, indexHealth.warning].filter((text) => text !== undefined);
     return {
       groupId: group.id,
       ready: reason === undefined,
       reason,
-      warning: indexHealth.warning,
+      warning: warnings.length === 0 ? undefined : warnings.join("; "),
       role: role.isFollowing ? "follows" : "watches",
       subscriptions: countSubscriptions(),
       indexedBlock: group.progress.blockNumber,

@@ -102,6 +102,8 @@ export interface LedgerView {
   readonly outage: Outage | undefined;
   /** The newest block that was heard of, final or not; undefined before the start. */
   readonly headBlock: number | undefined;
+  /** What an operator should know though the chain answers. */
+  readonly warning?: string | undefined;
   /** What an operator may want to see of it once it has started: chain id, addresses. */
   readonly facts: Readonly<Record<string, string | number>>;
 }

@@ -200,6 +200,7 @@ async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("chain_id", "bigint", (column) => column.notNull())
     .addColumn("genesis_hash", "text", (column) => column.notNull())
     .addColumn("registry_address", "text", (column) => column.notNull())
+    .addColumn("writers", "bigint")
     .execute();
 }
 

@@ -158,6 +158,8 @@ export interface GroupChainTable {
   readonly chain_id: number;
   readonly genesis_hash: string;
   readonly registry_address: string;
+  /** The registry's set of the group's own signers. */
+  readonly writers: number | null;
 }
 
 /** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */

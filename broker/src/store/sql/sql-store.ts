@@ -231,6 +231,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().groupRecords.saveGroupRecord(groupId, record);
   }
 
+  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+    return this.#parts().groupRecords.saveWriters(groupId, writers);
+  }
+
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {
     return this.#parts().journal.recordTransactions(entries);
   }
