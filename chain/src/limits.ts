@@ -126,3 +126,9 @@ export const STATE_VIEW_ACCOUNTS_MAX = 1_024;
 
 /** Memory for young objects in the worker, in MiB: half of what Node gives, as fast, and 16 MiB less resident. */
 export const WORKER_YOUNG_MEBIBYTES_MAX = 24;
+
+/** A step of the clock forward by more than this is not believed at once, in milliseconds. */
+export const BLOCK_TIME_STEP_MS_MAX = 3_600_000;
+
+/** How long such a step must last before blocks follow it, in milliseconds. */
+export const BLOCK_TIME_STEP_WAIT_MS = 600_000;
