@@ -123,7 +123,10 @@ const creation = fc.record({
 });
 const proxyInitCode = `3d602d80600a3d3981f3363d3d373d3d3d363d73${"be".repeat(20)}5af43d82803e903d91602b57fd5bf3`;
 const initCode = fc.oneof(
-  { weight: 2, arbitrary: fc.constantFrom(proxyInitCode, "", "00", "60ef5f5360015ff3", "6160015ff3", "5f5ffd", "6160015f55") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(proxyInitCode, "", "00", "60ef5f5360015ff3", "6160015ff3", "5f5ffd", "6160015f55"),
+  },
   {
     weight: 3,
     arbitrary: fc

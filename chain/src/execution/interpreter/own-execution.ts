@@ -55,7 +55,13 @@ export class OwnExecution {
     }
     if (run(machine) !== "success") return undefined;
     const slots = [...machine.slots.changes()];
-    return { execution: toExecution(machine, message), address, slots, nonce: creations.nonce, created: creations.made };
+    return {
+      execution: toExecution(machine, message),
+      address,
+      slots,
+      nonce: creations.nonce,
+      created: creations.made,
+    };
   }
 }
 
