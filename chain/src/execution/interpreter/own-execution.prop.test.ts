@@ -158,6 +158,11 @@ function toSlot(key: bigint): Uint8Array {
   return Buffer.from(key.toString(16).padStart(64, "0"), "hex");
 }
 
+function toCreation(initCode: string): Message {
+  const parts = { to, data: Buffer.from(initCode, "hex"), accessList: [] };
+  return { from, ...parts, gasLimit: 20_000_000n, gasPrice: 9n, value: 0n, intrinsicGas: intrinsicGas(parts) };
+}
+
 describe("the own interpreter", () => {
   const state = new ExecutionState(new NodeStore({ readNode: () => undefined, readCode: () => undefined }).head());
   const own = new OwnExecution(CHAIN_ID, state);
@@ -248,11 +253,6 @@ describe("the own interpreter", () => {
     state.writeAccount(contract.address, new Account(0n, 1n));
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
   });
-
-  function toCreation(initCode: string): Message {
-    const parts = { to, data: Buffer.from(initCode, "hex"), accessList: [] };
-    return { from, ...parts, gasLimit: 20_000_000n, gasPrice: 9n, value: 0n, intrinsicGas: intrinsicGas(parts) };
-  }
 
   it("leaves code that calls another account to the EVM", async () => {
     await prepare({ code: Buffer.from("600060006000600060006000620100005af1", "hex"), before: [] });
