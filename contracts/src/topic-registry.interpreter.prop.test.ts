@@ -7,7 +7,10 @@ import { batchOf } from "./testing/batches.ts";
 import { alice, bob, RegistryFixture } from "./testing/registry-fixture.ts";
 
 const names = ["a", "b", "c", "closed", "ours"];
-const topic = fc.constantFrom(...names, "unknown");
+const newNames = ["d", "e", "a name that is much longer than a slot of 32 bytes is", "unknown"];
+const topic = fc.constantFrom(...names, ...newNames);
+/** Names of topics that are new, open or closed, also the same one twice. */
+const opened = fc.array(topic, { maxLength: 6 });
 const batch = fc.record({
   topic,
   count: fc.integer({ min: 0, max: 5 }),
@@ -22,11 +25,20 @@ const step = fc.oneof(
       isBob: fc.boolean(),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("open" as const), name: topic }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("open" as const), names: opened, isBob: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant("open and publish" as const),
+      names: opened,
+      batches: fc.array(batch, { maxLength: 6 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("close" as const), name: fc.constantFrom(...names) }) },
 );
+type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-test("the chain's own interpreter has the EVM's gas, logs and storage for any batches", async () => {
+test("the chain's own interpreter has the EVM's gas, logs, storage and contracts for any opens and batches", async () => {
   const genesisAccounts = [alice, bob].map((account) => account.address);
   await using chain = await startEmbeddedChain({
     file: ":memory:",
@@ -42,20 +54,24 @@ test("the chain's own interpreter has the EVM's gas, logs and storage for any ba
       await fixture.open(names.slice(0, 4), alice, everyone);
       await fixture.open(["ours"], alice, await fixture.createWriters([], alice));
       await fixture.close("closed");
-      for (const each of steps) {
-        if (each.kind === "open") await fixture.open(each.name);
-        else if (each.kind === "close") await fixture.close(each.name);
-        else
-          await fixture.publish(
-            each.batches.map((one) => toBatch(fixture, one)),
-            each.isBob ? bob : alice,
-          );
-      }
+      for (const each of steps) await take(fixture, each);
       expect(mismatches).toEqual([]);
     }),
     { numRuns: 25 },
   );
 }, 120_000);
+
+async function take(fixture: RegistryFixture, step: Step): Promise<void> {
+  if (step.kind === "close") {
+    await fixture.close(step.name);
+  } else if (step.kind === "open") {
+    await fixture.open(step.names, step.isBob ? bob : alice);
+  } else {
+    const batches = step.batches.map((one) => toBatch(fixture, one));
+    if (step.kind === "publish") await fixture.publish(batches, step.isBob ? bob : alice);
+    else await fixture.openAndPublish(step.names, batches);
+  }
+}
 
 function toBatch(fixture: RegistryFixture, { topic, count, bytes }: { topic: string; count: number; bytes: number }) {
   const address: Address = topic === "unknown" ? zeroAddress : fixture.addressOf(topic);

@@ -13,6 +13,7 @@ import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { Place } from "../storage/places.ts";
+import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
@@ -47,6 +48,7 @@ export class Chain implements ReadableChain {
   readonly #database: ChainDatabase;
   readonly #sealer: Sealer;
   readonly #listener: ChainListener;
+  readonly #clock = new BlockClock();
   #head: BlockHead;
   #sealing: Promise<void> | undefined;
   #fault: Error | undefined;
@@ -144,7 +146,7 @@ export class Chain implements ReadableChain {
       parent: this.#head,
       view: this.nodes.head(),
       candidates: this.pool.executable(),
-      now: BigInt(Math.floor(Date.now() / 1_000)),
+      now: BigInt(Math.floor(this.#clock.now() / 1_000)),
       gasLimit: this.options.blockGasLimit,
     });
     for (const transaction of sealed.dropped) this.pool.remove(transaction);

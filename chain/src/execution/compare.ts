@@ -2,6 +2,7 @@ import type { Log } from "../blocks/log.ts";
 import { isSameBytes, toBuffer, toHex, trimZeros } from "../lib/bytes.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
 import type { Execution } from "./execute.ts";
+import { CREATED_NONCE } from "./interpreter/creations.ts";
 import type { Plan } from "./interpreter/own-execution.ts";
 
 export interface Comparison {
@@ -14,7 +15,7 @@ export interface Comparison {
   readonly state: ExecutionState;
 }
 
-/** Where a plan and the EVM differ; undefined when they agree on gas, logs, output and storage. */
+/** Where a plan and the EVM differ; undefined when they agree on gas, logs, output, storage and new contracts. */
 export function describeDifference(comparison: Comparison): string | undefined {
   const { plan, execution } = comparison;
   if (execution.failure !== undefined) return `success: the EVM says "${execution.failure}"`;
@@ -23,7 +24,18 @@ export function describeDifference(comparison: Comparison): string | undefined {
   }
   if (!isSameBytes(plan.execution.output, execution.output)) return "output";
   if (!areSameLogs(plan.execution.logs, execution.logs)) return "logs";
-  return describeSlots(comparison);
+  return describeSlots(comparison) ?? describeContracts(comparison);
+}
+
+function describeContracts({ plan, state }: Comparison): string | undefined {
+  const creator = state.readAccount(plan.address);
+  if (creator?.nonce !== plan.nonce) return `nonce: ${plan.nonce} against ${creator?.nonce}`;
+  for (const { address, code } of plan.created) {
+    const account = state.readAccount(address);
+    const isSame = account?.nonce === CREATED_NONCE && isSameBytes(state.readCode(account.codeHash), code);
+    if (!isSame) return `contract ${toHex(address)}`;
+  }
+  return undefined;
 }
 
 function areSameLogs(left: readonly Log[], right: readonly Log[]): boolean {

@@ -2,6 +2,7 @@ import { Account, Address } from "@ethereumjs/util";
 import { expect, it } from "vitest";
 import { NodeStore } from "../state/node-store.ts";
 import { ExecutionState } from "../state/execution-state.ts";
+import { sealState } from "../state/seal-state.ts";
 import { createChainEvm, toEvmBlock } from "./evm.ts";
 import type { Message } from "./execute.ts";
 import { Executor } from "./executor.ts";
@@ -22,21 +23,29 @@ const message: Message = {
   intrinsicGas: 21_000n,
 };
 
+/** Makes a contract of the proxy's kind at the salt that the input holds. */
+const CREATE = Buffer.from(
+  `7f3d602d80600a3d3981f3363d3d373d3d3d363d73${"be".repeat(12)}5f527f${"be".repeat(8)}5af43d82803e903d91602b57fd5bf3${"00".repeat(9)}6020525f3560375f5ff5`,
+  "hex",
+);
+
 async function createWorld(options: {
   readonly chainId: number;
   readonly evmChainId: number;
   readonly checkInterval: number;
+  readonly code?: Uint8Array;
 }) {
-  const state = new ExecutionState(new NodeStore({ readNode: () => undefined, readCode: () => undefined }).head());
+  const view = new NodeStore({ readNode: () => undefined, readCode: () => undefined }).head();
+  const state = new ExecutionState(view);
   state.writeAccount(from, new Account(0n, 10n ** 30n));
-  await state.putCode(new Address(to), STORE_CHAIN_ID);
+  await state.putCode(new Address(to), options.code ?? STORE_CHAIN_ID);
   state.endTransaction();
   const evm = await createChainEvm({ chainId: options.evmChainId, state, readBlockHash: () => new Uint8Array(32) });
   const mismatches: string[] = [];
   const onMismatch = ({ message }: Error): void => void mismatches.push(message);
   const executor = new Executor({ ...options, evm, state, onMismatch });
   const stored = (): number => state.readStorage(to, new Uint8Array(32))[0] ?? 0;
-  return { executor, mismatches, stored, state };
+  return { executor, mismatches, stored, state, view };
 }
 
 it("keeps the EVM's result when the own interpreter's differs, and runs the EVM from then on", async () => {
@@ -60,4 +69,21 @@ it("leaves the accounts as the EVM does, checked or not", async () => {
     states.push([from, to, new Uint8Array(20)].map((address) => state.readAccount(address)));
   }
   expect(states[1]).toEqual(states[0]);
+});
+
+it("leaves the state root as the EVM does when contracts are made, checked or not", async () => {
+  const worlds = await Promise.all(
+    [1, 1_000].map((checkInterval) => createWorld({ chainId: 1, evmChainId: 1, checkInterval, code: CREATE })),
+  );
+  const roots = [];
+  for (const { executor, state, mismatches, view } of worlds) {
+    for (const salt of [1, 2, 3]) {
+      const { failure } = await executor.execute({ ...message, data: new Uint8Array(32).fill(salt) }, block);
+      expect(failure).toBeUndefined();
+    }
+    expect(mismatches).toEqual([]);
+    expect(state.readAccount(to)?.nonce).toBe(3n);
+    roots.push(sealState(view, state.changes()).root);
+  }
+  expect(roots[1]).toEqual(roots[0]);
 });

@@ -5,6 +5,7 @@ import type { ExecutionState } from "../state/execution-state.ts";
 import { describeDifference } from "./compare.ts";
 import type { EvmBlock } from "./evm.ts";
 import { type Execution, execute, type Message } from "./execute.ts";
+import { CREATED_NONCE } from "./interpreter/creations.ts";
 import { OwnExecution, type Plan } from "./interpreter/own-execution.ts";
 
 export interface ExecutorOptions {
@@ -56,14 +57,18 @@ export class Executor {
     return execution;
   }
 
-  #carryOut({ execution, address, slots }: Plan, message: Message, { header }: EvmBlock): void {
+  #carryOut({ execution, address, slots, nonce, created }: Plan, message: Message, { header }: EvmBlock): void {
     const { state } = this.#options;
     const { from, gasPrice } = message;
     const caller = state.readAccount(from) ?? new Account();
-    caller.nonce += 1n;
-    caller.balance -= execution.gasUsed * gasPrice;
-    state.writeAccount(from, caller);
+    const balance = caller.balance - execution.gasUsed * gasPrice;
+    state.changeAccount(from, { nonce: caller.nonce + 1n, balance });
     for (const [slot, value] of slots) state.writeStorage(address, slot, value);
+    if (created.length > 0) state.changeAccount(address, { nonce });
+    for (const contract of created) {
+      state.changeAccount(contract.address, { nonce: CREATED_NONCE });
+      if (contract.code.length > 0) state.writeCode(contract.address, contract.code);
+    }
     const tip = gasPrice - header.baseFeePerGas;
     if (tip > 0n) this.#credit(COINBASE, tip * execution.gasUsed);
     state.endTransaction();
@@ -71,8 +76,7 @@ export class Executor {
 
   #credit(address: Uint8Array, amount: bigint): void {
     const { state } = this.#options;
-    const account = state.readAccount(address) ?? new Account();
-    account.balance += amount;
-    state.writeAccount(address, account);
+    const before = state.readAccount(address)?.balance ?? 0n;
+    state.changeAccount(address, { balance: before + amount });
   }
 }

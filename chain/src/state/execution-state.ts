@@ -1,7 +1,7 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
 import { EMPTY_BYTES, isSameBytes, toBuffer, trimZeros } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
+import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { EMPTY_TRIE_ROOT } from "./account.ts";
 import type { StateView } from "./state-view.ts";
 
@@ -77,15 +77,25 @@ export class ExecutionState implements StateManagerInterface {
     await this.putAccount(address, undefined);
   }
 
-  async modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
-    const account = this.readAccount(address.bytes) ?? new Account();
-    await this.putAccount(address, Object.assign(account, fields));
+  modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
+    this.changeAccount(address.bytes, fields);
+    return Promise.resolve();
   }
 
-  async putCode(address: Address, code: Uint8Array): Promise<void> {
-    const codeHash = keccak256(code);
+  /** Sets some fields of an account, which begins to exist where there was none. */
+  changeAccount(address: Uint8Array, fields: AccountFields): void {
+    this.writeAccount(address, Object.assign(this.readAccount(address) ?? new Account(), fields));
+  }
+
+  putCode(address: Address, code: Uint8Array): Promise<void> {
+    this.writeCode(address.bytes, code);
+    return Promise.resolve();
+  }
+
+  writeCode(address: Uint8Array, code: Uint8Array): void {
+    const codeHash = rememberedKeccak(code); // of short code only: all topics have the same
     this.#write(this.#codes, toText(codeHash), code);
-    await this.modifyAccountFields(address, { codeHash });
+    this.changeAccount(address, { codeHash });
   }
 
   getCode(address: Address): Promise<Uint8Array> {

@@ -45,8 +45,10 @@ export class NodeStore implements StateSource {
   findNode(key: string): Uint8Array | undefined {
     const cached = this.#nodes.get(key, weighNode);
     if (cached !== undefined) return cached;
-    const stored = this.#database.readNode(key);
-    if (stored !== undefined) this.#cache(key, stored);
+    const read = this.#database.readNode(key);
+    if (read === undefined) return undefined;
+    const stored = Buffer.from(read); // into shared memory: a piece of its own takes 200 bytes more
+    this.#cache(key, stored);
     return stored;
   }
 

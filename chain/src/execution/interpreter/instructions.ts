@@ -26,6 +26,10 @@ const HASH_WORD_GAS = 6;
 const COPY_WORD_GAS = 3;
 const LOG_GAS = 375;
 const LOG_BYTE_GAS = 8;
+const CREATE_GAS = 32_000;
+const INITCODE_WORD_GAS = 2;
+/** One part in so many stays with the code that makes a contract (EIP-150). */
+const CHILD_GAS_QUOTIENT = 64;
 /** A write with no more gas left fails (EIP-2200). */
 const STORE_GAS_MIN = 2_300;
 
@@ -40,8 +44,8 @@ const LOGS = 5;
 const OPCODES = 256;
 
 /**
- * The instructions by opcode. Those that are absent reach other accounts, make contracts, or end in failure: code that comes to one is
- * run by the EVM from the start.
+ * The instructions by opcode. Those that are absent reach other accounts or end in failure: code that comes to one is run by the EVM from
+ * the start.
  */
 export const INSTRUCTIONS: readonly (Instruction | undefined)[] = createTable();
 
@@ -92,7 +96,7 @@ function arithmetic(): Family {
 function environment(): Family {
   return {
     0x30: read(({ surroundings }) => fromBytes(surroundings.address)),
-    0x32: read(({ caller }) => caller),
+    0x32: read(({ surroundings }) => fromBytes(surroundings.message.from)),
     0x33: read(({ caller }) => caller),
     0x34: read(({ surroundings }) => toWord(surroundings.message.value)),
     0x35: { gas: VERY_LOW, needs: 1, grows: 0, run: loadInput },
@@ -101,7 +105,7 @@ function environment(): Family {
     0x38: read(({ program }) => program.code.length),
     0x39: copy(({ program }) => program.code),
     0x3a: read(({ surroundings }) => toWord(surroundings.message.gasPrice)),
-    0x3d: read(() => 0), // nothing was called, so nothing was returned
+    0x3d: read(() => 0), // nothing is called, and a contract that is made returns nothing
     0x41: read(() => fromBytes(COINBASE)),
     0x42: read(({ surroundings }) => toWord(surroundings.block.header.timestamp)),
     0x43: read(({ surroundings }) => toWord(surroundings.block.header.number)),
@@ -135,6 +139,7 @@ function control(): Family {
     0x57: { gas: HIGH, needs: 2, grows: -2, run: jumpIf },
     0x5b: { gas: JUMPDEST_GAS, needs: 0, grows: 0, run: () => undefined },
     0xf3: { gas: 0, needs: 2, grows: -2, run: giveBack },
+    0xf5: { gas: CREATE_GAS, needs: 4, grows: -3, run: create },
   };
 }
 
@@ -258,6 +263,22 @@ function storeSlot(machine: Machine): void {
 function jumpIf(machine: Machine): void {
   const [target, condition] = [machine.pop(), machine.pop()];
   if (condition !== 0) machine.jump(target);
+}
+
+/** CREATE2 (EIP-1014), priced by EIP-3860. What is not an ordinary success is left to the EVM. */
+function create(machine: Machine): void {
+  const [value, offset, length, salt] = [machine.pop(), machine.pop(), machine.pop(), machine.pop()];
+  const words = Math.ceil(Number(length) / WORD_BYTES);
+  if (!machine.chargeRange(offset, length, (HASH_WORD_GAS + INITCODE_WORD_GAS) * words)) return;
+  const gas = machine.gas - Math.floor(machine.gas / CHILD_GAS_QUOTIENT);
+  const initCode = machine.memory.view(offset, length);
+  const contract = value === 0 ? machine.creator?.create({ initCode, salt: toBytes(salt), gas }) : undefined;
+  if (contract === undefined) {
+    machine.ending = "left";
+    return;
+  }
+  machine.charge(contract.gasUsed);
+  machine.push(fromBytes(contract.address));
 }
 
 function stop(machine: Machine): void {

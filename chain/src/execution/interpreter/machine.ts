@@ -14,8 +14,27 @@ export interface Surroundings {
   readonly chainId: number;
 }
 
+/** Init code to be run as a contract. */
+export interface Creation {
+  /** The next change of the memory may show through. */
+  readonly initCode: Buffer;
+  readonly salt: Uint8Array;
+  /** What running it and storing its result may use. */
+  readonly gas: number;
+}
+
+/** Makes contracts for code that asks for them. */
+export interface Creator {
+  /** The new contract; undefined where only the EVM can tell what comes of it. */
+  create(creation: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined;
+}
+
 export interface MachineOptions extends Surroundings {
   readonly program: Program;
+  readonly caller: Uint8Array;
+  readonly input: Buffer;
+  /** Without one, making contracts is left to the EVM. */
+  readonly creator?: Creator;
   readonly gas: number;
   readonly readSlot: SlotReader;
 }
@@ -33,20 +52,20 @@ export class Machine {
   readonly stack: Word[] = [];
   readonly logs: Log[] = [];
   readonly caller: Word;
+  readonly creator: Creator | undefined;
   at = 0;
   gas: number;
   output: Uint8Array = new Uint8Array(0);
   ending: Ending | undefined;
 
-  constructor({ program, gas, readSlot, ...surroundings }: MachineOptions) {
-    const { message } = surroundings;
-    const { data } = message;
+  constructor({ program, gas, readSlot, caller, input, creator, ...surroundings }: MachineOptions) {
     this.program = program;
     this.surroundings = surroundings;
     this.gas = gas;
     this.slots = new Slots(readSlot);
-    this.input = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-    this.caller = fromBytes(message.from);
+    this.input = input;
+    this.caller = fromBytes(caller);
+    this.creator = creator;
   }
 
   /** The stack's height was checked before the instruction. */

@@ -114,8 +114,53 @@ const scenario = fc.record({
   warm: fc.array(slot, { maxLength: 2 }),
 });
 
+/** Copies the input to memory and makes contracts of it, or of a part of it, by CREATE2. */
+const creation = fc.record({
+  value: fc.constantFrom(0n, 0n, 0n, 0n, 0n, 0n, 0n, 1n),
+  offset: fc.constantFrom(0n, 0n, 0n, 1n, 64n),
+  extra: fc.constantFrom(0n, 0n, 0n, 1n, 70n),
+  salt: fc.oneof(fc.bigInt({ min: 0n, max: 3n }), word),
+});
+const proxyInitCode = `3d602d80600a3d3981f3363d3d373d3d3d363d73${"be".repeat(20)}5af43d82803e903d91602b57fd5bf3`;
+const initCode = fc.oneof(
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(proxyInitCode, "", "00", "60ef5f5360015ff3", "6160015ff3", "5f5ffd", "6160015f55"),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.array(piece, { maxLength: 6 }), fc.constantFrom("60205ff3", "602d5ff3", "5f5ff3", "6160015ff3", "00"))
+      .map(([pieces, end]) => pieces.join("") + end),
+  },
+);
+const creationScenario = fc.record({
+  code: fc
+    .array(
+      fc.oneof(
+        { weight: 1, arbitrary: piece },
+        {
+          weight: 1,
+          arbitrary: creation.map(
+            ({ value, offset, extra, salt }) =>
+              `365f5f37${push(salt)}36${push(extra)}01${push(offset)}${push(value)}f55f52595f5fa0`,
+          ),
+        },
+      ),
+      { minLength: 1, maxLength: 8 },
+    )
+    .map((pieces) => Buffer.from(`${pieces.join("")}595ff3`, "hex")),
+  data: initCode.map((code) => Buffer.from(code, "hex")),
+  gas: fc.oneof(fc.constant(2_000_000n), fc.bigInt({ min: 0n, max: 150_000n })),
+});
+
 function toSlot(key: bigint): Uint8Array {
   return Buffer.from(key.toString(16).padStart(64, "0"), "hex");
+}
+
+function toCreation(initCode: string): Message {
+  const parts = { to, data: Buffer.from(initCode, "hex"), accessList: [] };
+  return { from, ...parts, gasLimit: 20_000_000n, gasPrice: 9n, value: 0n, intrinsicGas: intrinsicGas(parts) };
 }
 
 describe("the own interpreter", () => {
@@ -165,6 +210,48 @@ describe("the own interpreter", () => {
       { numRuns: 2_000 },
     );
     expect(successes).toBeGreaterThan(500);
+  });
+
+  it("has the EVM's gas, logs, output and contracts for code that makes contracts", async () => {
+    let contracts = 0;
+    await fc.assert(
+      fc.asyncProperty(creationScenario, async ({ code, data, gas }) => {
+        await prepare({ code, before: [] });
+        const parts = { to, data, accessList: [] };
+        const cost = intrinsicGas(parts);
+        const message: Message = { from, ...parts, gasLimit: cost + gas, gasPrice: 9n, value: 0n, intrinsicGas: cost };
+        const plan = own.plan(message, block);
+        if (plan === undefined) return;
+        contracts += plan.created.length;
+        const execution = await execute(evm, message, block);
+        expect(describeDifference({ plan, execution, before: new Map(), state })).toBeUndefined();
+      }),
+      { numRuns: 1_500 },
+    );
+    expect(contracts).toBeGreaterThan(300);
+  });
+
+  it.each([
+    ["stores", "60016000556000f3"],
+    ["logs", "5f5fa05f5ff3"],
+    ["reverts", "5f5ffd"],
+    ["runs out of gas", "5b5f56"],
+    ["makes a contract", "5f5f5f5ff55f5ff3"],
+    ["returns code with a reserved first byte", "60ef5f5360015ff3"],
+    ["returns code that is too long", "6160015ff3"],
+  ])("leaves init code that %s to the EVM", async (_what, data) => {
+    await prepare({ code: Buffer.from("365f5f375f365f5ff55f5260205ff3", "hex"), before: [] });
+    expect(own.plan(toCreation(data), block)).toBeUndefined();
+  });
+
+  it("leaves a second contract at the same address, and one where an account is, to the EVM", async () => {
+    await prepare({ code: Buffer.from(`365f5f37${"5f365f5ff5".repeat(2)}`, "hex"), before: [] });
+    expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
+    await prepare({ code: Buffer.from("365f5f375f365f5ff5", "hex"), before: [] });
+    const [contract] = own.plan(toCreation(proxyInitCode), block)?.created ?? [];
+    if (contract === undefined) throw new Error("nothing was made");
+    state.writeAccount(contract.address, new Account(0n, 1n));
+    expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
   });
 
   it("leaves code that calls another account to the EVM", async () => {

@@ -28,6 +28,11 @@ export class Slots {
     this.#read = read;
   }
 
+  /** Whether no slot was looked at. */
+  get isUntouched(): boolean {
+    return this.#slots.size === 0;
+  }
+
   get(key: Word): Slot {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
