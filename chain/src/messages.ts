@@ -1,4 +1,3 @@
-import type { BlockRange } from "./chain/verified-blocks.ts";
 import type { Hex } from "./lib/hex.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
@@ -13,6 +12,13 @@ export interface WorkerSettings {
   readonly transactionBytesMax: number;
   readonly checkInterval: number;
   readonly filePagesMax: number | undefined;
+}
+
+/** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
+export interface BlockRange {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly bytesMax: number;
 }
 
 /** An error on its way between threads, where classes are lost. */

@@ -5,6 +5,7 @@ import { Executor } from "../execution/executor.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
 import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
+import type { BlockRange } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
@@ -18,7 +19,7 @@ import { BlockReader } from "./block-reader.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
-import { type BlockRange, readVerifiedBlocks } from "./verified-blocks.ts";
+import { readVerifiedBlocks } from "./verified-blocks.ts";
 
 export interface ChainOptions extends ReadOptions {
   readonly genesisAccounts: readonly Hex[];

@@ -2,14 +2,8 @@ import { encodeCommittedBlock } from "../blocks/committed-block.ts";
 import { type Block, type BlockHead, orderedRoot } from "../blocks/block.ts";
 import { encodeReceipt } from "../blocks/receipt.ts";
 import { isSameBytes } from "../lib/bytes.ts";
+import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
-
-/** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
-export interface BlockRange {
-  readonly from: bigint;
-  readonly to: bigint;
-  readonly bytesMax: number;
-}
 
 /** A block in the file is not what its hashes say. */
 export class BlockDamagedError extends Error {
