@@ -53,7 +53,7 @@ if (values.broker === undefined) prepare();
 const resultsDir = join(root, "bench-results");
 mkdirSync(resultsDir, { recursive: true });
 const startedAt = new Date();
-const { figures, failed } = await runFigures({
+const { figures, failed, leftOut } = await runFigures({
   main: resolve(values.broker ?? join(root, "broker", "dist", "main.js")),
   resultsDir,
   isQuick: values.quick,
@@ -72,10 +72,11 @@ const machine = {
 const file = join(resultsDir, `${startedAt.toISOString().replaceAll(":", "-")}.json`);
 writeFileSync(
   file,
-  `${JSON.stringify({ startedAt, isQuick: values.quick, machine, figures, failed }, undefined, 2)}\n`,
+  `${JSON.stringify({ startedAt, isQuick: values.quick, machine, figures, failed, leftOut }, undefined, 2)}\n`,
 );
 console.log(toTable(figures));
 console.log(`\n${machine.cpus} × ${machine.model}, Node ${machine.node}; kept in ${file}`);
+for (const what of leftOut) console.log(`Left out: ${what}`);
 if (failed.length > 0) {
   console.error(`Not measured: ${failed.join(", ")}`);
   process.exitCode = 1;

@@ -5,13 +5,16 @@ import type { Secrets } from "./config/load-config.ts";
 import type { Config } from "./config/settings.ts";
 import { toEventRules } from "./domain/event-rules.ts";
 import type { GroupId } from "./domain/group-id.ts";
+import type { Address } from "./domain/topic.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
-import { EvmLedger, type EvmLedgerOptions } from "./ledger/evm/evm-ledger.ts";
+import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
+import type { EvmLedgerOptions } from "./ledger/evm/evm-ledger-options.ts";
 import type { GroupMemory, RegistryChoice } from "./ledger/evm/settle-registry.ts";
 import type { Closers } from "./lib/closers.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
 import type { Clock } from "./ports/clock.ts";
+import type { Coordinator } from "./ports/coordinator.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
 import type { Ledger } from "./ports/ledger.ts";
@@ -26,6 +29,8 @@ export interface GroupParts {
   readonly store: Journal & GroupRecords & Pick<Store, "findHead">;
   /** Whether what the store keeps outlasts this process. */
   readonly isRemembered: boolean;
+  /** Knows the signers of the other nodes; undefined where there are none. */
+  readonly coordinator: Pick<Coordinator, "listSigners"> | undefined;
   /** What this broker may publish. */
   readonly publishing: Pick<Config, "contentBytesMax" | "extensionsBytesMax" | "extensionPrefix">;
   /** The chain in this process, when a group is on it, with its signer's key. */
@@ -43,6 +48,8 @@ const listGrowth = 2;
 async function toOptions(group: GroupConfig, parts: GroupParts): Promise<EvmLedgerOptions> {
   const common = {
     groupId: group.id,
+    topicWriters: group.topicWriters,
+    writers: group.writers.map((account) => account.toLowerCase() as Address), // Checked with the settings.
     clock: parts.clock,
     logger: parts.logger.child({ groupId: group.id }),
     limits: {
@@ -88,14 +95,16 @@ async function externalOptions(group: ExternalGroup, parts: GroupParts) {
     ...(group.feeMaxGwei === undefined ? {} : { feeMax: BigInt(Math.round(group.feeMaxGwei * weiPerGwei)) }),
     ...(chainId === undefined ? {} : { chainId }),
     ...(group.registry === undefined ? {} : { registry: group.registry as RegistryChoice }), // Checked with the settings.
-    ...(parts.isRemembered ? { memory: memoryOf(id, parts.store) } : {}),
+    ...(parts.isRemembered ? { memory: memoryOf(id, parts) } : {}),
   };
 }
 
-function memoryOf(id: GroupId, store: GroupRecords & Pick<Store, "findHead">): GroupMemory {
+function memoryOf(id: GroupId, { store, coordinator }: Pick<GroupParts, "store" | "coordinator">): GroupMemory {
   return {
     find: () => store.findGroupRecord(id),
     save: (record) => store.saveGroupRecord(id, record),
+    saveWriters: async (writers) => (await store.saveWriters(id, writers)) ?? writers,
+    listSigners: async () => coordinator?.listSigners(id) ?? [],
     findIndexedBlock: async () => (await store.findHead(id))?.blockNumber,
   };
 }

@@ -23,7 +23,7 @@ import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
-import { cryptoInUse, Signer } from "./ledger/evm/native-crypto.ts";
+import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -129,6 +129,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     closers,
     embedded,
     store,
+    coordinator: cluster?.coordinator,
     isRemembered: config.coordination !== "none",
     publishing: config,
   });
@@ -174,14 +175,19 @@ type FailureListener = (failure: Error) => void;
 
 function watchChain(
   chain: EmbeddedChain,
-  options: { readonly file: string; readonly onFailure: FailureListener },
+  options: { readonly file: string; readonly logger: Logger; readonly onFailure: FailureListener },
 ): void {
-  const { file, onFailure } = options;
+  const { file, logger, onFailure } = options;
   chain.on("fault", (cause) => {
     if (cause === undefined) return;
     const message = `chain ${file} cannot be written: ${cause.message}; check the disk and its free space, then start again`;
     onFailure(new Error(message, { cause }));
   });
+  chain.on("damage", (cause) => {
+    const message = `the chain's file ${file} is damaged: ${cause.message} Restore it from a backup, with its -wal file where the backup has one; delete nothing of what is here.`;
+    onFailure(new Error(message, { cause }));
+  });
+  chain.on("mismatch", (error) => logger.error("embedded chain disagreed with EthereumJS", { error }));
   chain.on("disconnect", onFailure);
 }
 
@@ -205,9 +211,10 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     chainId: config.chainId,
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
+    checkInterval: config.chainCheckInterval,
   });
   closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
-  watchChain(chain, { file, onFailure });
+  watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }
 
@@ -287,6 +294,7 @@ function createEngine(config: Config, parts: EngineParts): RunningBroker {
     extensionPrefix: config.extensionPrefix,
     hasCoordinator: config.coordination !== "none",
     deliveries: config.deliveries,
+    keccak: keccak256,
   });
 }
 
@@ -301,6 +309,7 @@ function toEngineLimits(config: Config): EngineLimits {
     retryDelayMsMax: config.callbackBackoffMaxMs,
     giveUpAfterMs: config.callbackGiveUpAfterMs,
     membershipMs: config.takeOverAfterMs,
+    scrubPeriodMs: config.scrubPeriodMs,
   };
 }
 

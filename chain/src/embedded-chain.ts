@@ -1,10 +1,13 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
+import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-block.ts";
 import type { Hex } from "./lib/hex.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
+  BLOCKS_ANSWER_BYTES_MAX,
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
+  CHECK_INTERVAL_DEFAULT,
   READER_CALL_GAS_MAX_DEFAULT,
   STOP_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
@@ -29,6 +32,8 @@ export interface EmbeddedChainOptions {
   /** As `callGasMax`, for the reader. */
   readonly readerCallGasMax?: bigint;
   readonly transactionBytesMax?: number;
+  /** One in so many transactions that the chain runs by its own interpreter is run by EthereumJS too, and the results compared. */
+  readonly checkInterval?: number;
   /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
 }
@@ -43,9 +48,16 @@ export interface EmbeddedChainEvents {
   message: [message: SubscriptionMessage];
   /** Blocks cannot be written (the error says why), or can be again (undefined). Transactions that wait are tried again by themselves. */
   fault: [fault: Error | undefined];
+  /** The chain's own interpreter and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
+  mismatch: [error: Error];
+  /** A block that its owner asked for is damaged in the file; the error names it. */
+  damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
 }
+
+/** Receives one block after another. */
+export type BlockFollower = (block: CommittedBlock) => void;
 
 interface Pending {
   readonly resolve: (result: unknown) => void;
@@ -60,6 +72,7 @@ type Question = Request extends infer One ? (One extends Request ? Omit<One, "id
 export class EmbeddedChain implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #events = new EventEmitter<EmbeddedChainEvents>();
+  readonly #followers = new Set<BlockFollower>();
   readonly #pending = new Map<number, Pending>();
   readonly #exited: Promise<void>;
   /** Reads the chain for others, beside the thread that makes its blocks. A chain in memory has no file to read. */
@@ -91,6 +104,36 @@ export class EmbeddedChain implements AsyncDisposable {
   /** Answers a request; rejects with a ProviderRpcError that has geth's code. */
   request(args: { readonly method: string; readonly params?: unknown }): Promise<unknown> {
     return this.#ask({ kind: "request", method: args.method, params: args.params });
+  }
+
+  /**
+   * Takes a signed transaction into the pool, as `eth_sendRawTransaction` does, but as bytes and for its owner alone. Resolves once it is
+   * accepted, at the latest with the message that carries its block; rejects with a ProviderRpcError that has geth's code.
+   */
+  async submit(raw: Uint8Array): Promise<void> {
+    const copy = new Uint8Array(raw); // of its own memory: a view would be handed over with all that is around it
+    await this.#ask({ kind: "submit", raw: copy }, [copy.buffer]);
+  }
+
+  /**
+   * Hands over each block once it is synced to disk, with what its transactions logged: from the next one on, in order and without a gap.
+   * Answers what ends that.
+   */
+  follow(follower: BlockFollower): () => void {
+    if (this.#followers.size === 0 && this.#closed === undefined && !this.#isStopping) this.#post({ kind: "feed" });
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
+  /**
+   * Reads blocks as `follow` hands them over, each held against its hashes: the first, and as many after it as have {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
+   * @throws ChainFileError when one is damaged, which the event `damage` tells as well.
+   */
+  async readBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly CommittedBlock[]> {
+    const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
+    // The worker answers nothing else.
+    const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
+    return encoded.map(decodeCommittedBlock);
   }
 
   on<Name extends keyof EmbeddedChainEvents>(
@@ -129,13 +172,13 @@ export class EmbeddedChain implements AsyncDisposable {
     return this.stop();
   }
 
-  #ask(question: Question): Promise<unknown> {
+  #ask(question: Question, handedOver: readonly ArrayBuffer[] = []): Promise<unknown> {
     if (this.#closed !== undefined || this.#isStopping) return Promise.reject(this.#disconnected());
     const id = this.#nextId;
     this.#nextId += 1;
     return new Promise((resolve, reject) => {
       // Posting throws on what cannot be copied between threads; then nothing is pending.
-      this.#post({ ...question, id });
+      this.#post({ ...question, id }, handedOver);
       this.#pending.set(id, { resolve, reject });
     });
   }
@@ -144,8 +187,8 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "history", after })) as readonly SharedLayer[]; // the worker answers nothing else
   }
 
-  #post(message: ToWorker): void {
-    this.#worker.postMessage(message, []);
+  #post(message: ToWorker, handedOver: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, handedOver);
   }
 
   #receive(message: FromWorker): void {
@@ -154,6 +197,13 @@ export class EmbeddedChain implements AsyncDisposable {
         return this.#take(message.id)?.resolve(message.result);
       case "error":
         return this.#take(message.id)?.reject(fromErrorMessage(message.error));
+      case "accepted":
+        return this.#accept(message.accepted);
+      case "block":
+        this.#accept(message.accepted);
+        return this.#handOver(message.block);
+      case "damage":
+        return this.#tellDamage(message);
       case "notification": {
         const { subscription, result } = message;
         this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });
@@ -162,10 +212,28 @@ export class EmbeddedChain implements AsyncDisposable {
       case "fault":
         this.#events.emit("fault", message.message === undefined ? undefined : new Error(message.message));
         return;
+      case "mismatch":
+        this.#events.emit("mismatch", new Error(message.message));
+        return;
       case "ready":
       case "refused":
         return;
     }
+  }
+
+  #handOver(encoded: Uint8Array): void {
+    const block = decodeCommittedBlock(encoded);
+    for (const follower of this.#followers) follower(block);
+  }
+
+  #accept(ids: readonly number[]): void {
+    for (const id of ids) this.#take(id)?.resolve(undefined);
+  }
+
+  #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
+    const error = new ChainFileError(message);
+    this.#take(id)?.reject(error);
+    this.#events.emit("damage", error);
   }
 
   #take(id: number): Pending | undefined {
@@ -198,6 +266,7 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     callGasMax: options.callGasMax ?? CALL_GAS_MAX_DEFAULT,
     callTimeMsMax: options.callTimeMsMax ?? CALL_TIME_MS_MAX_DEFAULT,
     transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
+    checkInterval: options.checkInterval ?? CHECK_INTERVAL_DEFAULT,
     filePagesMax: options.filePagesMax,
   };
   const worker = new Worker(findWorkerFile("worker"), {

@@ -34,26 +34,41 @@ export const BLOCK_TRANSACTIONS_MAX = 4_096;
 /** Blocks whose state stays readable behind the head; kept in memory, so it starts again with the process. */
 export const STATE_HISTORY_BLOCKS_MAX = 128;
 
-/** Most bytes of overwritten trie nodes kept for those blocks. */
-export const STATE_HISTORY_BYTES_MAX = 67_108_864;
+/** Most bytes of overwritten trie nodes kept for those blocks; blocks over a thousand topics fill them sooner than 128 blocks. */
+export const STATE_HISTORY_BYTES_MAX = 16_777_216;
 
 /** Recent blocks kept decoded in memory. */
 export const BLOCK_CACHE_BLOCKS_MAX = 128;
 
 /** Most bytes of transactions and logs in those blocks. */
-export const BLOCK_CACHE_BYTES_MAX = 33_554_432;
+export const BLOCK_CACHE_BYTES_MAX = 8_388_608;
 
 /** Most bytes of trie nodes kept in memory. */
 export const NODE_CACHE_BYTES_MAX = 33_554_432;
 
+/** Values of storage slots kept in memory, some 200 bytes each. */
+export const SLOT_CACHE_SLOTS_MAX = 32_768;
+
+/** Hashes of short inputs (addresses, slots, keys of maps, topics of logs) that a thread remembers, some 250 bytes each. */
+export const REMEMBERED_HASHES_MAX = 65_536;
+
 /** Contracts whose code is kept in memory. */
 export const CODE_CACHE_CONTRACTS_MAX = 256;
+
+/** Contracts whose code the own interpreter keeps analysed. */
+export const PROGRAM_CACHE_CONTRACTS_MAX = 32;
+
+/** One in so many transactions that the own interpreter runs is run by the EVM too, and the results compared. */
+export const CHECK_INTERVAL_DEFAULT = 1_000;
 
 /** Most logs that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_LOGS_MAX = 10_000;
 
 /** Most bytes of log data that one `eth_getLogs` answers. */
 export const LOGS_ANSWER_BYTES_MAX = 67_108_864;
+
+/** Most bytes of the blocks that the owner is given at once; one block may have more. */
+export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
 
 /** Most addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
@@ -73,8 +88,8 @@ export const FILTERS_MAX = 1_024;
 /** Most subscriptions (`eth_subscribe`). */
 export const SUBSCRIPTIONS_MAX = 1_024;
 
-/** Write-ahead log size in pages of 4 KiB at which it is copied into the database, after the block is announced. */
-export const CHECKPOINT_PAGES = 2_048;
+/** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
+export const LOG_BYTES_MAX = 8_388_608;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;
@@ -112,5 +127,11 @@ export const READER_YOUNG_MEBIBYTES_MAX = 24;
 /** Accounts that a view of one state remembers, so that a block reads each once. */
 export const STATE_VIEW_ACCOUNTS_MAX = 1_024;
 
-/** Memory for young objects in the worker, in MiB: half of what Node gives, as fast, and 16 MiB less resident. */
-export const WORKER_YOUNG_MEBIBYTES_MAX = 24;
+/** Memory for young objects in the worker, in MiB: a quarter of what Node gives, as fast, and 24 MiB less resident. */
+export const WORKER_YOUNG_MEBIBYTES_MAX = 12;
+
+/** A step of the clock forward by more than this is not believed at once, in milliseconds. */
+export const BLOCK_TIME_STEP_MS_MAX = 3_600_000;
+
+/** How long such a step must last before blocks follow it, in milliseconds. */
+export const BLOCK_TIME_STEP_WAIT_MS = 600_000;

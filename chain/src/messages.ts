@@ -10,7 +10,15 @@ export interface WorkerSettings {
   readonly callGasMax: bigint;
   readonly callTimeMsMax: number;
   readonly transactionBytesMax: number;
+  readonly checkInterval: number;
   readonly filePagesMax: number | undefined;
+}
+
+/** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
+export interface BlockRange {
+  readonly from: bigint;
+  readonly to: bigint;
+  readonly bytesMax: number;
 }
 
 /** An error on its way between threads, where classes are lost. */
@@ -23,6 +31,9 @@ export interface ErrorMessage {
 export type ToWorker =
   | { readonly kind: "request"; readonly id: number; readonly method: string; readonly params: unknown }
   | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
+  | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
+  | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "feed" }
   | { readonly kind: "stop" };
 
 export type FromWorker =
@@ -30,8 +41,14 @@ export type FromWorker =
   | { readonly kind: "refused"; readonly message: string }
   | { readonly kind: "result"; readonly id: number; readonly result: unknown }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorMessage }
+  /** A block, and the submissions that were accepted since the last message of this kind. */
+  | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
+  | { readonly kind: "accepted"; readonly accepted: readonly number[] }
+  /** A block that was to be read is damaged. */
+  | { readonly kind: "damage"; readonly id: number; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
-  | { readonly kind: "fault"; readonly message: string | undefined };
+  | { readonly kind: "fault"; readonly message: string | undefined }
+  | { readonly kind: "mismatch"; readonly message: string };
 
 /** What the reader's worker is started with. */
 export interface ReaderSettings {

@@ -4,6 +4,7 @@ import { Chain } from "./chain/chain.ts";
 import { openChainDatabase } from "./chain/open-chain-database.ts";
 import { Simulator } from "./execution/simulator.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
+import { OwnerFeed } from "./owner-feed.ts";
 import type { RpcContext } from "./rpc/context.ts";
 import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
@@ -14,23 +15,33 @@ import { explain } from "./storage/open-database.ts";
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
 
-function post(message: FromWorker): void {
-  port?.postMessage(message, []);
+function post(message: FromWorker, handedOver: readonly ArrayBuffer[] = []): void {
+  port?.postMessage(message, handedOver);
 }
 
-async function start(settings: WorkerSettings): Promise<RpcContext> {
+interface WorkerContext extends RpcContext {
+  readonly feed: OwnerFeed;
+}
+
+async function start(settings: WorkerSettings): Promise<WorkerContext> {
+  const feed = new OwnerFeed(post);
   const subscriptions = new Subscriptions((subscription, result) =>
     post({ kind: "notification", subscription, result }),
   );
   const chain = await Chain.open(await openChainDatabase(settings), settings, {
-    blockSealed: (block) => subscriptions.tellBlock(block),
+    blockSealed: (block, receipts) => {
+      feed.tellBlock(block, receipts);
+      subscriptions.tellBlock(block);
+    },
+    sealingEnded: () => feed.tellAccepted(),
     transactionPooled: (transaction) => subscriptions.tellPending(transaction),
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
+    mismatchFound: ({ message }) => post({ kind: "mismatch", message }),
   });
   const readBlockHash = (number: bigint): Uint8Array => chain.blocks.findHead(number)?.hash ?? new Uint8Array(32);
   const { chainId, callTimeMsMax: timeMsMax } = settings;
   const simulator = await Simulator.create({ chainId, view: chain.nodes.head(), readBlockHash, timeMsMax });
-  return { chain, simulator, filters: new Filters(chain), subscriptions };
+  return { chain, simulator, filters: new Filters(chain), subscriptions, feed };
 }
 
 async function answer(
@@ -44,10 +55,38 @@ async function answer(
   }
 }
 
-function receive(context: RpcContext, message: ToWorker): void {
+function submit({ chain, feed }: WorkerContext, { id, raw }: Extract<ToWorker, { kind: "submit" }>): void {
+  try {
+    chain.submit(raw);
+    feed.accept(id);
+  } catch (error) {
+    post({ kind: "error", id, error: toErrorMessage(error) });
+  }
+}
+
+function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, { kind: "blocks" }>): void {
+  try {
+    const blocks = chain.readBlocks(range);
+    // Made by `encodeCommittedBlock`, whose memory is never shared.
+    post(
+      { kind: "result", id, result: blocks },
+      blocks.map(({ buffer }) => buffer as ArrayBuffer),
+    );
+  } catch (error) {
+    post({ kind: "damage", id, message: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+function receive(context: WorkerContext, message: ToWorker): void {
   switch (message.kind) {
     case "request":
       return void answer(context, message);
+    case "submit":
+      return submit(context, message);
+    case "blocks":
+      return readBlocks(context, message);
+    case "feed":
+      return context.feed.turnOn();
     case "history":
       return post({ kind: "result", id: message.id, result: context.chain.nodes.shareHistory(message.after) });
     case "stop":

@@ -1,9 +1,13 @@
+import { batches } from "./figures/batches.mjs";
 import { callbacks } from "./figures/callbacks.mjs";
 import { chainCatchUp } from "./figures/chain-catch-up.mjs";
 import { chainPublish } from "./figures/chain-publish.mjs";
 import { cluster } from "./figures/cluster.mjs";
+import { gas } from "./figures/gas.mjs";
+import { nats } from "./figures/nats.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
 import { stored } from "./figures/stored.mjs";
+import { topics } from "./figures/topics.mjs";
 
 /**
  * What a measurement is given.
@@ -20,9 +24,26 @@ import { stored } from "./figures/stored.mjs";
  * @property {number} chainEvents that are caught up with
  * @property {number} kills of a node
  * @property {number} subscriptions that several nodes share
+ * @property {readonly number[]} topicCounts numbers of topics that are compared with the first of them
+ * @property {number} topicRunEvents published in one run over topics
+ * @property {number} topicEvents in the store of the start with the most topics
+ * @property {(what: string) => void} leaveOut tells what cannot be measured on this machine, and why
  */
 
-const measurements = [publish256, publish64, publishOne, callbacks, stored, chainPublish, chainCatchUp, cluster];
+const measurements = [
+  publish256,
+  publish64,
+  publishOne,
+  batches,
+  topics,
+  nats,
+  callbacks,
+  stored,
+  chainPublish,
+  chainCatchUp,
+  gas,
+  cluster,
+];
 
 export const measurementNames = measurements.map(({ name }) => name);
 
@@ -37,6 +58,9 @@ const thorough = {
   chainEvents: 200_000,
   kills: 10,
   subscriptions: 10_000,
+  topicCounts: [1, 10, 100, 1000, 5000, 20_000],
+  topicRunEvents: 40_000,
+  topicEvents: 1_000_000,
 };
 const quick = {
   rounds: 3,
@@ -49,29 +73,34 @@ const quick = {
   chainEvents: 50_000,
   kills: 3,
   subscriptions: 10_000,
+  topicCounts: [1, 100, 1000, 2000],
+  topicRunEvents: 12_000,
+  topicEvents: 100_000,
 };
 
 /**
  * Measures one after another. A measurement that fails is reported and leaves the others alone.
  * @param {{ readonly main: string, readonly resultsDir: string, readonly isQuick: boolean, readonly only?: string, readonly fillEvents?: number, readonly callbackSeconds?: number }} options
- * @returns {Promise<{ readonly figures: readonly import("./lib/figure.mjs").Figure[], readonly failed: readonly string[] }>}
+ * @returns {Promise<{ readonly figures: readonly import("./lib/figure.mjs").Figure[], readonly failed: readonly string[], readonly leftOut: readonly string[] }>}
  */
 export async function runFigures({ main, resultsDir, isQuick, only, ...given }) {
   const scale = isQuick ? quick : thorough;
   const fillEvents = given.fillEvents ?? scale.fillEvents;
   const callbackSeconds = given.callbackSeconds ?? scale.callbackSeconds;
-  const context = { ...scale, main, resultsDir, fillEvents, callbackSeconds };
   const figures = [];
   const failed = [];
-  for (const { name, measure } of measurements) {
-    if (only !== undefined && name !== only) continue;
-    process.stderr.write(`— ${name}\n`);
+  const leftOut = [];
+  const leaveOut = (what) => leftOut.push(what);
+  const context = { ...scale, main, resultsDir, fillEvents, callbackSeconds, leaveOut };
+  for (const measurement of measurements) {
+    if (only !== undefined && measurement.name !== only) continue;
+    process.stderr.write(`— ${measurement.name}\n`);
     try {
-      figures.push(...(await measure(context)));
+      figures.push(...(await measurement.measure(context)));
     } catch (error) {
-      failed.push(name);
+      failed.push(measurement.name);
       process.stderr.write(`${error.stack}\n`);
     }
   }
-  return { figures, failed };
+  return { figures, failed, leftOut };
 }

@@ -6,6 +6,8 @@ export interface GroupSetting {
   readonly endpoints: "embedded" | readonly string[];
   readonly signer?: { readonly privateKeyEnv: string };
   readonly registry?: string;
+  readonly topicWriters?: "everyone" | "own";
+  readonly writers?: readonly string[];
   readonly chainId?: number;
   readonly fees?: string;
   readonly feeMaxGwei?: number;

@@ -87,9 +87,16 @@ describe("notifications that carry their place", () => {
     );
     const chain = createPublicClient({ transport: http(`${broker.url}/chain`) });
     for (const event of await receiver.waitForCount(contents.length)) {
-      const { "svc-block": block, "svc-tx": hash, "svc-proof": proof = "", ...own } = event.extensions;
-      const { logs, blockNumber } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // Checked by the chain.
-      expect(block).toBe(String(blockNumber));
+      const { extensions } = event;
+      const {
+        "svc-block": block,
+        "svc-tx": hash,
+        "svc-publisher": publisher,
+        "svc-proof": proof = "",
+        ...own
+      } = extensions;
+      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // Checked by the chain.
+      expect({ block, publisher }).toEqual({ block: String(blockNumber), publisher: from });
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
       expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
         true,

@@ -8,6 +8,12 @@ describeTopicRegistry("the embedded chain", startChain);
 
 async function startChain(): Promise<TestChain> {
   const genesisAccounts = [alice, bob, carol].map((account) => account.address);
-  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 31_337, genesisAccounts });
-  return { transport: custom(chain), stop: () => chain.stop() };
+  const chain = await startEmbeddedChain({ file: ":memory:", chainId: 31_337, genesisAccounts, checkInterval: 1 });
+  const mismatches: Error[] = [];
+  chain.on("mismatch", (error) => mismatches.push(error));
+  const stop = async (): Promise<void> => {
+    await chain.stop();
+    if (mismatches.length > 0) throw new AggregateError(mismatches, "the chain's own interpreter and the EVM disagree");
+  };
+  return { transport: custom(chain), stop };
 }

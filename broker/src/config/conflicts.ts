@@ -64,6 +64,8 @@ function entryConflicts(
   if (transactionBytesMax < batchBytesMin) conflicts.push(tooSmall(`${path}.transactionBytesMax`, batchBytesMin));
   if (group.fees === "zero" && group.feeMaxGwei !== undefined)
     conflicts.push(`${path}.feeMaxGwei means nothing where "fees" is "zero": leave one of the two out`);
+  if (group.topicWriters === "everyone" && group.writers.length > 0)
+    conflicts.push(`${path}.writers means nothing where "topicWriters" is "everyone": leave one of the two out`);
   if (group.endpoints !== "embedded") return conflicts;
   const idle = externalFields.filter((name) => group[name] !== undefined);
   return [...conflicts, ...idle.map((name) => `${path}.${name} means nothing on the embedded chain: leave it out`)];

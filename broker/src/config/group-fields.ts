@@ -9,6 +9,8 @@ const minuteMs = 60 * secondMs;
 const mebibyte = 2 ** 20;
 /** Endpoints of one group. */
 export const endpointsMax = 8;
+/** Further accounts that may write to one group's topics. */
+const writersMax = 64;
 /** Confirmations that can be asked for. */
 const confirmationsMax = 10_000;
 const section = "A group";
@@ -79,6 +81,20 @@ export const groupFields = {
     defaultText: "the remembered one, else one that this signer has deployed, else a new one",
     rule: '"deploy" or an address: 0x and 40 hexadecimal digits',
     check: (value) => /^(deploy|0x[0-9a-fA-F]{40})$/.test(value),
+  }),
+  topicWriters: choice(["everyone", "own"], {
+    section,
+    description:
+      "Who may write to the topics that this group opens: `everyone` with an account on the chain, or the group's `own` signers only; see [groups.md](groups.md#topics-that-only-your-brokers-write-to).",
+    default: "everyone",
+  }),
+  writers: structured<readonly string[]>({
+    description:
+      "Accounts beside the brokers' own signers that may write where `topicWriters` is `own`: of another organisation, or of an operator.",
+    default: [],
+    defaultText: "none",
+    schema: z.array(z.string().regex(/^0x[0-9a-fA-F]{40}$/)).max(writersMax),
+    rule: `a list of at most ${writersMax} addresses, each 0x and 40 hexadecimal digits`,
   }),
   chainId: optional(
     integer({

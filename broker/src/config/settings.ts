@@ -108,6 +108,15 @@ export const settings = {
       "Where subscriptions live: `store` keeps them in the data folder, or in the database; `none` keeps them in memory, and JSON-RPC unSubscribe is refused; see [cluster.md](cluster.md#coordination-none).",
     default: "store",
   }),
+  scrubPeriodMs: integer({
+    section: "Storage",
+    description:
+      "Wait between two rounds in which the broker slowly reads all that its index holds, checks it, and mends from the chain what is damaged; 0 for none. The first round begins within an hour of a start. Where nodes share a database, the node that writes the index does it.",
+    default: 7 * dayMs,
+    unit: "milliseconds",
+    min: 0,
+    max: 365 * dayMs,
+  }),
   secretKeyFile: text({
     section: "Storage",
     description:
@@ -269,7 +278,7 @@ export const settings = {
   notificationPlace: choice(["off", "on"], {
     section: "Callbacks",
     description:
-      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx` and `proof`; see docs/proofs.md.",
+      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx`, `publisher` and `proof`; see docs/proofs.md.",
     default: "off",
   }),
   callbackConnectionsMax: integer({
@@ -335,6 +344,16 @@ export const settings = {
     default: 5_461_068,
     min: 1,
     max: 4_503_599_627_370_476,
+  }),
+  chainCheckInterval: integer({
+    section: "Embedded chain",
+    description:
+      "The embedded chain runs most transactions by an interpreter of its own. One in so many is run by EthereumJS too, and the results " +
+      "compared: a difference is logged as an error, EthereumJS' result stands, and it runs all further transactions. 1 compares each.",
+    default: 1000,
+    unit: "transactions",
+    min: 1,
+    max: 1_000_000,
   }),
   chainEndpoint: choice(["on", "off"], {
     section: "Embedded chain",

@@ -1,5 +1,5 @@
 import type { Position } from "./position.ts";
-import type { Hash } from "./topic.ts";
+import type { Address, Hash } from "./topic.ts";
 import type { TopicName } from "./topic-name.ts";
 
 /** User data of an event: key and value pairs in the order in which the producer gave them. */
@@ -34,5 +34,7 @@ export interface EventBatch {
   /** The transaction that committed it, and the place of its log in its block. */
   readonly transactionHash: Hash;
   readonly logIndex: number;
+  /** Who published it: the account that called the registry. */
+  readonly publisher: Address;
   readonly events: Uint8Array;
 }

@@ -13,9 +13,10 @@ export type InterfaceType = (typeof interfaceTypes)[number];
 
 /**
  * `suspended`: delivery has given up until somebody subscribes again; the cursor stays. `locked`: the secret is kept and cannot be opened, so
- * nothing is delivered until somebody subscribes again with it. No store keeps this state: it is found on reading.
+ * nothing is delivered until somebody subscribes again with it. `damaged`: the row is not as it was written, so nobody knows how far it is;
+ * nothing is delivered until it is removed and made anew. No store keeps the last two: they are found on reading.
  */
-export type SubscriptionState = "active" | "suspended" | "locked";
+export type SubscriptionState = "active" | "suspended" | "locked" | "damaged";
 
 /** A consumer's standing order: what it wants to be told, where, and how far it is. Times are milliseconds since the epoch. */
 export interface Subscription {

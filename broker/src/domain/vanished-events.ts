@@ -4,7 +4,7 @@ import { isPattern, matchesFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, type TopicName } from "./topic-name.ts";
 
 /** A batch that a reorganisation took off the chain. What it held may be on the chain again, in another place. */
-export type VanishedBatch = Omit<EventBatch, "events">;
+export type VanishedBatch = Omit<EventBatch, "events" | "publisher">;
 
 /** A batch, and how many events of its topic vanished before it. */
 interface CountedBatch extends Pick<VanishedBatch, "firstPosition" | "count"> {

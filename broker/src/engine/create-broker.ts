@@ -1,3 +1,4 @@
+import type { Keccak256 } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
@@ -28,6 +29,10 @@ import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
+import { createMendedStore } from "./integrity/mended-store.ts";
+import { Mender } from "./integrity/mender.ts";
+import { IndexScrub, Scrubber } from "./integrity/scrubber.ts";
+import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Inlet } from "./publish/inlet.ts";
 import { EventQuery } from "./query/event-query.ts";
@@ -60,6 +65,8 @@ export interface EngineOptions {
   readonly defaultGroupId: GroupId;
   readonly extensionPrefix: string;
   readonly hasCoordinator: boolean;
+  /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
+  readonly keccak?: Keccak256 | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` when left out. */
   readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */
@@ -80,11 +87,21 @@ export interface RunningBroker extends Broker {
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
 export function createBroker(options: EngineOptions): RunningBroker {
-  return new Engine(options);
+  const troubles = new Troubles();
+  const mender = new Mender(options);
+  return new Engine({
+    ...options,
+    troubles,
+    store: createMendedStore(options.store, { ...options, mender, troubles }),
+  });
+}
+
+interface EngineParts extends EngineOptions {
+  readonly troubles: Troubles;
 }
 
 class Engine implements RunningBroker {
-  readonly #options: EngineOptions;
+  readonly #options: EngineParts;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
@@ -104,7 +121,7 @@ class Engine implements RunningBroker {
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
-  constructor(options: EngineOptions) {
+  constructor(options: EngineParts) {
     this.#options = options;
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);
@@ -234,10 +251,15 @@ class Engine implements RunningBroker {
 
   #createLife(group: Group): GroupLife {
     const indexHealth = new IndexHealth(this.#options.clock);
+    const roles = this.#createRole(group, indexHealth);
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id) };
+    const begin = () => [new IndexScrub({ ...this.#options, ...own })];
+    const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,
-      ...this.#createRole(group, indexHealth),
-      logger: this.#loggerOf(group.id),
+      ...roles,
+      ...own,
+      scrubber: new Scrubber({ ...this.#options, ...own, begin, isDue }),
       group,
       indexHealth,
       countSubscriptions: () => this.#dispatcher.countOf(group.id),
@@ -271,6 +293,7 @@ class Engine implements RunningBroker {
         after: cursor,
         progress,
         findGeneration,
+        onRead: () => this.#options.troubles.clear(subscription.id),
         reads: this.#reads,
       }),
       progressWriter: this.#progressWriter,

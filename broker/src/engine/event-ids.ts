@@ -2,8 +2,8 @@ import { type EventId, formatEventId, topicDigest } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 
-/** Topics whose digest is kept; the hash costs as much as the rest of an answer. */
-const digestsKeptMax = 10_000;
+/** Topics whose digest is kept, about 120 bytes each; the hash costs as much as the rest of an answer. */
+const digestsKeptMax = 50_000;
 
 /** Makes eventIds, remembering the digests of the topics it has seen. */
 export class EventIds {

@@ -8,6 +8,8 @@ import type { GroupHealth } from "./broker.ts";
 import type { Admission } from "./follow/admission.ts";
 import type { IndexHealth } from "./follow/index-health.ts";
 import type { Role } from "./follow/role.ts";
+import type { Scrubber } from "./integrity/scrubber.ts";
+import type { Troubles } from "./integrity/troubles.ts";
 import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
@@ -17,6 +19,8 @@ export interface GroupLifeParts {
   readonly group: Group;
   readonly role: Role;
   readonly indexHealth: IndexHealth;
+  readonly troubles: Troubles;
+  readonly scrubber: Scrubber;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
   /** Active subscriptions of the group that this node delivers. */
@@ -32,6 +36,8 @@ export interface GroupLifeParts {
 /** Brings one group up, however long its chain is away, and tells how it is. */
 export class GroupLife {
   readonly #parts: GroupLifeParts;
+  readonly #stopping = new AbortController();
+  #scrubbing: Promise<void> | undefined;
   #isConnected = false;
   /** Why it could not be brought up the last time; the same is logged once. */
   #lastReason: string | undefined;
@@ -61,18 +67,22 @@ export class GroupLife {
   }
 
   async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#scrubbing;
     await this.#parts.role.stop();
   }
 
   health(): GroupHealth {
     const { group, indexHealth, role, countSubscriptions } = this.#parts;
-    const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure;
-    const { headBlock, facts } = group.ledger.view();
+    const reason =
+      this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? this.#parts.troubles.reasonOf(group.id);
+    const { headBlock, facts, warning } = group.ledger.view();
+    const warnings = [warning, indexHealth.warning].filter((text) => text !== undefined);
     return {
       groupId: group.id,
       ready: reason === undefined,
       reason,
-      warning: indexHealth.warning,
+      warning: warnings.length === 0 ? undefined : warnings.join("; "),
       role: role.isFollowing ? "follows" : "watches",
       subscriptions: countSubscriptions(),
       indexedBlock: group.progress.blockNumber,
@@ -91,6 +101,7 @@ export class GroupLife {
     if (signal.aborted) return;
     await onReady(group.id);
     group.open();
+    this.#scrubbing ??= this.#parts.scrubber.run(this.#stopping.signal);
     this.#parts.logger.info("group ready", group.ledger.view().facts);
   }
 

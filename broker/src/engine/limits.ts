@@ -42,6 +42,8 @@ export interface EngineLimits {
   readonly progressRetryDelayMsMin: number;
   /** Longest such wait, so that a kill right after an outage repeats no more than what was acknowledged in that time. */
   readonly progressRetryDelayMsMax: number;
+  /** Wait between two rounds in which all that a group's index holds is read and checked; 0 for none. */
+  readonly scrubPeriodMs: number;
   /** Wait before a follower that failed is tried again; it doubles with each failure. */
   readonly followDelayMsMin: number;
   /** Longest such wait. */
@@ -94,6 +96,7 @@ export const defaultEngineLimits: EngineLimits = {
   retryDelayMsMin: second,
   retryDelayMsMax: 5 * minute,
   giveUpAfterMs: 3 * day,
+  scrubPeriodMs: 7 * day,
   followDelayMsMin: 100,
   followDelayMsMax: 10 * second,
   startWaitMs: 5 * second,

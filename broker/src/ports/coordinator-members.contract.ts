@@ -240,6 +240,19 @@ export function testMembers(trial: CoordinatorTrial): void {
       }
     });
 
+    it("is listed with its group while its node is a live member", async () => {
+      const [first, second] = [`0x${"11".repeat(20)}`, `0x${"22".repeat(20)}`] as const;
+      await trial.one.reserveSigner({ groupId: group, sender: second }, a);
+      await trial.other.reserveSigner({ groupId: group, sender: first }, b);
+      await trial.one.reserveSigner({ groupId: otherGroup, sender }, a);
+      expect(await trial.other.listSigners(group)).toEqual([first, second]);
+      await trial.one.leave(a);
+      expect(await trial.other.listSigners(group)).toEqual([first]);
+      await trial.join(c);
+      await trial.expire(b, [c]);
+      expect(await trial.one.listSigners(group)).toEqual([]);
+    });
+
     it("is free when its node has left or expired", async () => {
       await trial.one.reserveSigner({ groupId: group, sender }, a);
       await trial.one.leave(a);

@@ -95,6 +95,8 @@ export interface Coordinator {
     signer: { readonly groupId: GroupId; readonly sender: Address },
     nodeId: NodeId,
   ): Promise<ClusterNode | undefined>;
+  /** The addresses on a group's chain that are kept for live members, in ascending order. */
+  listSigners(groupId: GroupId): Promise<readonly Address[]>;
 
   /** The active subscriptions that a node owns, by id. */
   listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;

@@ -40,6 +40,20 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
     });
 
+    it("keeps the first set of writers of a group that has a record, also after a restart", async () => {
+      expect(await store.saveWriters(group, 3)).toBeUndefined();
+      await store.saveGroupRecord(group, record);
+      await store.saveGroupRecord(otherGroup, other);
+      const kept = await Promise.all([store.saveWriters(group, 3), store.saveWriters(group, 4)]);
+      expect(kept).toEqual([kept[0], kept[0]]);
+      await store.stop();
+      await store.start();
+      expect(await store.saveWriters(group, 5)).toBe(kept[0]);
+      expect(await store.findGroupRecord(group)).toEqual({ ...record, writers: kept[0] });
+      expect(await store.saveGroupRecord(group, other)).toEqual({ ...record, writers: kept[0] });
+      expect(await store.findGroupRecord(otherGroup)).toEqual(other);
+    });
+
     it("of several that save at once all hear of the same record", async () => {
       const records = Array.from({ length: 8 }, (_, index) => ({ ...record, chainId: index }));
       const kept = await Promise.all(records.map((one) => store.saveGroupRecord(group, one)));

@@ -8,6 +8,8 @@ export interface GroupRecord {
   readonly genesisHash: Hash;
   /** Where the group's topic registry is. */
   readonly registryAddress: Address;
+  /** The registry's set of the group's own signers; left out until one is saved. */
+  readonly writers?: number;
 }
 
 /** Remembers each group's chain, so that another chain behind the same address is not taken for it. */
@@ -18,4 +20,9 @@ export interface GroupRecords {
    * answers.
    */
   saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord>;
+  /**
+   * Keeps the first set of writers of a group that has a record, and answers the one that is kept; undefined where there is no record. On
+   * disk when it answers.
+   */
+  saveWriters(groupId: GroupId, writers: number): Promise<number | undefined>;
 }

@@ -192,6 +192,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       );
       expect(sequences).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
       const blocks = await collectAll(ledger);
+      for (const block of blocks) expect(await ledger.readBlock(block.number, never)).toEqual(block);
       expectOrdered(blocks);
       expect(contents(flat(blocks))).toEqual(Array.from({ length: 40 }, (_, index) => `${index}`));
       for (const [outcome] of answers) {

@@ -102,6 +102,8 @@ export interface LedgerView {
   readonly outage: Outage | undefined;
   /** The newest block that was heard of, final or not; undefined before the start. */
   readonly headBlock: number | undefined;
+  /** What an operator should know though the chain answers. */
+  readonly warning?: string | undefined;
   /** What an operator may want to see of it once it has started: chain id, addresses. */
   readonly facts: Readonly<Record<string, string | number>>;
 }
@@ -150,6 +152,8 @@ export interface Ledger {
    * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
+  /** A final block as `follow` gives it; undefined when the chain is not that high. @throws 200205. */
+  readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** How the chain is seen at this moment. */
   view(): LedgerView;
   /** The newest final block. @throws 200205. */

@@ -28,6 +28,10 @@ export interface Metrics {
   blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
   /** Something on the chain was left out; `reason` is one of a fixed few. */
   entrySkipped(groupId: string, reason: string): void;
+  /** A batch in the store was not as it was written: it was written anew from the chain, or could not be. */
+  indexDamaged(groupId: string, outcome: "mended" | "unmended"): void;
+  /** The index was read up to a block, to find what is damaged in it. */
+  scrubbed(groupId: string, measure: { readonly block: number; readonly batches: number }): void;
   /** Final blocks were taken back, and events with them. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
@@ -49,6 +53,8 @@ export const noMetrics: Metrics = {
   transactionCommitted: () => {},
   blocksIndexed: () => {},
   entrySkipped: () => {},
+  indexDamaged: () => {},
+  scrubbed: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
   lookupEnded: () => {},

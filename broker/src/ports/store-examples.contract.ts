@@ -51,6 +51,7 @@ export function batchOf(topic: TopicName, place: BatchPlace): EventBatch {
     blockNumber: block,
     transactionHash: hashOf(block * 1000 + index),
     logIndex: index,
+    publisher: "0x00000000000000000000000000000000000000fe",
     events,
   };
 }

@@ -2,6 +2,7 @@ import { topicDigest } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } from "../domain/position.ts";
+import type { Topic } from "../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
@@ -136,7 +137,7 @@ function testTopics(store: () => Store): void {
     ]);
     const found = { ...topicOf(alpha), sequence: 2, blockNumber: 1, closed: true };
     expect(await store().findTopic(group, alpha)).toEqual(found);
-    expect(await store().findTopicByAddress(group, found.address)).toEqual(found);
+    expect(await store().findTopicsByAddress(group, [found.address])).toEqual([found]);
   });
   it("closing and reopening apply in order and keep the history", async () => {
     const closed = [true, false, true].map((closed) => ({ name: alpha, closed }));
@@ -168,12 +169,29 @@ function testTopics(store: () => Store): void {
     await store().applyBlocks(group, [blockOf(1, { opened })]);
     for (const topic of opened) {
       expect(await store().findTopic(group, topic.name)).toEqual(topic);
-      expect(await store().findTopicByAddress(group, topic.address)).toEqual(topic);
+      expect(await store().findTopicsByAddress(group, [topic.address])).toEqual([topic]);
       expect(await store().findTopicsByDigest(group, topicDigest(topic.name))).toEqual([topic]);
     }
     expect(await store().findTopic(group, parseTopicName("a%%"))).toBeUndefined();
-    expect(await store().findTopicByAddress(group, topicOf(alpha, 99).address)).toBeUndefined();
+    expect(await store().findTopicsByAddress(group, [topicOf(alpha, 99).address])).toEqual([]);
     expect((await store().listTopics(group, { offset: 0, limit: 99 })).topics).toEqual(opened);
+  });
+  it("finds many topics by name and by address, and leaves out those that are not there", async () => {
+    const names = Array.from({ length: 1500 }, (_, index) => parseTopicName(`many/${index}`));
+    const opened = names.map((name, index) => topicOf(name, index + 1));
+    await store().applyBlocks(group, [blockOf(1, { opened })]);
+    // One of them is written once more, since a store may keep what was written last at hand.
+    await store().applyBlocks(group, [blockOf(2, { closed: [{ name: parseTopicName("many/7"), closed: true }] })]);
+    const expected = opened.map((topic, index) => (index === 7 ? { ...topic, closed: true } : topic));
+    const byName = await store().findTopics(group, [parseTopicName("other"), ...names]);
+    const addresses = [topicOf(alpha, 9999).address, ...opened.map(({ address }) => address)];
+    const byAddress = await store().findTopicsByAddress(group, addresses);
+    const byOrdinal = (topics: readonly Topic[]) =>
+      topics.toSorted((one, other) => names.indexOf(one.name) - names.indexOf(other.name));
+    expect(byOrdinal(byName)).toEqual(expected);
+    expect(byOrdinal(byAddress)).toEqual(expected);
+    expect(await store().findTopics(otherGroup, names)).toEqual([]);
+    expect(await store().findTopicsByAddress(group, [])).toEqual([]);
   });
   it("two names with one digest are both found by it", async () => {
     const opened = ["topic/50622", "topic/83634"].map((name, index) => topicOf(parseTopicName(name), index + 1));

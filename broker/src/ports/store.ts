@@ -152,6 +152,21 @@ export class LeaseLostError extends Error {
   }
 }
 
+/** Rows of the index that are not as they were written, or are missing: nothing was answered from them. */
+export class IndexDamagedError extends Error {
+  /** Blocks among which those are that the rows were made from; empty where nobody can tell. */
+  readonly blocks: readonly number[];
+
+  constructor(what: string, blocks: readonly number[]) {
+    super(`the index is damaged: ${what}`);
+    this.name = "IndexDamagedError";
+    this.blocks = blocks;
+  }
+}
+
+/** Blocks that an {@link IndexDamagedError} names, at most. */
+export const damagedBlocksMax = 64;
+
 /**
  * What the broker keeps beside the chain: an index that can be rebuilt from it, and subscriptions, which cannot.
  *
@@ -196,15 +211,23 @@ export interface Store {
   listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
-  findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined>;
+  /** Those that there are, in any order: one look at the index, however many are asked for. */
+  findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
+  /** The same by their contracts. */
+  findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
   listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
   /** Every topic whose name has this digest (see topicDigest in wire); most often one. */
   findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;
 
-  /** The batch that holds an event, by its topic and sequence. */
+  /** The batch that holds an event, by its topic and sequence. @throws IndexDamagedError, as does whatever reads batches. */
   findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined>;
   /** Batches in ascending position. */
   readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
+  /**
+   * Writes batches anew where the index does not have them as given: all of a block, in ascending position. Answers those that were damaged.
+   * @throws IndexDamagedError of a block before it that has to be mended first.
+   */
+  mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
   /** Events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
   /** The same for many places, by one look at the index: a count for each, in their order. */

@@ -20,6 +20,7 @@ function batchOf(count: number, logIndex = 0): EventBatch {
     count,
     blockNumber: 7,
     transactionHash: `0x${"ab".repeat(32)}`,
+    publisher: `0x${"5e".repeat(20)}`,
     logIndex,
     events: encodeEvents(events),
   };
@@ -50,10 +51,17 @@ test.each([1, 2, 5, 1000])("every event of a batch of %i carries a place that ho
   const places = new EventPlaces({ prefix: "svc-" });
   const checked = findCheckedBatch(logOf(batch));
   for (const event of eventsOf(batch)) {
-    const { "svc-block": block, "svc-tx": transaction, "svc-proof": proof = "", ...own } = extensionsOf(places, event);
-    expect({ block, transaction }).toEqual({ block: "7", transaction: batch.transactionHash });
-    const extensions = Object.entries(own);
-    expect(verifyCompactProof({ proof, event: { content: event.content, extensions }, batch: checked })).toBe(true);
+    const extensions = extensionsOf(places, event);
+    const {
+      "svc-block": block,
+      "svc-tx": tx,
+      "svc-publisher": publisher,
+      "svc-proof": proof = "",
+      ...own
+    } = extensions;
+    expect({ block, tx, publisher }).toEqual({ block: "7", tx: batch.transactionHash, publisher: batch.publisher });
+    const payload = { content: event.content, extensions: Object.entries(own) };
+    expect(verifyCompactProof({ proof, event: payload, batch: checked })).toBe(true);
     expect(Number(proof.split("/")[0])).toBe(event.sequence - batch.firstSequence);
   }
 });

@@ -34,6 +34,7 @@ export class EventPlaces {
     const place: Extensions = [
       [`${this.#prefix}block`, String(batch.blockNumber)],
       [`${this.#prefix}tx`, batch.transactionHash],
+      [`${this.#prefix}publisher`, batch.publisher],
       [`${this.#prefix}proof`, formatCompactProof({ index, count: batch.count, path })],
     ];
     const names = new Set(place.map(([name]) => name));

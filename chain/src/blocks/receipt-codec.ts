@@ -15,6 +15,7 @@ export interface StoredReceipt {
  * bytes of an event come in as input and go out as log data.
  */
 export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uint8Array): Uint8Array {
+  const data = new LogDataEncoder(raw);
   return encodeRlp([
     sender,
     fromBigint(receipt.isSuccess ? 1n : 0n),
@@ -22,20 +23,30 @@ export function encodeStoredReceipt({ receipt, sender }: StoredReceipt, raw: Uin
     fromBigint(receipt.cumulativeGasUsed),
     fromBigint(receipt.effectiveGasPrice),
     fromBigint(BigInt(receipt.firstLogIndex)),
-    receipt.logs.map(({ address, topics, data }) => [address, topics, ...encodeData(data, raw)]),
+    receipt.logs.map((log) => [log.address, log.topics, ...data.encode(log.data)]),
   ]);
 }
 
-function encodeData(data: Uint8Array, raw: Uint8Array): Uint8Array[] {
-  const shared = findShared(data, raw);
-  if (shared === undefined) return [data];
-  const after = shared.dataOffset + shared.length;
-  return [
-    data.subarray(0, shared.dataOffset),
-    fromBigint(BigInt(shared.rawOffset)),
-    fromBigint(BigInt(shared.length)),
-    data.subarray(after),
-  ];
+/** Encodes the data of one log after another, which mostly stand in the transaction in the same order. */
+class LogDataEncoder {
+  readonly #raw: Uint8Array;
+  #from = 0;
+
+  constructor(raw: Uint8Array) {
+    this.#raw = raw;
+  }
+
+  encode(data: Uint8Array): Uint8Array[] {
+    const shared = findShared(data, this.#raw, this.#from);
+    if (shared === undefined) return [data];
+    this.#from = shared.rawOffset + shared.length;
+    return [
+      data.subarray(0, shared.dataOffset),
+      fromBigint(BigInt(shared.rawOffset)),
+      fromBigint(BigInt(shared.length)),
+      data.subarray(shared.dataOffset + shared.length),
+    ];
+  }
 }
 
 export function decodeStoredReceipt(encoded: Uint8Array, raw: Uint8Array): StoredReceipt {

@@ -15,9 +15,13 @@ export interface Receipt {
 }
 
 /** The receipt as the receipts trie holds it (EIP-2718 envelope, post-Byzantium status). */
-export function encodeReceipt(receipt: Receipt, type: Transaction["type"]): Uint8Array {
+export function encodeReceipt(
+  receipt: Receipt,
+  type: Transaction["type"],
+  bloom = createBloom(receipt.logs),
+): Uint8Array {
   const logs = receipt.logs.map(({ address, topics, data }) => [address, topics, data]);
   const status = receipt.isSuccess ? Uint8Array.of(1) : EMPTY_BYTES;
-  const items = [status, fromBigint(receipt.cumulativeGasUsed), createBloom(receipt.logs), logs];
+  const items = [status, fromBigint(receipt.cumulativeGasUsed), bloom, logs];
   return encodeRlp(items, type === 0 ? EMPTY_BYTES : Uint8Array.of(type));
 }

@@ -11,29 +11,41 @@ const DATA_BYTES_MIN = 128;
 const PROBE_BYTES = 48;
 /** Compared natively in one go; the last piece byte by byte. */
 const STEP_BYTES = 4_096;
-/** Good enough to look no further, as a part of the data. */
-const PART_ENOUGH = 0.95;
+/** As much in front of it is what ABI encoding takes: then nothing longer will be found. */
+const HEAD_BYTES = 192;
 /** Less is not worth a reference. */
 const PART_MIN = 0.5;
 
-/** Finds a long run of `data` that also stands in `raw`: a probe from inside the data, grown both ways. */
-export function findShared(data: Uint8Array, raw: Uint8Array): SharedBytes | undefined {
+/**
+ * Finds a long run of `data` that also stands in `raw`: a probe from inside the data, grown both ways. It is looked for behind `from`
+ * first, where the run of the log before ended.
+ */
+export function findShared(data: Uint8Array, raw: Uint8Array, from = 0): SharedBytes | undefined {
   if (data.length < DATA_BYTES_MIN || raw.length < PROBE_BYTES) return undefined;
   const haystack = toBuffer(raw);
   let best: SharedBytes | undefined;
   for (const at of probePlaces(data.length)) {
-    const found = haystack.indexOf(data.subarray(at, at + PROBE_BYTES));
+    const found = findFrom(haystack, data.subarray(at, at + PROBE_BYTES), from);
     const shared = found === -1 ? undefined : grow(toBuffer(data), haystack, { at, found });
     if (shared !== undefined && shared.length > (best?.length ?? 0)) best = shared;
-    if (best !== undefined && best.length >= data.length * PART_ENOUGH) return best;
+    if (best !== undefined && best.length >= data.length - HEAD_BYTES && best.length >= data.length * PART_MIN)
+      return best;
   }
   return best !== undefined && best.length >= data.length * PART_MIN ? best : undefined;
 }
 
-/** First behind the usual heads of ABI encoding: in content that repeats itself, a later probe is found too early. */
+function findFrom(haystack: Buffer, probe: Uint8Array, from: number): number {
+  const found = haystack.indexOf(probe, from);
+  return found === -1 && from > 0 ? haystack.indexOf(probe) : found;
+}
+
+/**
+ * First where the log of a batch has the length of its events, which stands before them in the transaction too; then at other usual heads
+ * of ABI encoding. In content that repeats itself, a later probe is found too early.
+ */
 function probePlaces(length: number): number[] {
   const last = length - PROBE_BYTES;
-  return [0, 64, 96, 128, Math.floor(last / 2), Math.floor((last * 3) / 4)].filter((at) => at <= last);
+  return [96, 0, 64, 128, Math.floor(last / 2), Math.floor((last * 3) / 4)].filter((at) => at <= last);
 }
 
 function grow(data: Buffer, raw: Buffer, { at, found }: { readonly at: number; readonly found: number }): SharedBytes {

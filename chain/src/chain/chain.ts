@@ -1,10 +1,11 @@
-import type { EVM } from "@ethereumjs/evm";
 import type { Block, BlockHead } from "../blocks/block.ts";
 import { parseTransaction, type Transaction } from "../blocks/transaction.ts";
 import { createChainEvm } from "../execution/evm.ts";
+import { Executor } from "../execution/executor.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
-import { BASE_FEE_PER_GAS, CHECKPOINT_PAGES, COMMIT_RETRY_MS } from "../limits.ts";
+import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
+import type { BlockRange } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
@@ -13,22 +14,30 @@ import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { Place } from "../storage/places.ts";
+import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
+import { readVerifiedBlocks } from "./verified-blocks.ts";
 
 export interface ChainOptions extends ReadOptions {
   readonly genesisAccounts: readonly Hex[];
   readonly blockGasLimit: bigint;
   readonly transactionBytesMax: number;
+  readonly checkInterval: number;
 }
 
 export interface ChainListener {
-  blockSealed(block: Block): void;
+  /** A block is synced to disk; `receipts` are encoded as its receipts trie holds them. */
+  blockSealed(block: Block, receipts: readonly Uint8Array[]): void;
+  /** All that waited was tried, whether a block came of it or not. */
+  sealingEnded(): void;
   transactionPooled(transaction: Transaction): void;
   /** A block could not be written; undefined once blocks are written again. */
   faultChanged(fault: Error | undefined): void;
+  /** The own interpreter and the EVM disagreed on a transaction. */
+  mismatchFound(error: Error): void;
 }
 
 /** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
@@ -40,13 +49,14 @@ export class Chain implements ReadableChain {
   readonly #database: ChainDatabase;
   readonly #sealer: Sealer;
   readonly #listener: ChainListener;
+  readonly #clock = new BlockClock();
   #head: BlockHead;
   #sealing: Promise<void> | undefined;
   #fault: Error | undefined;
   #retry: NodeJS.Timeout | undefined;
   #isStopping = false;
-  /** Since the last checkpoint. A process that was killed leaves a log of any length, so the first block is followed by a checkpoint. */
-  #pagesWritten = CHECKPOINT_PAGES;
+  /** Length of the log at which the next checkpoint is due. A process that was killed leaves a log of any length, so the first is due at once. */
+  #checkpointAt = 0;
 
   private constructor(parts: ChainParts, head: BlockHead) {
     this.options = parts.options;
@@ -55,7 +65,7 @@ export class Chain implements ReadableChain {
     this.nodes = parts.nodes;
     this.blocks = new BlockReader(parts.database);
     this.pool = new Pool((sender) => this.nodes.head().findAccount(fromHex(sender))?.nonce ?? 0n);
-    this.#sealer = new Sealer(parts.evm, parts.state);
+    this.#sealer = new Sealer(parts.executor, parts.state);
     this.#head = head;
   }
 
@@ -64,8 +74,11 @@ export class Chain implements ReadableChain {
     const head = database.findHead() ?? (await writeGenesis(database, nodes, options));
     const state = new ExecutionState(nodes.head());
     const readBlockHash = (number: bigint): Uint8Array => database.findBlockHead(number)?.hash ?? new Uint8Array(32);
-    const evm = await createChainEvm({ chainId: options.chainId, state, readBlockHash });
-    return new Chain({ options, database, nodes, state, evm, listener }, head);
+    const { chainId, checkInterval } = options;
+    const evm = await createChainEvm({ chainId, state, readBlockHash });
+    const onMismatch = (error: Error): void => listener.mismatchFound(error);
+    const executor = new Executor({ chainId, evm, state, checkInterval, onMismatch });
+    return new Chain({ options, database, nodes, state, executor, listener }, head);
   }
 
   get head(): BlockHead {
@@ -106,6 +119,12 @@ export class Chain implements ReadableChain {
     return this.#database.readLogPlaces(key, from, to);
   }
 
+  /** See {@link readVerifiedBlocks}. @throws BlockDamagedError. */
+  readBlocks(range: BlockRange): Uint8Array[] {
+    const head = this.#head.header.number;
+    return readVerifiedBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
+  }
+
   /** Finishes the block under way and closes the database. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -118,6 +137,7 @@ export class Chain implements ReadableChain {
   async #sealLater(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const isMore = await this.#sealBlock();
+    this.#listener.sealingEnded();
     this.#sealing = isMore && !this.#isStopping ? this.#sealLater() : undefined;
   }
 
@@ -127,30 +147,29 @@ export class Chain implements ReadableChain {
       parent: this.#head,
       view: this.nodes.head(),
       candidates: this.pool.executable(),
-      now: BigInt(Math.floor(Date.now() / 1_000)),
+      now: BigInt(Math.floor(this.#clock.now() / 1_000)),
       gasLimit: this.options.blockGasLimit,
     });
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
     if (sealed.block === undefined) return false;
-    const before = this.nodes.before(sealed.nodes);
     try {
       this.#database.commitBlock(sealed);
     } catch (error) {
       this.#stumble(error instanceof Error ? error : new Error(String(error)));
       return false;
     }
-    this.nodes.apply(sealed.block.header.number, sealed.nodes, before);
-    this.#accept(sealed.block);
+    this.nodes.apply(sealed.block.header.number, sealed);
+    this.#accept(sealed.block, sealed.receipts);
     return this.pool.size > 0;
   }
 
-  #accept(block: Block): void {
+  #accept(block: Block, receipts: readonly Uint8Array[]): void {
     this.#head = block;
     this.blocks.remember(block);
     for (const { transaction } of block.executed) this.pool.remove(transaction);
     if (this.#fault !== undefined) this.#setFault(undefined);
-    this.#listener.blockSealed(block);
-    this.#checkpointWhenLarge(block);
+    this.#listener.blockSealed(block, receipts);
+    this.#checkpointWhenLarge();
   }
 
   /** Nothing of the block was written or announced: its transactions wait in the pool for the next try. */
@@ -166,24 +185,20 @@ export class Chain implements ReadableChain {
     this.#listener.faultChanged(fault);
   }
 
-  #checkpointWhenLarge(block: Block): void {
-    const bytes = block.executed.reduce((sum, { transaction }) => sum + transaction.raw.length, 0);
-    this.#pagesWritten += PAGES_PER_BLOCK + bytes / PAGE_BYTES;
-    if (this.#pagesWritten < CHECKPOINT_PAGES) return;
-    this.#pagesWritten = this.#database.checkpoint() ? 0 : CHECKPOINT_PAGES / 2;
+  /** A reader may need the end of the log; then it goes on growing, and is tried again when it is half as long again. */
+  #checkpointWhenLarge(): void {
+    const bytes = this.#database.logBytes;
+    if (bytes < this.#checkpointAt) return;
+    this.#checkpointAt = this.#database.checkpoint() ? LOG_BYTES_MAX : bytes + LOG_BYTES_MAX / 2;
   }
 }
-
-/** Pages of index and state that an ordinary block touches. */
-const PAGES_PER_BLOCK = 8;
-const PAGE_BYTES = 4_096;
 
 interface ChainParts {
   readonly options: ChainOptions;
   readonly database: ChainDatabase;
   readonly nodes: NodeStore;
   readonly state: ExecutionState;
-  readonly evm: EVM;
+  readonly executor: Executor;
   readonly listener: ChainListener;
 }
 
@@ -196,6 +211,6 @@ async function writeGenesis(database: ChainDatabase, nodes: NodeStore, options: 
     database.writeSetting("chainId", String(options.chainId));
     database.writeSetting("genesisAccounts", options.genesisAccounts.join(",").toLowerCase());
   });
-  nodes.apply(0n, genesis.nodes, new Map());
+  nodes.apply(0n, genesis);
   return genesis.block;
 }

@@ -7,6 +7,7 @@ import { keccak256 } from "../lib/crypto.ts";
 import type { Hex } from "../lib/hex.ts";
 import { BASE_FEE_PER_GAS, GENESIS_BALANCE } from "../limits.ts";
 import { EMPTY_TRIE_ROOT } from "../state/account.ts";
+import type { AppliedChanges } from "../state/node-store.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import { sealState } from "../state/seal-state.ts";
 import type { StateView } from "../state/state-view.ts";
@@ -18,12 +19,13 @@ export interface GenesisOptions {
 }
 
 /** Block 0: the funded accounts and nothing else, at time 0, so that the same accounts always give the same hash. */
-export async function createGenesis(view: StateView, options: GenesisOptions): Promise<BlockCommit> {
+export async function createGenesis(view: StateView, options: GenesisOptions): Promise<BlockCommit & AppliedChanges> {
   const state = new ExecutionState(view);
   for (const account of options.accounts) {
     await state.putAccount(new Address(fromHex(account)), new Account(0n, GENESIS_BALANCE));
   }
-  const { root, nodes } = sealState(view, state.changes());
+  const changes = state.changes();
+  const { root, nodes, overwritten } = sealState(view, changes);
   const header: Header = {
     parentHash: ZERO_HASH,
     stateRoot: root,
@@ -37,5 +39,5 @@ export async function createGenesis(view: StateView, options: GenesisOptions): P
     baseFeePerGas: BASE_FEE_PER_GAS,
   };
   const block: Block = { header, hash: keccak256(encodeHeader(header)), executed: [] };
-  return { block, nodes, codes: [] };
+  return { block, nodes, overwritten, storage: changes.storage, codes: [] };
 }

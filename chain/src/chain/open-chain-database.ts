@@ -13,7 +13,7 @@ export async function openChainDatabase(settings: WorkerSettings): Promise<Chain
   try {
     prepareTables(database, file);
     if (filePagesMax !== undefined) database.exec(`PRAGMA max_page_count = ${filePagesMax}`);
-    const chainDatabase = new ChainDatabase(database, { close: () => owned.close() });
+    const chainDatabase = new ChainDatabase(database, owned);
     checkSettings(chainDatabase, settings);
     return chainDatabase;
   } catch (cause) {

@@ -1,15 +1,16 @@
-import type { EVM } from "@ethereumjs/evm";
 import { type Block, type BlockHead, type ExecutedTransaction, orderedRoot } from "../blocks/block.ts";
-import { createBloom } from "../blocks/bloom.ts";
+import { createBloom, mergeBlooms } from "../blocks/bloom.ts";
 import { encodeHeader, type Header } from "../blocks/header.ts";
 import { encodeReceipt, type Receipt } from "../blocks/receipt.ts";
 import { effectiveGasPrice, type Transaction } from "../blocks/transaction.ts";
 import { toEvmBlock } from "../execution/evm.ts";
-import { type Execution, execute } from "../execution/execute.ts";
+import type { Execution } from "../execution/execute.ts";
+import type { Executor } from "../execution/executor.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import { BASE_FEE_PER_GAS, BLOCK_TRANSACTIONS_MAX } from "../limits.ts";
 import { type AdmittedTransaction, checkFunds } from "../pool/admit.ts";
 import type { ExecutionState } from "../state/execution-state.ts";
+import type { AppliedChanges } from "../state/node-store.ts";
 import { sealState } from "../state/seal-state.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { BlockCommit } from "../storage/chain-database.ts";
@@ -23,18 +24,20 @@ export interface SealRequest {
   readonly gasLimit: bigint;
 }
 
-export interface SealedBlock extends BlockCommit {
+export interface SealedBlock extends BlockCommit, AppliedChanges {
+  /** The receipts as their trie holds them. */
+  readonly receipts: readonly Uint8Array[];
   /** Candidates that cannot run any more, with what is wrong. */
   readonly dropped: readonly Transaction[];
 }
 
 /** Makes one block of the candidates that fit; undefined when none of them could run. */
 export class Sealer {
-  readonly #evm: EVM;
+  readonly #executor: Executor;
   readonly #state: ExecutionState;
 
-  constructor(evm: EVM, state: ExecutionState) {
-    this.#evm = evm;
+  constructor(executor: Executor, state: ExecutionState) {
+    this.#executor = executor;
     this.#state = state;
   }
 
@@ -53,10 +56,11 @@ export class Sealer {
     const { executed, dropped } = await this.#executeAll(request, context);
     if (executed.length === 0) return { block: undefined, dropped };
     const changes = this.#state.changes();
-    const { root, nodes } = sealState(request.view, changes);
-    const header: Header = { ...context, ...summarize(executed), parentHash: parent.hash, stateRoot: root };
+    const { root, nodes, overwritten } = sealState(request.view, changes);
+    const { receipts, ...summary } = summarize(executed);
+    const header: Header = { ...context, ...summary, parentHash: parent.hash, stateRoot: root };
     const block: Block = { header, hash: keccak256(encodeHeader(header)), executed };
-    return { block, nodes, codes: changes.codes, dropped };
+    return { block, receipts, nodes, overwritten, storage: changes.storage, codes: changes.codes, dropped };
   }
 
   async #executeAll(
@@ -99,7 +103,7 @@ export class Sealer {
       return undefined;
     }
     const gasPrice = effectiveGasPrice(transaction, evmBlock.header.baseFeePerGas);
-    return execute(this.#evm, { ...transaction, from: transaction.sender, gasPrice }, evmBlock);
+    return this.#executor.execute({ ...transaction, from: transaction.sender, gasPrice }, evmBlock);
   }
 }
 
@@ -119,13 +123,18 @@ function toReceipt(
   };
 }
 
-function summarize(
-  executed: readonly ExecutedTransaction[],
-): Pick<Header, "transactionsRoot" | "receiptsRoot" | "logsBloom" | "gasUsed"> {
+type Summary = Pick<Header, "transactionsRoot" | "receiptsRoot" | "logsBloom" | "gasUsed">;
+
+function summarize(executed: readonly ExecutedTransaction[]): Summary & Pick<SealedBlock, "receipts"> {
+  const blooms = executed.map(({ receipt }) => createBloom(receipt.logs));
+  const receipts = executed.map(({ transaction, receipt }, index) =>
+    encodeReceipt(receipt, transaction.type, blooms[index]),
+  );
   return {
+    receipts,
     transactionsRoot: orderedRoot(executed.map(({ transaction }) => transaction.raw)),
-    receiptsRoot: orderedRoot(executed.map(({ transaction, receipt }) => encodeReceipt(receipt, transaction.type))),
-    logsBloom: createBloom(executed.flatMap(({ receipt }) => receipt.logs)),
+    receiptsRoot: orderedRoot(receipts),
+    logsBloom: mergeBlooms(blooms),
     gasUsed: executed.at(-1)?.receipt.cumulativeGasUsed ?? 0n,
   };
 }

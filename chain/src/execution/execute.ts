@@ -88,14 +88,18 @@ async function run(evm: EVM, message: Message, block: EvmBlock): Promise<Executi
   });
   await deleteDestroyed(evm, execResult);
   const spent = message.intrinsicGas + execResult.executionGasUsed;
-  const refund = execResult.gasRefund ?? 0n;
-  const refundMax = spent / REFUND_QUOTIENT;
   return {
-    gasUsed: spent - (refund < refundMax ? refund : refundMax),
+    gasUsed: spent - refundOf(spent, execResult.gasRefund ?? 0n),
     logs: (execResult.logs ?? []).map(([address, topics, data]) => ({ address, topics, data })),
     output: execResult.returnValue,
     failure: execResult.exceptionError?.error,
   };
+}
+
+/** How much of the gas that was spent is given back. */
+export function refundOf(spent: bigint, refund: bigint): bigint {
+  const refundMax = spent / REFUND_QUOTIENT;
+  return refund < refundMax ? refund : refundMax;
 }
 
 interface Destroyed {

@@ -1,7 +1,7 @@
 import type { AccountFields, StateManagerInterface } from "@ethereumjs/common";
 import { Account, type Address } from "@ethereumjs/util";
 import { EMPTY_BYTES, isSameBytes, toBuffer, trimZeros } from "../lib/bytes.ts";
-import { keccak256 } from "../lib/crypto.ts";
+import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { EMPTY_TRIE_ROOT } from "./account.ts";
 import type { StateView } from "./state-view.ts";
 
@@ -30,7 +30,9 @@ export class ExecutionState implements StateManagerInterface {
   /** Slot values at the start of the transaction, which the price of a write depends on (EIP-2200). */
   readonly originalStorageCache = {
     get: (address: Address, slot: Uint8Array): Promise<Uint8Array> =>
-      Promise.resolve(this.#original.get(toText(address.bytes) + toText(slot)) ?? this.#readStorage(address, slot)),
+      Promise.resolve(
+        this.#original.get(toText(address.bytes) + toText(slot)) ?? this.readStorage(address.bytes, slot),
+      ),
     clear: (): void => this.#original.clear(),
   };
 
@@ -62,8 +64,12 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   putAccount(address: Address, account?: Account): Promise<void> {
-    this.#write(this.#accounts, toText(address.bytes), account === undefined ? undefined : copyAccount(account));
+    this.writeAccount(address.bytes, account);
     return Promise.resolve();
+  }
+
+  writeAccount(address: Uint8Array, account: Account | undefined): void {
+    this.#write(this.#accounts, toText(address), account === undefined ? undefined : copyAccount(account));
   }
 
   async deleteAccount(address: Address): Promise<void> {
@@ -71,22 +77,34 @@ export class ExecutionState implements StateManagerInterface {
     await this.putAccount(address, undefined);
   }
 
-  async modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
-    const account = this.readAccount(address.bytes) ?? new Account();
-    await this.putAccount(address, Object.assign(account, fields));
+  modifyAccountFields(address: Address, fields: AccountFields): Promise<void> {
+    this.changeAccount(address.bytes, fields);
+    return Promise.resolve();
   }
 
-  async putCode(address: Address, code: Uint8Array): Promise<void> {
-    const codeHash = keccak256(code);
+  /** Sets some fields of an account, which begins to exist where there was none. */
+  changeAccount(address: Uint8Array, fields: AccountFields): void {
+    this.writeAccount(address, Object.assign(this.readAccount(address) ?? new Account(), fields));
+  }
+
+  putCode(address: Address, code: Uint8Array): Promise<void> {
+    this.writeCode(address.bytes, code);
+    return Promise.resolve();
+  }
+
+  writeCode(address: Uint8Array, code: Uint8Array): void {
+    const codeHash = rememberedKeccak(code); // of short code only: all topics have the same
     this.#write(this.#codes, toText(codeHash), code);
-    await this.modifyAccountFields(address, { codeHash });
+    this.changeAccount(address, { codeHash });
   }
 
   getCode(address: Address): Promise<Uint8Array> {
     const account = this.readAccount(address.bytes);
-    if (account === undefined) return Promise.resolve(EMPTY_BYTES);
-    const code = this.#codes.get(toText(account.codeHash)) ?? this.#view.getCodeByHash(account.codeHash);
-    return Promise.resolve(code);
+    return Promise.resolve(account === undefined ? EMPTY_BYTES : this.readCode(account.codeHash));
+  }
+
+  readCode(codeHash: Uint8Array): Uint8Array {
+    return this.#codes.get(toText(codeHash)) ?? this.#view.getCodeByHash(codeHash);
   }
 
   async getCodeSize(address: Address): Promise<number> {
@@ -94,14 +112,39 @@ export class ExecutionState implements StateManagerInterface {
   }
 
   getStorage(address: Address, slot: Uint8Array): Promise<Uint8Array> {
-    return Promise.resolve(this.#readStorage(address, slot));
+    return Promise.resolve(this.readStorage(address.bytes, slot));
+  }
+
+  /** The value of a slot without leading zeros, as the transactions so far leave it. */
+  readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
+    if (slot.length !== SLOT_BYTES) throw new Error("A storage slot has 32 bytes.");
+    const changed = this.#storage.get(toText(address))?.get(toText(slot));
+    return changed ?? this.#view.getStorage(address, slot);
+  }
+
+  /** The value of a slot without leading zeros, as the block before left it. */
+  readCommitted(address: Uint8Array, slot: Uint8Array): Uint8Array {
+    return this.#view.getStorage(address, slot);
+  }
+
+  /** What the transactions so far stored in a contract, by slot as latin1. */
+  copyStorage(address: Uint8Array): ReadonlyMap<string, Uint8Array> {
+    return new Map(this.#storage.get(toText(address)));
+  }
+
+  writeStorage(address: Uint8Array, slot: Uint8Array, value: Uint8Array): void {
+    this.#write(this.#slotsOf(address), toText(slot), trimZeros(value));
+  }
+
+  /** What was written outside a checkpoint stays. */
+  endTransaction(): void {
+    this.#undo.length = 0;
   }
 
   putStorage(address: Address, slot: Uint8Array, value: Uint8Array): Promise<void> {
-    const slots = this.#slotsOf(address);
     const key = toText(address.bytes) + toText(slot);
-    if (!this.#original.has(key)) this.#original.set(key, this.#readStorage(address, slot));
-    this.#write(slots, toText(slot), trimZeros(value));
+    if (!this.#original.has(key)) this.#original.set(key, this.readStorage(address.bytes, slot));
+    this.writeStorage(address.bytes, slot, value);
     return Promise.resolve();
   }
 
@@ -159,17 +202,11 @@ export class ExecutionState implements StateManagerInterface {
     return new Account(stored.nonce, stored.balance, stored.storageRoot, stored.codeHash);
   }
 
-  #slotsOf(address: Address): Map<string, Uint8Array> {
-    const key = toText(address.bytes);
+  #slotsOf(address: Uint8Array): Map<string, Uint8Array> {
+    const key = toText(address);
     const slots = this.#storage.get(key) ?? new Map<string, Uint8Array>();
     this.#storage.set(key, slots);
     return slots;
-  }
-
-  #readStorage(address: Address, slot: Uint8Array): Uint8Array {
-    if (slot.length !== SLOT_BYTES) throw new Error("A storage slot has 32 bytes.");
-    const changed = this.#storage.get(toText(address.bytes))?.get(toText(slot));
-    return changed ?? this.#view.getStorage(address.bytes, slot);
   }
 
   #write<Value>(map: Map<string, Value>, key: string, value: Value): void {

@@ -1,6 +1,7 @@
+import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
 import { toBuffer } from "../lib/bytes.ts";
-import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX } from "../limits.ts";
+import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
 import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
@@ -12,7 +13,17 @@ export interface StateDatabase {
   readCode(codeHash: Uint8Array): Uint8Array | undefined;
 }
 
-const NODE_OVERHEAD_BYTES = 128;
+/** Of an entry, with its key. */
+const NODE_OVERHEAD_BYTES = 192;
+
+/** What a committed block changed. */
+export interface AppliedChanges {
+  readonly nodes: NodeChanges;
+  /** What those nodes overwrote. */
+  readonly overwritten: NodeChanges;
+  /** Values of slots, by address and slot as latin1. */
+  readonly storage: ReadonlyMap<string, ReadonlyMap<string, Uint8Array>>;
+}
 
 /**
  * Trie nodes of the newest state, one for each place in the tries. A new node overwrites the old one, so the file holds
@@ -20,20 +31,24 @@ const NODE_OVERHEAD_BYTES = 128;
  */
 export class NodeStore implements StateSource {
   readonly #database: StateDatabase;
-  readonly #nodes = new Lru<string, Uint8Array>({ weightMax: NODE_CACHE_BYTES_MAX });
+  readonly #nodes = new Generations<Uint8Array>(NODE_CACHE_BYTES_MAX);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
-  #head = new StateView(this);
+  /** Of the newest state, so that reading a slot again walks no trie. */
+  readonly #slots = new Generations<Uint8Array>(SLOT_CACHE_SLOTS_MAX);
+  #head = new StateView(this, this.#slots);
 
   constructor(database: StateDatabase) {
     this.#database = database;
   }
 
   findNode(key: string): Uint8Array | undefined {
-    const cached = this.#nodes.get(key);
+    const cached = this.#nodes.get(key, weighNode);
     if (cached !== undefined) return cached;
-    const stored = this.#database.readNode(key);
-    if (stored !== undefined) this.#cache(key, stored);
+    const read = this.#database.readNode(key);
+    if (read === undefined) return undefined;
+    const stored = Buffer.from(read); // into shared memory: a piece of its own takes 200 bytes more
+    this.#cache(key, stored);
     return stored;
   }
 
@@ -62,24 +77,24 @@ export class NodeStore implements StateSource {
     return this.#history.share(after);
   }
 
-  /** What the changes are about to overwrite. */
-  before(changes: NodeChanges): NodeChanges {
-    const before = new Map<string, Uint8Array | undefined>();
-    for (const key of changes.keys()) before.set(key, this.findNode(key));
-    return before;
-  }
-
   /** Takes over the changes of a block that is committed. */
-  apply(blockNumber: bigint, changes: NodeChanges, before: NodeChanges): void {
-    this.#history.add(blockNumber, before);
-    this.#head = new StateView(this);
-    for (const [key, node] of changes) {
+  apply(blockNumber: bigint, { nodes, overwritten, storage }: AppliedChanges): void {
+    this.#history.add(blockNumber, overwritten);
+    for (const [key, node] of nodes) {
       if (node === undefined) this.#nodes.delete(key);
       else this.#cache(key, node);
     }
+    for (const [address, slots] of storage) {
+      for (const [slot, value] of slots) this.#slots.set(address + slot, value);
+    }
+    this.#head = new StateView(this, this.#slots);
   }
 
   #cache(key: string, node: Uint8Array): void {
-    this.#nodes.set(key, node, key.length + node.length + NODE_OVERHEAD_BYTES);
+    this.#nodes.set(key, node, weighNode(node));
   }
+}
+
+function weighNode(node: Uint8Array): number {
+  return node.length + NODE_OVERHEAD_BYTES;
 }

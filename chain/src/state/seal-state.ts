@@ -1,24 +1,28 @@
 import { encodeRlp } from "../lib/rlp.ts";
 import type { Account } from "@ethereumjs/util";
-import { keccak256 } from "../lib/crypto.ts";
+import { rememberedKeccak } from "../lib/remembered-keccak.ts";
 import { EMPTY_TRIE_ROOT, encodeAccount } from "./account.ts";
 import type { StateChanges } from "./execution-state.ts";
 import { accountNodeKey, type StateView, storageNodeKey } from "./state-view.ts";
+import type { NodeChanges } from "./node-changes.ts";
 import { toNibbles } from "./trie/node.ts";
-import { type TrieChange, updateTrie } from "./trie/update.ts";
+import { replaceInTrie } from "./trie/replace.ts";
+import { type NodeReader, type TrieChange, type TrieUpdate, updateTrie } from "./trie/update.ts";
 
 export interface SealedState {
   readonly root: Uint8Array;
-  readonly nodes: ReadonlyMap<string, Uint8Array | undefined>;
+  readonly nodes: NodeChanges;
+  /** What those nodes overwrite. */
+  readonly overwritten: NodeChanges;
 }
 
 /** Writes what a block changed into the tries and gives the new state root with the nodes that differ. */
 export function sealState(view: StateView, changes: StateChanges): SealedState {
-  const nodes = new Map<string, Uint8Array | undefined>();
+  const nodes = new ChangedNodes();
   const accountChanges: TrieChange[] = [];
   for (const [key, account] of changes.accounts) {
     const address = Buffer.from(key, "latin1");
-    const addressHash = keccak256(address);
+    const addressHash = rememberedKeccak(address);
     const slots = changes.storage.get(key);
     const storageRoot =
       account === undefined || slots === undefined
@@ -26,9 +30,27 @@ export function sealState(view: StateView, changes: StateChanges): SealedState {
         : sealStorage(view, { addressHash, slots, nodes });
     accountChanges.push({ nibbles: toNibbles(addressHash), value: encodePresent(account, storageRoot) });
   }
-  const update = updateTrie(view.accountReader(), accountChanges);
-  for (const [path, node] of update.nodes) nodes.set(accountNodeKey(path), node);
-  return { root: update.root ?? EMPTY_TRIE_ROOT, nodes };
+  const update = changeTrie(view.accountReader(), accountChanges);
+  nodes.add(update, accountNodeKey);
+  return { root: update.root ?? EMPTY_TRIE_ROOT, nodes: nodes.after, overwritten: nodes.before };
+}
+
+class ChangedNodes {
+  readonly before = new Map<string, Uint8Array | undefined>();
+  readonly after = new Map<string, Uint8Array | undefined>();
+
+  add(update: TrieUpdate, toKey: (path: string) => string): void {
+    for (const [path, node] of update.nodes) {
+      const key = toKey(path);
+      this.before.set(key, update.before.get(path));
+      this.after.set(key, node);
+    }
+  }
+}
+
+/** Most blocks change values that are there. */
+function changeTrie(read: NodeReader, changes: readonly TrieChange[]): TrieUpdate {
+  return replaceInTrie(read, changes) ?? updateTrie(read, changes);
 }
 
 function encodePresent(account: Account | undefined, storageRoot: Uint8Array | undefined): Uint8Array | undefined {
@@ -39,15 +61,15 @@ function encodePresent(account: Account | undefined, storageRoot: Uint8Array | u
 interface StorageChanges {
   readonly addressHash: Uint8Array;
   readonly slots: ReadonlyMap<string, Uint8Array>;
-  readonly nodes: Map<string, Uint8Array | undefined>;
+  readonly nodes: ChangedNodes;
 }
 
 function sealStorage(view: StateView, { addressHash, slots, nodes }: StorageChanges): Uint8Array {
   const changes = Array.from(slots, ([slot, value]) => ({
-    nibbles: toNibbles(keccak256(Buffer.from(slot, "latin1"))),
+    nibbles: toNibbles(rememberedKeccak(Buffer.from(slot, "latin1"))),
     value: value.length === 0 ? undefined : encodeRlp(value),
   }));
-  const update = updateTrie(view.storageReader(addressHash), changes);
-  for (const [path, node] of update.nodes) nodes.set(storageNodeKey(addressHash, path), node);
+  const update = changeTrie(view.storageReader(addressHash), changes);
+  nodes.add(update, (path) => storageNodeKey(addressHash, path));
   return update.root ?? EMPTY_TRIE_ROOT;
 }

@@ -2,24 +2,19 @@ import { STATE_HISTORY_BLOCKS_MAX, STATE_HISTORY_BYTES_MAX } from "../limits.ts"
 import type { NodeChanges } from "./node-changes.ts";
 import { decodeNodes, encodeNodes } from "./shared-nodes.ts";
 
-interface Layer {
-  /** The block whose changes overwrote these nodes. */
-  readonly blockNumber: bigint;
-  readonly overwritten: NodeChanges;
-  readonly bytes: number;
-  /** Made when another thread first asks for it. */
-  shared?: SharedArrayBuffer;
-}
-
-/** What one block overwrote, for another thread. */
+/** What one block overwrote, in memory that threads share. */
 export interface SharedLayer {
+  /** The block whose changes overwrote these nodes. */
   readonly blockNumber: bigint;
   readonly nodes: SharedArrayBuffer;
 }
 
-/** The trie nodes that recent blocks overwrote, oldest block first: enough to read the state before each of them. */
+/**
+ * The trie nodes that recent blocks overwrote, oldest block first: enough to read the state before each of them. Each layer is one piece of
+ * memory, because a map of small nodes takes four times their bytes.
+ */
 export class StateHistory {
-  readonly #layers: Layer[] = [];
+  readonly #layers: SharedLayer[] = [];
   #bytes = 0;
 
   /** The newest block that it knows. */
@@ -28,12 +23,7 @@ export class StateHistory {
   }
 
   add(blockNumber: bigint, overwritten: NodeChanges): void {
-    const bytes = countBytes(overwritten);
-    this.#layers.push({ blockNumber, overwritten, bytes });
-    this.#bytes += bytes;
-    while (this.#layers.length > STATE_HISTORY_BLOCKS_MAX || this.#bytes > STATE_HISTORY_BYTES_MAX) {
-      this.#bytes -= this.#layers.shift()?.bytes ?? 0;
-    }
+    this.#push({ blockNumber, nodes: encodeNodes(overwritten) });
   }
 
   /** Takes over what another thread shares; layers that leave a gap replace everything. */
@@ -43,28 +33,26 @@ export class StateHistory {
       this.#layers.length = 0;
       this.#bytes = 0;
     }
-    for (const { blockNumber, nodes } of layers) this.add(blockNumber, decodeNodes(nodes));
+    for (const layer of layers) this.#push(layer);
   }
 
   /** The layers of the blocks after one, for another thread; all of them without it. */
   share(after: bigint | undefined): SharedLayer[] {
-    const layers = this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
-    return layers.map((layer) => {
-      layer.shared ??= encodeNodes(layer.overwritten);
-      return { blockNumber: layer.blockNumber, nodes: layer.shared };
-    });
+    return this.#layers.filter(({ blockNumber }) => after === undefined || blockNumber > after);
   }
 
   /** What the blocks after one overwrote, up to `to`, oldest first; undefined when that is no longer known. */
   findSince(blockNumber: bigint, to = this.newest ?? 0n): readonly NodeChanges[] | undefined {
     const from = this.#layers.findIndex((layer) => layer.blockNumber === blockNumber + 1n);
     if (from === -1) return undefined;
-    return this.#layers.slice(from, from + Number(to - blockNumber)).map((layer) => layer.overwritten);
+    return this.#layers.slice(from, from + Number(to - blockNumber)).map(({ nodes }) => decodeNodes(nodes));
   }
-}
 
-function countBytes(nodes: NodeChanges): number {
-  let bytes = 0;
-  for (const [key, node] of nodes) bytes += key.length + (node?.length ?? 0);
-  return bytes;
+  #push(layer: SharedLayer): void {
+    this.#layers.push(layer);
+    this.#bytes += layer.nodes.byteLength;
+    while (this.#layers.length > STATE_HISTORY_BLOCKS_MAX || this.#bytes > STATE_HISTORY_BYTES_MAX) {
+      this.#bytes -= this.#layers.shift()?.nodes.byteLength ?? 0;
+    }
+  }
 }

@@ -7,6 +7,7 @@ import { isSameBytes } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { StateDatabase } from "../state/node-store.ts";
+import type { OwnedDatabase } from "./open-database.ts";
 import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 
 /** Rows of the log index read at once: a thread that is to end does so between two reads. */
@@ -35,12 +36,12 @@ export class ChainDatabase implements StateDatabase {
   // The statements do not keep the database alive: it must be referenced for as long as they are.
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
-  readonly #close: () => void;
+  readonly #owned: OwnedDatabase | undefined;
 
-  /** `close` is for a database that holds more than itself open. */
-  constructor(database: DatabaseSyncInstance, { close = () => database.close() }: { close?: () => void } = {}) {
+  /** `owned` is for a database that holds more than itself open. */
+  constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase) {
     this.#database = database;
-    this.#close = close;
+    this.#owned = owned;
     this.#statements = prepareStatements(database);
   }
 
@@ -128,6 +129,11 @@ export class ChainDatabase implements StateDatabase {
     this.#statements.insertSetting.run(name, value);
   }
 
+  /** Length of the write-ahead log, in bytes. */
+  get logBytes(): number {
+    return this.#owned?.logBytes() ?? 0;
+  }
+
   /** Copies the write-ahead log into the database file, so that it starts over. Whether all of it could be: a reader may need the rest. */
   checkpoint(): boolean {
     const row = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get();
@@ -140,7 +146,7 @@ export class ChainDatabase implements StateDatabase {
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
-      this.#close();
+      (this.#owned ?? this.#database).close();
     }
   }
 

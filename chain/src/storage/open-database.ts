@@ -1,10 +1,13 @@
+import { statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { ChainFileError } from "../chain-file-error.ts";
-import { BUSY_TIME_MS_MAX } from "../limits.ts";
+import { BUSY_TIME_MS_MAX, LOG_BYTES_MAX } from "../limits.ts";
 
 /** A database, and the lock that keeps other processes from writing it. */
 export interface OwnedDatabase {
   readonly database: DatabaseSyncInstance;
+  /** Length of the write-ahead log, in bytes. */
+  logBytes(): number;
   close(): void;
 }
 
@@ -18,9 +21,12 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
     const database = await openConfigured(file, [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
+      // A log that starts over is cut to this, so that its length shows what was written since; the rest is written over, which syncs faster.
+      `PRAGMA journal_size_limit = ${LOG_BYTES_MAX / 2};`,
       "BEGIN IMMEDIATE; COMMIT;",
     ]);
-    return { database, close: () => closeBoth(database, lock) };
+    const logBytes = (): number => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    return { database, logBytes, close: () => closeBoth(database, lock) };
   } catch (cause) {
     lock?.close();
     throw cause;

@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Child } from "./child.mjs";
 import { readCpuSeconds } from "./proc.mjs";
+import { requestRpc } from "./rpc.mjs";
 
 /** Private keys of accounts that anvil funds; public knowledge. */
 export const devKeys = [
@@ -35,12 +36,8 @@ export class Anvil {
   }
 
   /** Asks the node. Throws with what it answered when that is an error. */
-  async request(method, params = []) {
-    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const response = await fetch(this.url, { method: "POST", headers: { "content-type": "application/json" }, body });
-    const { error, result } = await response.json();
-    if (error !== undefined) throw new Error(`${method} failed: ${JSON.stringify(error)}`);
-    return result;
+  request(method, params = []) {
+    return requestRpc(this.url, method, params);
   }
 
   stop() {

@@ -4,12 +4,13 @@ const receiveBytes = 65_536;
 const success = '"status":"SUCCESS"';
 
 /**
- * One keep-alive HTTP/1.1 connection that sends the same bytes again as soon as the answer is there. It knows as little
- * of HTTP as it can: every microsecond of the client is one that the server under test does not have.
+ * One keep-alive HTTP/1.1 connection that sends its requests in turn, each as soon as the answer to the one before is there. It knows as
+ * little of HTTP as it can: every microsecond of the client is one that the server under test does not have.
  */
 export class Connection {
   #socket;
-  #request;
+  #requests;
+  #turn;
   #eventsPerRequest;
   #onAnswer;
   #received = "";
@@ -17,11 +18,12 @@ export class Connection {
   #isOpen = true;
 
   /**
-   * @param {{ readonly request: Buffer, readonly eventsPerRequest: number }} options
+   * @param {{ readonly requests: readonly Buffer[], readonly first?: number, readonly eventsPerRequest: number }} options begins with request number `first`
    * @param {(latencyMs: number, isSuccess: boolean) => boolean} onAnswer whether to send again
    */
-  constructor({ request, eventsPerRequest }, onAnswer) {
-    this.#request = request;
+  constructor({ requests, first = 0, eventsPerRequest }, onAnswer) {
+    this.#requests = requests;
+    this.#turn = first;
     this.#eventsPerRequest = eventsPerRequest;
     this.#onAnswer = onAnswer;
   }
@@ -43,7 +45,8 @@ export class Connection {
 
   #send() {
     this.#sentAt = performance.now();
-    this.#socket.write(this.#request);
+    this.#socket.write(this.#requests[this.#turn % this.#requests.length]);
+    this.#turn += 1;
   }
 
   #receive(text) {

@@ -1,7 +1,9 @@
 // The load generator, in a process of its own: node publish-load.mjs '<Plan as JSON>'; prints its findings as JSON.
 import { percentile } from "../lib/statistics.mjs";
+import { topicsOf } from "../lib/topics.mjs";
 import { Connection } from "./connection.mjs";
-import { jsonRpcPublishes, restPublish } from "./request.mjs";
+import { NatsConnection } from "./nats-connection.mjs";
+import { contentOf, jsonRpcPublishes, jsonRpcPublishesOver, restPublish } from "./request.mjs";
 
 /**
  * @typedef {object} Plan
@@ -12,6 +14,8 @@ import { jsonRpcPublishes, restPublish } from "./request.mjs";
  * @property {number} measureMs
  * @property {number} [events] ends after so many events instead of after a time
  * @property {number} [eventsPerRequest] more than 1 publishes by JSON-RPC batches
+ * @property {number} [topics] spreads the events of JSON-RPC batches over so many topics instead of `topic`
+ * @property {"nats"} [protocol] publishes to JetStream instead of a broker
  */
 
 /** Publishes over many connections at once, each one request at a time, and counts. */
@@ -27,6 +31,7 @@ class Load {
   #isCounting = false;
   #isOver = false;
   #open;
+  #spread;
   #ended = createDeferred();
 
   /** @param {Plan} plan */
@@ -34,6 +39,14 @@ class Load {
     this.#plan = plan;
     this.#eventsPerRequest = plan.eventsPerRequest ?? 1;
     this.#open = plan.connections;
+    if (plan.topics !== undefined) this.#spread = this.#spreadRequests(plan.topics);
+  }
+
+  /** As many as reach every topic, and one for each connection, so that no two events under way have the same content. */
+  #spreadRequests(count) {
+    const batches = Math.max(this.#plan.connections, Math.ceil(count / this.#eventsPerRequest));
+    const target = { port: this.#plan.port, topics: topicsOf(count) };
+    return jsonRpcPublishesOver(target, batches, this.#eventsPerRequest);
   }
 
   async run() {
@@ -47,12 +60,21 @@ class Load {
   }
 
   #connect(index) {
+    this.#sent += this.#eventsPerRequest;
+    this.#createConnection(index, (latencyMs, isSuccess) => this.#take(latencyMs, isSuccess)).open(this.#plan.port);
+  }
+
+  #createConnection(index, onAnswer) {
+    if (this.#plan.protocol === "nats") return new NatsConnection(contentOf(index), onAnswer);
+    const eventsPerRequest = this.#eventsPerRequest;
+    // Connections begin with different requests, so that together they reach many topics at once.
+    const requests = this.#spread ?? [this.#request(index)];
+    return new Connection({ requests, first: index, eventsPerRequest }, onAnswer);
+  }
+
+  #request(index) {
     const count = this.#eventsPerRequest;
-    const request = count === 1 ? restPublish(this.#plan, index) : jsonRpcPublishes(this.#plan, index, count);
-    this.#sent += count;
-    const options = { request, eventsPerRequest: count };
-    const connection = new Connection(options, (latencyMs, isSuccess) => this.#take(latencyMs, isSuccess));
-    connection.open(this.#plan.port);
+    return count === 1 ? restPublish(this.#plan, index) : jsonRpcPublishes(this.#plan, index, count);
   }
 
   #begin() {

@@ -1,8 +1,9 @@
-const eventBytes = 256;
+/** Content of each event. */
+export const eventBytes = 256;
 
-/** Content of one event: `eventBytes` characters that differ from connection to connection. */
+/** Content of one event: `eventBytes` characters that differ from one index to the next. */
 export function contentOf(index) {
-  return `event of connection ${index} `.padEnd(eventBytes, "0123456789abcdef");
+  return `event number ${index} `.padEnd(eventBytes, "0123456789abcdef");
 }
 
 /** The bytes of a publish by REST with a JSON body. @param {{ readonly port: number, readonly topic: string }} target */
@@ -12,12 +13,26 @@ export function restPublish({ port, topic }, index) {
 
 /** The bytes of many publishes in one JSON-RPC batch. */
 export function jsonRpcPublishes({ port, topic }, index, count) {
-  const content = Buffer.from(contentOf(index)).toString("base64");
-  const calls = Array.from({ length: count }, (_, id) => ({
+  const content = contentOf(index);
+  const events = Array.from({ length: count }, () => ({ topic, content }));
+  return publishes(port, events);
+}
+
+/** So many batches of `count`, with every content another. One after another they name each topic as often as any other, or nearly so. */
+export function jsonRpcPublishesOver({ port, topics }, batches, count) {
+  return Array.from({ length: batches }, (_, batch) => {
+    const numbers = Array.from({ length: count }, (__, event) => batch * count + event);
+    const events = numbers.map((number) => ({ topic: topics[number % topics.length], content: contentOf(number) }));
+    return publishes(port, events);
+  });
+}
+
+function publishes(port, events) {
+  const calls = events.map(({ topic, content }, id) => ({
     jsonrpc: "2.0",
     id: String(id),
     method: "publish",
-    params: { topic, groupId: "1", content },
+    params: { topic, groupId: "1", content: Buffer.from(content).toString("base64") },
   }));
   return post({ port, path: "/jsonrpc" }, calls);
 }

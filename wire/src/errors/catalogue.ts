@@ -75,6 +75,10 @@ export const errorCatalogue = {
     retry: false,
   }),
   storeUnreachable: define(200207, "unavailable", { message: "the broker's database cannot be reached", retry: true }),
+  indexDamaged: define(200208, "unavailable", {
+    message: "what the broker's store holds is damaged, and the chain does not give it",
+    retry: true,
+  }),
   groupUnknown: define(200211, "not-found", { message: "unknown group", retry: false }),
   busy: define(200300, "exhausted", { message: "busy: too much is waiting, try later", retry: true }),
   overQuota: define(200301, "exhausted", { message: "over a quota, try later", retry: true }),

@@ -71,7 +71,7 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
 export interface CompactClaim {
   /** The extension that holds the compact proof. */
   readonly proof: string;
-  /** The event without the three extensions that tell its place. */
+  /** The event without the four extensions that tell its place. */
   readonly event: BatchEvent;
   /** What {@link findCheckedBatch} found in the log. */
   readonly batch: CheckedBatch | undefined;

@@ -116,6 +116,7 @@ export const operations = {
       "eventIdIllegal",
       "eventNotExist",
       "eventBeyondHead",
+      "indexDamaged",
       "busy",
       "overQuota",
     ],
@@ -128,7 +129,15 @@ export const operations = {
   getEvent: define("Gets an event by its identifier.", {
     params: { eventId: parameter.eventId, groupId },
     result: eventSchema,
-    errors: [...groupErrors, "eventIdBlank", "eventIdTooLong", "eventIdIllegal", "eventNotExist", "eventBeyondHead"],
+    errors: [
+      ...groupErrors,
+      "eventIdBlank",
+      "eventIdTooLong",
+      "eventIdIllegal",
+      "eventNotExist",
+      "eventBeyondHead",
+      "indexDamaged",
+    ],
   }),
   getProof: define("Proves by the chain that an event was published: see the page about proofs.", {
     params: { eventId: parameter.eventId, groupId },
@@ -142,6 +151,7 @@ export const operations = {
       "eventBeyondHead",
       "chainUnreachable",
       "proofUnavailable",
+      "indexDamaged",
     ],
   }),
   list: define("Lists topics by page, in the order in which they were opened.", {

@@ -7,6 +7,7 @@ import type { Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
+import type { Troubles } from "../integrity/troubles.ts";
 import { type AttemptsParts, type DeliverySignals, deliver, pauseAfter } from "./attempts.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
@@ -14,6 +15,8 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly feed: Feed;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
+  /** Told of each failure to read events; whoever reads for the feed tells of a success. */
+  readonly troubles: Troubles;
   /** Whether this node attempts no delivery at all; false when left out. */
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
@@ -144,13 +147,18 @@ export class DeliveryWorker {
   async #nextEvent(): Promise<Event | undefined> {
     const { signal } = this.#stopping;
     for (let failures = 1; !signal.aborted; failures += 1) {
+      const { troubles, logger } = this.#parts;
+      const { id, groupId } = this.#subscription;
       try {
         return await this.feed.next(signal);
       } catch (error) {
-        this.#parts.logger.error("events not read", { subscriptionId: this.#subscription.id, error });
+        logger.error("events not read", { subscriptionId: id, error });
+        const reason = error instanceof Error ? error.message : String(error);
+        troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
         await pauseAfter(this.#parts, failures, { signal });
       }
     }
+    this.#parts.troubles.clear(this.#subscription.id);
     return undefined;
   }
 

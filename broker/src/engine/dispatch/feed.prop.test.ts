@@ -48,6 +48,7 @@ class Index {
         firstSequence,
         firstPosition: toPosition(number, index),
         transactionHash: "0x" as const,
+        publisher: "0x" as const,
         logIndex: index,
         count,
         blockNumber: number,

@@ -22,6 +22,8 @@ export interface FeedParts {
   readonly limits: EngineLimits;
   /** Shared by all feeds of a node, so that those that catch up at once leave the store to others too; as many as there are when left out. */
   readonly reads?: Turnstile | undefined;
+  /** Called after each read from the store that succeeded. */
+  readonly onRead?: (() => void) | undefined;
   /** Reads the index's generation, where nodes share the store. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
@@ -182,6 +184,7 @@ export class Feed {
     const topic = isPattern(filter) ? undefined : parseTopicName(filter);
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+    this.#parts.onRead?.();
     if (cuts !== this.#cuts) return;
     for (const batch of batches) {
       if (matchesFilter(filter, batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));

@@ -53,24 +53,20 @@ export class BlockIndexer {
   async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
     const { ledger, store } = this.#parts;
     if (this.#names.size > namesKeptMax) this.#names.clear();
-    for (const address of addressesIn(blocks)) {
-      if (this.#names.has(address)) continue;
-      const topic = await store.findTopicByAddress(ledger.groupId, address);
-      if (topic !== undefined) this.#names.set(address, topic.name);
+    const unknown = addressesIn(blocks).filter((address) => !this.#names.has(address));
+    if (unknown.length === 0) return;
+    for (const { address, name } of await store.findTopicsByAddress(ledger.groupId, unknown)) {
+      this.#names.set(address, name);
     }
   }
 
   /** Names that the blocks open and the index has, and the contracts that have them. */
   async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
     const { ledger, store } = this.#parts;
-    const taken = new Set<TopicName>();
-    for (const name of namesOpenedIn(blocks)) {
-      const topic = await store.findTopic(ledger.groupId, name);
-      if (topic === undefined) continue;
-      this.#names.set(topic.address, topic.name);
-      taken.add(name);
-    }
-    return taken;
+    const opened = namesOpenedIn(blocks);
+    const topics = opened.length === 0 ? [] : await store.findTopics(ledger.groupId, opened);
+    for (const { address, name } of topics) this.#names.set(address, name);
+    return new Set(topics.map(({ name }) => name));
   }
 
   /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
@@ -93,6 +89,6 @@ function namesOpenedIn(blocks: readonly LedgerBlock[]): readonly TopicName[] {
   return entries.flatMap((entry) => (entry.kind === "topic-opened" ? (findTopicName(entry.name) ?? []) : []));
 }
 
-function addressesIn(blocks: readonly LedgerBlock[]): ReadonlySet<Address> {
-  return new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)));
+function addressesIn(blocks: readonly LedgerBlock[]): readonly Address[] {
+  return [...new Set(blocks.flatMap((block) => block.entries.map((entry) => entry.address)))];
 }

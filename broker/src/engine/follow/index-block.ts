@@ -125,6 +125,7 @@ class BlockDraft {
       blockNumber: this.#block.number,
       transactionHash: entry.transactionHash,
       logIndex: entry.logIndex,
+      publisher: entry.publisher,
       events: entry.events,
     });
   }

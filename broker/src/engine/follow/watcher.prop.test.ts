@@ -27,6 +27,7 @@ import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexHealth } from "./index-health.ts";
+import { Troubles } from "../integrity/troubles.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";
 
@@ -173,6 +174,7 @@ class Node {
         events,
         logIndex,
         transactionHash: "0x",
+        publisher: "0x",
         blockNumber: number,
       };
     });
@@ -228,6 +230,7 @@ class Node {
     const { filter, cursor } = subscription;
     const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
     return new DeliveryWorker(subscription, {
+      troubles: new Troubles(),
       ...this.#parts,
       feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration, reads: this.#turnstile }),
       failures: new ReceiverFailures(this.#parts.clock),

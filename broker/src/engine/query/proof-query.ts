@@ -1,10 +1,13 @@
-import { BrokerError, quote } from "@stele/wire";
+import { BrokerError, type Keccak256, quote, verifyProof } from "@stele/wire";
+import type { Hash } from "../../domain/topic.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ProofResult } from "../broker.ts";
 import type { Group } from "../group.ts";
 import { Deadline } from "../time.ts";
 import type { EventQuery } from "./event-query.ts";
+import { toProof } from "./to-proof.ts";
 
 /** How long the chain may take to tell what a proof is made from. */
 const proofTimeoutMs = 30_000;
@@ -13,6 +16,9 @@ export interface ProofQueryParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly events: EventQuery;
+  readonly logger: Logger;
+  /** A faster keccak-256 than the one in JavaScript. */
+  readonly keccak?: Keccak256 | undefined;
 }
 
 /** Makes proofs of events that are found by their identifiers. */
@@ -23,7 +29,7 @@ export class ProofQuery {
     this.#parts = parts;
   }
 
-  /** @throws BrokerError 100300 to 100304 as getEvent, 200205, 200206. */
+  /** @throws BrokerError 100300 to 100304 as getEvent, 200205, 200206, 200208. */
   async get(group: Group, eventId: string): Promise<ProofResult> {
     const { store, clock, events } = this.#parts;
     const event = await events.get(group, eventId);
@@ -33,6 +39,24 @@ export class ProofQuery {
     const index = event.sequence - firstSequence;
     using deadline = new Deadline(clock, proofTimeoutMs);
     const place = { address: topic.address, blockNumber, firstSequence, index };
-    return { event, index, chain: await group.ledger.findProof(place, deadline.signal) };
+    const chain = await group.ledger.findProof(place, deadline.signal);
+    const proof = { event, index, chain };
+    const blockHash = await group.ledger.findBlockHash(blockNumber, deadline.signal);
+    this.#check(proof, blockHash);
+    return proof;
+  }
+
+  /** Whoever verifies a proof that does not hold would take the broker, or the chain, for a forger. */
+  #check(proof: ProofResult, blockHash: Hash | undefined): void {
+    const { eventId } = proof.event;
+    const details = `the chain has no block ${proof.event.blockNumber} for ${eventId}`;
+    if (blockHash === undefined) throw new BrokerError("proofUnavailable", { details });
+    const { keccak } = this.#parts;
+    const result = verifyProof(toProof(proof), blockHash, keccak === undefined ? {} : { keccak });
+    if (result.status === "verified") return;
+    const { step, reason } = result;
+    this.#parts.logger.error("proof does not hold", { eventId, step, reason });
+    const why = `what the index and the chain have of ${eventId} does not fit: ${step}: ${reason}`;
+    throw new BrokerError("indexDamaged", { details: why });
   }
 }

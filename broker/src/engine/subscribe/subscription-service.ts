@@ -1,5 +1,6 @@
 import { BrokerError, quote } from "@stele/wire";
 import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -263,8 +264,9 @@ export class SubscriptionService {
   }
 }
 
-/** @throws BrokerError 100108. */
+/** @throws BrokerError 100108, 200208. */
 function checkSame(existing: Subscription, { group, filter }: Order): void {
+  if (existing.state === "damaged") throw damagedSubscription(existing.id);
   if (existing.filter === filter && existing.groupId === group.id) return;
   throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
 }

@@ -1,7 +1,7 @@
 import type { OperationName, OperationResult } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import type { Broker, PublishCall, TopicCall } from "../../engine/broker.ts";
-import { toProofBody } from "./proof-body.ts";
+import { toProof } from "../../engine/query/to-proof.ts";
 import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
 /** The parameters of one call, whatever carried them. Each method throws 200001 for a value that is missing or malformed. */
@@ -59,7 +59,7 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
   getEvent: async ({ broker }, reader) =>
     toEventBody(await broker.getEvent({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
   getProof: async ({ broker }, reader) =>
-    toProofBody(await broker.getProof({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
+    toProof(await broker.getProof({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
   list: async ({ broker }, reader) =>
     toTopicPage(
       await broker.list({

@@ -3,7 +3,8 @@ import type { BlockRef, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import { BlockLogs } from "./block-logs.ts";
 import { LogBloom } from "./log-bloom.ts";
-import { type ContractLog, logSignatures, parseLog } from "./parse-log.ts";
+import { type ContractLog, logSignatures, parseLog, parseRawLog } from "./parse-log.ts";
+import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
 import type { Header, Rpc, RpcLog } from "./rpc.ts";
 import { RpcFailure } from "./rpc-failure.ts";
 
@@ -32,6 +33,8 @@ export interface BlockReaderOptions {
   /** The account that signs for us. */
   readonly account: Address;
   readonly verifier: BatchVerifier;
+  /** Blocks that the chain hands over by itself; nothing is asked for them. */
+  readonly pushed?: PushedBlocks;
 }
 
 /** What to read: blocks after `after` up to `to`, as many as may be asked for at once. */
@@ -63,7 +66,18 @@ export class BlockReader {
   /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
   async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
     const from = (after?.number ?? -1) + 1;
-    return this.#readRange({ from, to: Math.min(to, from + blocksMax - 1) }, headers);
+    const range = { from, to: Math.min(to, from + blocksMax - 1) };
+    const held = this.#options.pushed?.take(range) ?? (await this.#findHeld(range));
+    return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
+  }
+
+  /** Reads one block as the chain has it now; undefined above the newest final one. @throws RpcFailure. */
+  async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
+    if (number > final) return undefined;
+    const range = { from: number, to: number };
+    const held = await this.#findHeld(range);
+    const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
+    return blocks.at(-1);
   }
 
   /**
@@ -131,6 +145,18 @@ export class BlockReader {
     const logs = this.#parseAll(raws);
     const blocks = await this.#blocks(range.to, logs, known);
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
+  }
+
+  /** The same from a chain that hands blocks over; undefined where there is none. */
+  async #findHeld(range: { readonly from: number; readonly to: number }): Promise<readonly HeldBlock[] | undefined> {
+    return (await this.#options.rpc.findBlocks(range))?.map(hold);
+  }
+
+  #readHeld(from: number, held: readonly HeldBlock[]): Round {
+    const { registry } = this.#options;
+    const logs = held.map((block) => block.logs.flatMap((raw) => parseRawLog(raw, registry) ?? []));
+    const blocks = held.map(({ header }, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
   /** The first block of all is the one that an index can always go back to. */
@@ -204,8 +230,12 @@ function changed(header: Header): RpcFailure {
   return new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
 }
 
+/** What a log takes beside its events: with many topics a batch may hold one event, and this is most of it (seen in a heap snapshot). */
+const logBytes = 768;
+
+/** Memory that the logs take. */
 function bytesOf(logs: readonly ContractLog[]): number {
-  return logs.reduce((sum, log) => sum + (log.kind === "events-published" ? log.events.length : 0), 0);
+  return logs.reduce((sum, log) => sum + logBytes + (log.kind === "events-published" ? log.events.length : 0), 0);
 }
 
 function toBlock(header: Header, entries: readonly LedgerEntry[]): LedgerBlock {

@@ -1,16 +1,13 @@
 import { BrokerError, quote } from "@stele/wire";
-import type { EventRules } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Journal } from "../../ports/journal.ts";
 import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type {
   BatchOutcome,
   BlockRef,
   Ledger,
+  LedgerBlock,
   LedgerLimits,
   LedgerStartOptions,
   LedgerStep,
@@ -22,8 +19,9 @@ import { toOutcome } from "./batch-outcome.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader } from "./block-reader.ts";
 import type { DeployOptions } from "./deploy-registry.ts";
-import { type FeeMode, FeePolicy } from "./fee-policy.ts";
-import { type Finality, FinalityPolicy } from "./finality.ts";
+import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
+import { FeePolicy } from "./fee-policy.ts";
+import { FinalityPolicy } from "./finality.ts";
 import { findBlock } from "./find-block.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
@@ -33,21 +31,17 @@ import { identifyChain } from "./identify-chain.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
+import { OwnWriters } from "./own-writers.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
-import { closeCalldata, openCalldata, Registry } from "./registry.ts";
+import { PushedBlocks } from "./pushed-blocks.ts";
+import { closeCalldata, Registry } from "./registry.ts";
 import { findOwnNonce, RegistryDeployer } from "./registry-deployer.ts";
 import { RegistryGuard } from "./registry-guard.ts";
-import { type ChainIdentity, type EvmProvider, Rpc } from "./rpc.ts";
+import { type ChainIdentity, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
-import {
-  type GroupMemory,
-  noMemory,
-  type RegistryChoice,
-  type SettleOptions,
-  settleRegistry,
-} from "./settle-registry.ts";
+import { noMemory, type SettleOptions, settleRegistry } from "./settle-registry.ts";
 import { TopicOpener } from "./topic-opener.ts";
 import { TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
@@ -63,40 +57,6 @@ const defaultPollMs = 1000;
 /** Closing writes a slot and a log; measured about 40,000. */
 const closeGas = 100_000;
 const noRoot = new Uint8Array(32);
-
-export interface EvmLedgerOptions {
-  readonly groupId: GroupId;
-  readonly provider: EvmProvider;
-  /** The signer's secp256k1 key, 32 bytes. Nobody else may send transactions with it. */
-  readonly privateKey: Uint8Array;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Refuses an endpoint of another chain. */
-  readonly chainId?: number;
-  /** Where the registry is, unless it is remembered; left out, it is looked for, and deployed where there is none. */
-  readonly registry?: RegistryChoice;
-  /** What is remembered of this group's chain; nothing when left out. */
-  readonly memory?: GroupMemory;
-  readonly limits?: LedgerLimits;
-  /** What is read of what others write; what every broker reads when left out. */
-  readonly eventRules?: EventRules;
-  /** Whether the chain never takes a block back, as the embedded one. */
-  readonly isFinal?: boolean;
-  /** Which blocks count as final; all when left out. */
-  readonly finality?: Finality;
-  /** How long the fate of a transaction is waited for. */
-  readonly deadlineMs?: number;
-  /** Where transactions stand before they are sent. Left out for a chain whose waiting transactions end with this process. */
-  readonly journal?: Journal;
-  /** Which fees are offered; `auto` when left out. */
-  readonly fees?: FeeMode;
-  /** The most that is ever offered for a unit of gas, in wei. */
-  readonly feeMax?: bigint;
-  /** How long a transaction waits in the endpoint's pool before it offers more. */
-  readonly feeBumpAfterMs?: number;
-  /** Between two looks at an endpoint without subscriptions. */
-  readonly pollMs?: number;
-}
 
 /** The Ledger on any EVM chain that can be asked through EIP-1193. */
 export class EvmLedger implements Ledger {
@@ -161,9 +121,10 @@ export class EvmLedger implements Ledger {
     const failure = this.#options.provider.failure?.();
     const signer = this.#signer.address;
     if (this.#parts === undefined) return { outage: failure, headBlock: undefined, facts: { signer } };
-    const { chain, heads, registry, height, guard, feed } = this.#parts;
+    const { chain, heads, registry, height, guard, feed, writers } = this.#parts;
     const outage = failure ?? height.look() ?? guard.outage ?? feed.outage;
-    return { outage, headBlock: heads.last.number, facts: { ...chain, registry: registry.address, signer } };
+    const facts = { ...chain, registry: registry.address, signer, ...writers?.facts };
+    return { outage, headBlock: heads.last.number, facts, warning: writers?.warning };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
@@ -214,6 +175,10 @@ export class EvmLedger implements Ledger {
       findBlock(blockNumber, { rpc: this.#rpc, clock: this.#options.clock, latest, signal }),
     );
     return header?.hash;
+  }
+
+  async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
+    return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
   }
 
   async findProof(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
@@ -304,7 +269,8 @@ export class EvmLedger implements Ledger {
       restore: () => this.#deployer.restore(address, common),
     });
     const registry = new Registry(this.#rpc, { address, from: signer, onMissing: () => guard.onMissing() });
-    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier });
+    const pushed = new PushedBlocks();
+    const reader = new BlockReader({ ...common, registry: address, account: signer, verifier: this.#verifier, pushed });
     const feed: BlockFeed = new BlockFeed({
       ...common,
       reader,
@@ -318,6 +284,7 @@ export class EvmLedger implements Ledger {
     });
     const heads: HeadWatcher = new HeadWatcher({
       ...common,
+      pushed,
       pollMs: this.#options.pollMs ?? defaultPollMs,
       onHead: (head) => {
         fees.onHead(head);
@@ -341,20 +308,40 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const opener = this.#createOpener(registry);
+    const writers = this.#createWriters(registry, () => heads.latest.number);
+    const opener = this.#createOpener(registry, writers);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
-    const parts = { chain, heads, sender, registry, opener, feed, height, guard, proofs };
+    const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs, writers };
     await startParts(parts);
     return parts;
   }
 
-  #createOpener(registry: Registry): TopicOpener {
+  #createWriters(registry: Registry, head: () => number): OwnWriters | undefined {
+    const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = this.#options;
+    if (topicWriters !== "own") return undefined;
+    const send = (request: Pick<TransactionRequest, "data" | "gas">): Promise<Inclusion> =>
+      this.#change(request, new AbortController().signal); // The sender's deadline ends it.
+    return new OwnWriters({
+      rpc: this.#rpc,
+      registry,
+      account: this.#signer.address,
+      accounts,
+      memory,
+      clock,
+      logger,
+      head,
+      send,
+    });
+  }
+
+  #createOpener(registry: Registry, writers: OwnWriters | undefined): TopicOpener {
     return new TopicOpener({
       registry,
       clock: this.#options.clock,
       underWayMax: () => this.limits.transactionsInFlightMax,
       blockGas: () => this.#room.blockGas,
-      send: (names, gas, signal) => this.#change({ data: openCalldata(names), gas }, signal),
+      findWriters: async () => writers?.forOpening(),
+      send: (data, gas, signal) => this.#change({ data, gas }, signal),
     });
   }
 

@@ -34,6 +34,16 @@ export function openGas(names: readonly string[]): number {
   return Math.ceil(gas * margin);
 }
 
+/** A set's owner, the number of sets and its log; measured about 30,000. */
+const gasPerWriterSet = 36_000;
+/** A member's slot and its log; measured about 25,000. */
+const gasPerWriter = 28_000;
+
+/** Gas that a `createWriters` takes at most, and a `setWriter`, which is less. */
+export function writersGas(accounts: number): number {
+  return Math.ceil((transactionGas + gasPerWriterSet + gasPerWriter * accounts) * margin);
+}
+
 /** Head room over what the endpoint estimates. */
 const estimateMargin = 1.2;
 /** How much dearer than the formula a chain may be. */

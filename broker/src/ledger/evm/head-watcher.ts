@@ -1,9 +1,12 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { PushedBlocks } from "./pushed-blocks.ts";
 import { type Header, readHeader, type Rpc } from "./rpc.ts";
 
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
+  /** Takes the blocks that the chain hands over by itself, where it does. */
+  readonly pushed: PushedBlocks;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Between two looks at an endpoint that cannot notify. */
@@ -19,6 +22,8 @@ export class HeadWatcher {
   /** What was heard last. */
   #last: Header | undefined;
   #subscription: unknown;
+  /** Ends that the chain hands over its blocks; undefined where it does not. */
+  #unfollow: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
   #isPoking = false;
   #stopped = false;
@@ -44,7 +49,7 @@ export class HeadWatcher {
   }
 
   get isPolling(): boolean {
-    return this.#subscription === undefined;
+    return this.#subscription === undefined && this.#unfollow === undefined;
   }
 
   async start(): Promise<void> {
@@ -57,6 +62,7 @@ export class HeadWatcher {
     this.#stopped = true;
     this.#cancelPoll?.();
     const { rpc, logger } = this.#options;
+    this.#unfollow?.();
     rpc.provider.removeListener?.("message", this.#onMessage);
     if (this.#subscription === undefined) return;
     try {
@@ -90,8 +96,9 @@ export class HeadWatcher {
   }
 
   async #subscribe(): Promise<void> {
-    const { rpc, logger } = this.#options;
-    if (rpc.provider.on === undefined) return;
+    const { rpc, pushed, logger } = this.#options;
+    this.#unfollow = rpc.provider.follow?.((block) => this.#take(pushed.add(block)));
+    if (this.#unfollow !== undefined || rpc.provider.on === undefined) return;
     rpc.provider.on("message", this.#onMessage);
     try {
       this.#subscription = await rpc.subscribeHeads();

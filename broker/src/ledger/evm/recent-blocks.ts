@@ -3,7 +3,7 @@ import type { Round } from "./block-reader.ts";
 
 /** Rounds kept for followers that keep up; whoever is behind them reads for itself. */
 const roundsMax = 256;
-/** Encoded events in those rounds, in bytes. */
+/** Memory that those rounds take, in bytes. */
 const bytesMax = 8_388_608;
 /** Names kept of blocks that were read, to find where a reorganisation began. */
 const namesMax = 4096;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Address } from "../../domain/topic.ts";
 import type { GroupRecord } from "../../ports/group-records.ts";
-import type { EvmLedgerOptions } from "./evm-ledger.ts";
+import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { createdAddress } from "./find-registry.ts";
 import { Signer } from "./native-crypto.ts";
 import type { GroupMemory } from "./settle-registry.ts";

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { GroupRecord } from "../../ports/group-records.ts";
-import type { EvmLedger, EvmLedgerOptions } from "./evm-ledger.ts";
+import type { EvmLedger } from "./evm-ledger.ts";
+import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { Signer } from "./native-crypto.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";

@@ -53,6 +53,12 @@ export class Registry {
     return isWriter ? "open" : "of-others";
   }
 
+  async isMember(writers: number, account: Address): Promise<boolean> {
+    const ask = { abi: topicRegistryAbi, functionName: "isMember" } as const;
+    const data = await this.#call(encodeFunctionData({ ...ask, args: [writers, account] }));
+    return decodeFunctionResult({ ...ask, data });
+  }
+
   /** Where the topic of that name is, or would be. */
   addressOf(name: string): Address {
     return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
@@ -72,4 +78,13 @@ export function openCalldata(names: readonly string[], writers = everyone): Buff
 
 export function closeCalldata(name: string): Buffer {
   return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "close", args: [name] }));
+}
+
+export function createWritersCalldata(accounts: readonly Address[]): Buffer {
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "createWriters", args: [accounts] }));
+}
+
+export function addWriterCalldata(writers: number, account: Address): Buffer {
+  const args = [writers, account, true] as const;
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args }));
 }

@@ -1,6 +1,7 @@
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import { type Hex, toQuantity } from "./hex.ts";
+import { fromHex, type Hex, toQuantity } from "./hex.ts";
+import type { PushedBlock } from "./pushed-block.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
 export interface RpcRequest {
@@ -19,6 +20,17 @@ export interface EvmProvider {
   /** Where the provider can notify, `message` carries what was subscribed to. */
   on?(event: "message", listener: (message: unknown) => void): unknown;
   removeListener?(event: "message", listener: (message: unknown) => void): unknown;
+  /** Takes a signed transaction as bytes, and fails as `eth_sendRawTransaction` does. Only a chain in this process has it. */
+  submit?(raw: Uint8Array): Promise<void>;
+  /**
+   * Hands over each block from the next one on, in order and without a gap, once it can no longer change. Answers what ends that. Only a chain
+   * in this process has it.
+   */
+  follow?(follower: (block: PushedBlock) => void): () => void;
+  /**
+   * Blocks from the first on, at least that one, as `follow` hands them over, each held against its hashes. Only a chain in this process has it.
+   */
+  readBlocks?(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[]>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
   failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
@@ -133,6 +145,15 @@ export class Rpc {
     throw new RpcFailure("refused", "the endpoint answered another block", { cause: block });
   }
 
+  /** Blocks with all their logs; undefined where the provider hands none over. */
+  async findBlocks(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[] | undefined> {
+    try {
+      return await this.provider.readBlocks?.(range);
+    } catch (error) {
+      throw toRpcFailure(error);
+    }
+  }
+
   async receipt(hash: Hash): Promise<Receipt | undefined> {
     const receipt = await this.#ask<RawReceipt | null>("eth_getTransactionReceipt", hash);
     if (receipt === null) return undefined;
@@ -193,7 +214,9 @@ export class Rpc {
   }
 
   async sendRaw(raw: Hex): Promise<void> {
-    await this.#ask<Hex>("eth_sendRawTransaction", raw);
+    const { provider } = this;
+    if (provider.submit === undefined) await this.#ask<Hex>("eth_sendRawTransaction", raw);
+    else await provider.submit(fromHex(raw)).catch(rethrow);
   }
 
   async subscribeHeads(): Promise<unknown> {
@@ -219,6 +242,10 @@ export class Rpc {
       throw toRpcFailure(error);
     }
   }
+}
+
+function rethrow(error: unknown): never {
+  throw toRpcFailure(error);
 }
 
 interface RawReceipt {

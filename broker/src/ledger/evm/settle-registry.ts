@@ -11,6 +11,10 @@ export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
   /** Keeps the first record, and answers the one that is kept. */
   save(record: GroupRecord): Promise<GroupRecord>;
+  /** Keeps the group's first set of writers, and answers the one that is kept. */
+  saveWriters?(writers: number): Promise<number>;
+  /** The addresses that the group's live nodes sign with. */
+  listSigners?(): Promise<readonly Address[]>;
   /** The newest block that the index has; a chain below it has lost blocks, or is behind. */
   findIndexedBlock?(): Promise<number | undefined>;
 }

@@ -1,10 +1,10 @@
-import { BrokerError, quote } from "@stele/wire";
+import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { openGas } from "./gas.ts";
 import type { Inclusion } from "./pending-transaction.ts";
-import type { Registry } from "./registry.ts";
+import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "./rpc-failure.ts";
 
 /** Most gas of one transaction: EIP-7825 allows 2^24. */
@@ -17,8 +17,10 @@ export interface TopicOpenerOptions {
   readonly underWayMax: () => number;
   /** Gas that one transaction may ask for on this chain. */
   readonly blockGas: () => number;
-  /** Opens these in one transaction. @throws BrokerError as the Ledger port has it. */
-  readonly send: (names: readonly TopicName[], gas: number, signal: AbortSignal) => Promise<Inclusion>;
+  /** The set of writers that new topics are for; undefined for everyone. @throws BrokerError 100113 when this account is not in it. */
+  readonly findWriters: () => Promise<number | undefined>;
+  /** Sends one transaction to the registry. @throws BrokerError as the Ledger port has it. */
+  readonly send: (data: Buffer, gas: number, signal: AbortSignal) => Promise<Inclusion>;
 }
 
 interface Opening {
@@ -94,7 +96,7 @@ export class TopicOpener {
     try {
       using callers = new Callers(openings);
       await this.#options.registry.look();
-      const inclusion = await this.#options.send(names, openGas(names), callers.signal);
+      const inclusion = await this.#send(names, callers.signal);
       await Promise.all(openings.map((opening) => this.#settle(opening, inclusion)));
     } catch (error) {
       const reason = toBrokerError(error);
@@ -102,6 +104,18 @@ export class TopicOpener {
     } finally {
       this.#underWay -= 1;
       this.#pump();
+    }
+  }
+
+  /** The registry reverts an `open` for a set that the sender has just left: then the reason is asked for. */
+  async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
+    const { findWriters, send } = this.#options;
+    const writers = await findWriters();
+    try {
+      return await send(openCalldata(names, writers), openGas(names), signal);
+    } catch (error) {
+      if (isBrokerError(error, "transactionFailed")) await findWriters();
+      throw error;
     }
   }
 

@@ -80,6 +80,10 @@ export class MemoryChain {
     this.sealed.wake();
   }
 
+  find(blockNumber: number): LedgerBlock | undefined {
+    return this.#blocks[blockNumber];
+  }
+
   hashOf(blockNumber: number): Hash | undefined {
     return this.#blocks[blockNumber]?.hash;
   }

@@ -6,6 +6,7 @@ import type {
   BatchOutcome,
   BlockRef,
   Ledger,
+  LedgerBlock,
   LedgerLimits,
   LedgerStep,
   LedgerView,
@@ -123,6 +124,11 @@ class MemoryLedger implements Ledger {
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     this.#check(signal);
     return blockNumber > this.#final ? undefined : this.#chain.hashOf(blockNumber);
+  }
+
+  async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
+    this.#check(signal);
+    return blockNumber > this.#final ? undefined : this.#chain.find(blockNumber);
   }
 
   /** A chain without headers has nothing to prove with. */

@@ -9,6 +9,7 @@ import {
   type ApplyOptions,
   type BatchRange,
   type EventPlace,
+  IndexDamagedError,
   type IndexedBlock,
   type IndexHead,
   type RollBack,
@@ -29,10 +30,15 @@ import {
   type TopicRecord,
   withImage,
 } from "../index-plan.ts";
+import { checksumOf, checksumOfBytes } from "../checksum.ts";
 import { lowerBound } from "./lower-bound.ts";
 
 const lastPositionOfRecord = (record: BatchRecord): number => lastPositionOf(record.batch);
 const lastSequenceOfRecord = (record: BatchRecord): number => record.batch.firstSequence + record.batch.count - 1;
+
+interface KeptBatch extends BatchRecord {
+  readonly checksum: number;
+}
 
 /** One group's topics and batches. */
 export class GroupIndex {
@@ -42,8 +48,8 @@ export class GroupIndex {
   readonly #names: TopicName[] = [];
   readonly #nameByAddress = new Map<Address, TopicName>();
   readonly #namesByDigest = new Map<string, TopicName[]>();
-  readonly #batches: BatchRecord[] = [];
-  readonly #batchesByTopic = new Map<TopicName, BatchRecord[]>();
+  readonly #batches: KeptBatch[] = [];
+  readonly #batchesByTopic = new Map<TopicName, KeptBatch[]>();
   /** Blocks that can be taken back, ascending, and the one before them. */
   #undo: BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
@@ -61,12 +67,14 @@ export class GroupIndex {
 
   apply(blocks: readonly IndexedBlock[], options: ApplyOptions): void {
     const { after } = options;
-    const plan = planBlocks(blocks, { head: this.#head, after, topicsTotal: this.#names.length, topics: this.#topics });
+    const totals = { topicsTotal: this.#names.length, batchesTotal: this.#batches.length };
+    const plan = planBlocks(blocks, { head: this.#head, after, ...totals, topics: this.#topics });
     for (const record of plan.opened) this.#insert(record);
     for (const record of plan.changed) this.#topics.set(record.topic.name, record);
     for (const record of plan.batches) {
-      this.#batches.push(record);
-      this.#batchesByTopic.get(record.batch.topic)?.push(record);
+      const kept = { ...record, checksum: checksumOfBatch(record.batch) };
+      this.#batches.push(kept);
+      this.#batchesByTopic.get(record.batch.topic)?.push(kept);
     }
     const leftOut = blocks.flatMap((block) => block.leftOut ?? []);
     if (leftOut.length > 0) this.#leftOut = [...this.#leftOut, ...leftOut].slice(-skippedEntriesMax);
@@ -123,9 +131,12 @@ export class GroupIndex {
     return this.#topics.get(name)?.topic;
   }
 
-  findTopicByAddress(address: Address): Topic | undefined {
-    const name = this.#nameByAddress.get(address);
-    return name === undefined ? undefined : this.findTopic(name);
+  findTopics(names: readonly TopicName[]): readonly Topic[] {
+    return this.#topicsOf(names);
+  }
+
+  findTopicsByAddress(addresses: readonly Address[]): readonly Topic[] {
+    return this.#topicsOf(addresses.flatMap((address) => this.#nameByAddress.get(address) ?? []));
   }
 
   findTopicsByDigest(digest: string): readonly Topic[] {
@@ -139,7 +150,22 @@ export class GroupIndex {
   findBatch(event: Pick<Event, "topic" | "sequence">): EventBatch | undefined {
     const records = this.#batchesByTopic.get(event.topic) ?? [];
     const record = records[lowerBound(records, event.sequence, lastSequenceOfRecord)];
-    return record !== undefined && record.batch.firstSequence <= event.sequence ? record.batch : undefined;
+    return record !== undefined && record.batch.firstSequence <= event.sequence ? intact(record) : undefined;
+  }
+
+  /** Puts batches in the place of those that are not as they were given; see the port. */
+  mend(batches: readonly EventBatch[]): readonly EventBatch[] {
+    return batches.filter((batch) => {
+      const index = lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord);
+      const kept = this.#batches[index];
+      if (kept?.checksum === checksumOfBatch(batch) && checksumOfBatch(kept.batch) === kept.checksum) return false;
+      const ofTopic = this.#batchesByTopic.get(batch.topic);
+      if (kept === undefined || ofTopic === undefined) return false;
+      const mended = { ...kept, batch, checksum: checksumOfBatch(batch) };
+      this.#batches[index] = mended;
+      ofTopic[ofTopic.indexOf(kept)] = mended;
+      return true;
+    });
   }
 
   readBatches(range: BatchRange): readonly EventBatch[] {
@@ -148,8 +174,9 @@ export class GroupIndex {
     const found: EventBatch[] = [];
     let bytes = 0;
     for (let index = lowerBound(records, range.after + 1, lastPositionOfRecord); index < records.length; index += 1) {
-      const batch = records[index]?.batch;
-      if (batch === undefined || batch.firstPosition > range.upTo) break;
+      const record = records[index];
+      if (record === undefined || record.batch.firstPosition > range.upTo) break;
+      const batch = intact(record);
       found.push(batch);
       bytes += batch.events.length;
       if (found.length >= range.batchesMax || bytes >= range.bytesMax) break;
@@ -218,6 +245,19 @@ export class GroupIndex {
   #topicsOf(names: readonly TopicName[]): readonly Topic[] {
     return names.flatMap((name) => this.findTopic(name) ?? []);
   }
+}
+
+function checksumOfBatch(batch: EventBatch): number {
+  const { topic, firstSequence, firstPosition, count, transactionHash, logIndex, publisher, events } = batch;
+  const place = [topic, firstSequence, firstPosition, count, transactionHash, logIndex, publisher];
+  return checksumOf([...place, checksumOfBytes(events)]);
+}
+
+/** @throws IndexDamagedError. */
+function intact({ batch, checksum }: KeptBatch): EventBatch {
+  if (checksumOfBatch(batch) === checksum) return batch;
+  const place = `sequence ${batch.firstSequence} of topic ${JSON.stringify(batch.topic)} in block ${batch.blockNumber}`;
+  throw new IndexDamagedError(`the batch at ${place} is not as it was written`, [batch.blockNumber]);
 }
 
 function withoutEvents(batch: EventBatch): VanishedBatch {

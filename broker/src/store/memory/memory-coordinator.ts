@@ -20,6 +20,12 @@ import { hintsOfMoved } from "../hints.ts";
 import { MemoryHints } from "./memory-hints.ts";
 import { MemoryMembers } from "./memory-members.ts";
 
+interface ReservedSigner {
+  readonly groupId: GroupId;
+  readonly sender: Address;
+  readonly nodeId: NodeId;
+}
+
 interface Lease {
   readonly nodeId: NodeId | undefined;
   readonly epoch: number;
@@ -37,7 +43,7 @@ export class MemoryCoordinator implements Coordinator {
   readonly #members: MemoryMembers;
   readonly #hints: MemoryHints;
   readonly #leases = new Map<GroupId, Lease>();
-  readonly #signers = new Map<string, NodeId>();
+  readonly #signers = new Map<string, ReservedSigner>();
   readonly #wanted = new Map<SubscriptionId, NodeId>();
 
   constructor({ clock, subscriptions }: MemoryCoordinatorOptions) {
@@ -100,10 +106,17 @@ export class MemoryCoordinator implements Coordinator {
   ): Promise<ClusterNode | undefined> {
     this.#members.check(nodeId);
     const key = `${groupId} ${sender}`;
-    const owner = this.#signers.get(key);
+    const owner = this.#signers.get(key)?.nodeId;
     const other = owner === nodeId ? undefined : this.#members.find(owner);
-    if (other === undefined) this.#signers.set(key, nodeId);
+    if (other === undefined) this.#signers.set(key, { groupId, sender, nodeId });
     return other;
+  }
+
+  async listSigners(groupId: GroupId): Promise<readonly Address[]> {
+    return [...this.#signers.values()]
+      .filter((signer) => signer.groupId === groupId && this.#members.isLive(signer.nodeId))
+      .map(({ sender }) => sender)
+      .toSorted();
   }
 
   async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {

@@ -15,4 +15,11 @@ export class MemoryGroups extends MemoryJournal {
     this.#records.set(groupId, kept);
     return kept;
   }
+
+  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+    const record = this.#records.get(groupId);
+    if (record === undefined) return undefined;
+    this.#records.set(groupId, { writers, ...record });
+    return record.writers ?? writers;
+  }
 }

@@ -105,8 +105,12 @@ export class MemoryStore extends MemoryGroups implements Store {
     return this.#groups.get(groupId)?.findTopic(name);
   }
 
-  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
-    return this.#groups.get(groupId)?.findTopicByAddress(address);
+  async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
+    return this.#groups.get(groupId)?.findTopics(names) ?? [];
+  }
+
+  async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
+    return this.#groups.get(groupId)?.findTopicsByAddress(addresses) ?? [];
   }
 
   async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
@@ -123,6 +127,10 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     return this.#groups.get(groupId)?.readBatches(range) ?? [];
+  }
+
+  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#groups.get(groupId)?.mend(batches) ?? [];
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {

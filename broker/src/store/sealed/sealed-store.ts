@@ -85,7 +85,7 @@ class Opener {
   }
 
   #open(row: Subscription, shut: Shut[]): Subscription {
-    if (row.secret === undefined) return row;
+    if (row.secret === undefined || row.state === "damaged") return row;
     const outcome = this.#options.box.open(row.id, row.secret);
     if (outcome.status === "open") {
       this.#reported.delete(row.id);
@@ -133,11 +133,13 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     findVanished: (groupId, place) => store.findVanished(groupId, place),
     listSkippedEntries: (groupId, atMost) => store.listSkippedEntries(groupId, atMost),
     findTopic: (groupId, name) => store.findTopic(groupId, name),
-    findTopicByAddress: (groupId, address) => store.findTopicByAddress(groupId, address),
+    findTopics: (groupId, names) => store.findTopics(groupId, names),
+    findTopicsByAddress: (groupId, addresses) => store.findTopicsByAddress(groupId, addresses),
     listTopics: (groupId, page) => store.listTopics(groupId, page),
     findTopicsByDigest: (groupId, digest) => store.findTopicsByDigest(groupId, digest),
     findBatch: (groupId, event) => store.findBatch(groupId, event),
     readBatches: (groupId, range) => store.readBatches(groupId, range),
+    mendBatches: (groupId, batches) => store.mendBatches(groupId, batches),
     countEventsAfter: (groupId, topic, after) => store.countEventsAfter(groupId, topic, after),
     countEventsAfterEach: (groupId, places) => store.countEventsAfterEach(groupId, places),
     countStretch: (groupId, stretch) => store.countStretch(groupId, stretch),

@@ -1,9 +1,10 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { fromStored, type Position } from "../../domain/position.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
+import { progressCheckSql } from "./row-checksums.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
 export interface Cut {
@@ -48,20 +49,21 @@ function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut
     .selectFrom("subscriptions")
     .select(["id", "filter", "cursor"])
     .where("group_id", "=", groupId)
+    .where(intactProgress)
     .orderBy("id");
   return lease === undefined ? rows.where("cursor", ">", end) : rows;
 }
 
+/** What is damaged stays damaged: set back, it would be taken for right. */
+const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
+
 function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
-  return transaction.updateTable("subscriptions").set(({ eb }) => ({
+  const count = sql<number>`case when notified_count > ${taken} then notified_count - ${taken} else 0 end`;
+  return transaction.updateTable("subscriptions").set({
     cursor: end,
-    notified_count: eb
-      .case()
-      .when("notified_count", ">", taken)
-      .then(eb("notified_count", "-", taken))
-      .else(0)
-      .end(),
-  }));
+    notified_count: count,
+    progress_check: progressCheckSql(sql`cast(${end} as bigint)`, sql`(${count})`),
+  });
 }
 
 /** By how many of the events that they were given are gone; there are far fewer such numbers than subscriptions. */

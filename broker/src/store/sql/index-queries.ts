@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { prepare } from "./prepared.ts";
-import type { BatchTable, GroupTable, Schema, TopicRow } from "./schema.ts";
+import type { BatchTable, GroupTable, Schema, SqlDatabase, TopicChange, TopicRow } from "./schema.ts";
 
 export type IndexQueries = ReturnType<typeof createIndexQueries>;
 
@@ -33,7 +33,23 @@ export const placeColumns = [
   "transaction_hash",
   "log_index",
 ] as const;
-const batchColumns = [...placeColumns, "events"] as const;
+/** What a batch's row is without its events; with their table, since other tables have columns of the same names. */
+export const batchPlaceColumns = [
+  "batches.group_id",
+  "batches.ordinal",
+  "batches.first_position",
+  "batches.last_position",
+  "batches.topic_id",
+  "batches.first_sequence",
+  "batches.events_before",
+  "batches.byte_count",
+  "batches.transaction_hash",
+  "batches.log_index",
+  "batches.publisher",
+  "batches.events_checksum",
+  "batches.checksum",
+] as const;
+const batchColumns = [...batchPlaceColumns, "batches.events"] as const;
 
 /** Every query on groups, topics and batches. */
 export function createIndexQueries(database: Kysely<Schema>) {
@@ -45,20 +61,32 @@ export function createIndexQueries(database: Kysely<Schema>) {
   };
 }
 
+/** Topics by their names: one look-up by key for each, in one query. */
+export function findTopics({ relaxed, column }: SqlDatabase, groupId: string, names: readonly string[]) {
+  return relaxed.selectFrom("topics").selectAll().where("group_id", "=", groupId).where("name", "in", column(names));
+}
+
+/** The same by their contracts. */
+export function findTopicsByAddress({ relaxed, column }: SqlDatabase, groupId: string, addresses: readonly string[]) {
+  return relaxed
+    .selectFrom("topics")
+    .selectAll()
+    .where("group_id", "=", groupId)
+    .where("address", "in", column(addresses));
+}
+
 function createGroupQueries(database: Kysely<Schema>) {
   return {
     findHead: prepare(({ groupId }: InGroup) =>
-      database
-        .selectFrom("groups")
-        .select(["block_number", "block_hash", "generation"])
-        .where("group_id", "=", groupId),
+      database.selectFrom("groups").selectAll().where("group_id", "=", groupId),
     ),
-    saveHead: prepare(({ group_id, block_number, block_hash }: Omit<GroupTable, "generation">) =>
-      database
+    saveHead: prepare(({ group_id, block_number, block_hash, generation, batch_count, checksum }: GroupTable) => {
+      const head = { block_number, block_hash, generation, batch_count, checksum };
+      return database
         .insertInto("groups")
-        .values({ group_id, block_number, block_hash, generation: 0 })
-        .onConflict((conflict) => conflict.column("group_id").doUpdateSet({ block_number, block_hash })),
-    ),
+        .values({ group_id, ...head })
+        .onConflict((conflict) => conflict.column("group_id").doUpdateSet(head));
+    }),
   };
 }
 
@@ -66,9 +94,6 @@ function createTopicQueries(database: Kysely<Schema>) {
   const topics = ({ groupId }: InGroup) => database.selectFrom("topics").selectAll().where("group_id", "=", groupId);
   return {
     findTopic: prepare((values: InGroup & { readonly name: string }) => topics(values).where("name", "=", values.name)),
-    findTopicByAddress: prepare((values: InGroup & { readonly address: string }) =>
-      topics(values).where("address", "=", values.address),
-    ),
     findTopicsByDigest: prepare((values: InGroup & { readonly digest: string }) =>
       topics(values).where("digest", "=", values.digest).orderBy("ordinal"),
     ),
@@ -86,18 +111,18 @@ function createTopicQueries(database: Kysely<Schema>) {
     insertTopic: prepare((row: Omit<TopicRow, "topic_id">) => {
       // Column by column, since the stand-ins are made as they are asked for.
       const { group_id, ordinal, name, digest, address, sender, created_timestamp } = row;
-      const { sequence, block_number, closed, event_count } = row;
+      const { sequence, block_number, closed, event_count, checksum } = row;
       const identity = { group_id, ordinal, name, digest, address, sender, created_timestamp };
       return database
         .insertInto("topics")
-        .values({ ...identity, sequence, block_number, closed, event_count })
-        .returning("topic_id");
+        .values({ ...identity, sequence, block_number, closed, event_count, checksum })
+        .returning(["topic_id", "ordinal"]);
     }),
-    updateTopic: prepare((row: Pick<TopicRow, "topic_id" | "sequence" | "block_number" | "closed" | "event_count">) => {
-      const { topic_id, sequence, block_number, closed, event_count } = row;
+    updateTopic: prepare((row: TopicChange) => {
+      const { topic_id, sequence, block_number, closed, event_count, checksum } = row;
       return database
         .updateTable("topics")
-        .set({ sequence, block_number, closed, event_count })
+        .set({ sequence, block_number, closed, event_count, checksum })
         .where("topic_id", "=", topic_id);
     }),
   };
@@ -107,11 +132,13 @@ function createBatchQueries(database: Kysely<Schema>) {
   const batches = database.selectFrom("batches");
   return {
     insertBatch: prepare((row: BatchTable) => {
-      const { group_id, first_position, last_position, topic_id } = row;
-      const { first_sequence, events_before, byte_count, transaction_hash, log_index, events } = row;
-      const place = { group_id, first_position, last_position, topic_id, first_sequence };
-      const transaction = { transaction_hash, log_index };
-      return database.insertInto("batches").values({ ...place, events_before, byte_count, ...transaction, events });
+      const { group_id, ordinal, first_position, last_position, topic_id } = row;
+      const { first_sequence, events_before, byte_count, transaction_hash, log_index } = row;
+      const { publisher, events_checksum, checksum, events } = row;
+      const place = { group_id, ordinal, first_position, last_position, topic_id, first_sequence };
+      const content = { publisher, events_checksum, checksum, events };
+      const values = { ...place, events_before, byte_count, transaction_hash, log_index, ...content };
+      return database.insertInto("batches").values(values);
     }),
     findBatch: prepare(({ topicId, sequence }: OfTopic & { readonly sequence: number }) =>
       batches
@@ -121,9 +148,17 @@ function createBatchQueries(database: Kysely<Schema>) {
         .orderBy("first_sequence", "desc")
         .limit(1),
     ),
+    findNextSequence: prepare(({ topicId, sequence }: OfTopic & { readonly sequence: number }) =>
+      batches
+        .select(batchPlaceColumns)
+        .where("topic_id", "=", topicId)
+        .where("first_sequence", ">", sequence)
+        .orderBy("first_sequence")
+        .limit(1),
+    ),
     findNextBatch: prepare(({ topicId, after }: OfTopic & { readonly after: number }) =>
       batches
-        .select(["events_before", "first_position"])
+        .select(batchPlaceColumns)
         .where("topic_id", "=", topicId)
         .where("last_position", ">", after)
         .orderBy("last_position")
@@ -153,8 +188,8 @@ function createRangeQueries(database: Kysely<Schema>) {
         .leftJoin("topics", "topics.topic_id", "batches.topic_id")
         .select([...batchColumns, "topics.name"])
         .where("batches.group_id", "=", values.groupId)
-        .where("last_position", ">", values.after)
-        .where("last_position", "<=", values.last)
+        .where("batches.last_position", ">", values.after)
+        .where("batches.last_position", "<=", values.last)
         .orderBy("last_position"),
     ),
     readBatchesOfTopic: prepare((values: Stretch & OfTopic) =>

@@ -1,21 +1,11 @@
 import type { Kysely } from "kysely";
-import { toAddress } from "./rows.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [
-  createFirstTables,
-  createJournal,
-  createRollBackTables,
-  createGroupChains,
-  createSkippedEntries,
-  createCoordination,
-  keepCount,
-  nameReceivers,
-];
+const migrations: readonly Migration[] = [createTables];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -47,11 +37,19 @@ function newerThanKnown(version: number, backend: SqlBackend): StoreError {
   );
 }
 
-async function createFirstTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+async function createTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
   await createGroups(database);
   await createTopics(database, backend);
   await createBatches(database, backend);
+  await createBlocks(database);
+  await createVanished(database, backend);
+  await createSkippedEntries(database);
   await createSubscriptions(database);
+  await createJournal(database, backend);
+  await createGroupChains(database);
+  await createCoordination(database);
+  // Where nodes share the database, each new subscription asks how many there are.
+  await backend.keepCount?.(database);
 }
 
 async function createGroups({ schema }: Kysely<Schema>): Promise<void> {
@@ -60,6 +58,9 @@ async function createGroups({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
     .addColumn("block_number", "bigint", (column) => column.notNull())
     .addColumn("block_hash", "text", (column) => column.notNull())
+    .addColumn("generation", "bigint", (column) => column.notNull())
+    .addColumn("batch_count", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
     .execute();
 }
 
@@ -78,6 +79,7 @@ async function createTopics({ schema }: Kysely<Schema>, backend: SqlBackend): Pr
     .addColumn("block_number", "bigint", (column) => column.notNull())
     .addColumn("closed", "integer", (column) => column.notNull())
     .addColumn("event_count", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
     .addUniqueConstraint("topics_by_ordinal", ["group_id", "ordinal"])
     .addUniqueConstraint("topics_by_name", ["group_id", "name"])
     .addUniqueConstraint("topics_by_address", ["group_id", "address"])
@@ -89,73 +91,7 @@ async function createBatches({ schema }: Kysely<Schema>, backend: SqlBackend): P
   await schema
     .createTable("batches")
     .addColumn("group_id", "text", (column) => column.notNull())
-    .addColumn("first_position", "bigint", (column) => column.notNull())
-    .addColumn("last_position", "bigint", (column) => column.notNull())
-    .addColumn("topic_id", "bigint", (column) => column.notNull())
-    .addColumn("first_sequence", "bigint", (column) => column.notNull())
-    .addColumn("events_before", "bigint", (column) => column.notNull())
-    .addColumn("byte_count", "bigint", (column) => column.notNull())
-    .addColumn("events", backend.bytesType, (column) => column.notNull())
-    .addPrimaryKeyConstraint("batches_by_position", ["group_id", "last_position"])
-    .addUniqueConstraint("batches_by_topic_position", ["topic_id", "last_position"])
-    .addUniqueConstraint("batches_by_topic_sequence", ["topic_id", "first_sequence"])
-    .execute();
-}
-
-async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
-  await schema
-    .createTable("subscriptions")
-    .addColumn("id", "text", (column) => column.primaryKey().notNull())
-    .addColumn("group_id", "text", (column) => column.notNull())
-    .addColumn("filter", "text", (column) => column.notNull())
-    .addColumn("interface_type", "text", (column) => column.notNull())
-    .addColumn("url", "text", (column) => column.notNull())
-    .addColumn("secret", "text")
-    .addColumn("state", "text", (column) => column.notNull())
-    .addColumn("cursor", "bigint", (column) => column.notNull())
-    .addColumn("notified_count", "bigint", (column) => column.notNull())
-    .addColumn("notified_at", "bigint", (column) => column.notNull())
-    .addColumn("created_at", "bigint", (column) => column.notNull())
-    .execute();
-}
-
-async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
-  await schema
-    .createTable("journal")
-    .addColumn("group_id", "text", (column) => column.notNull())
-    .addColumn("sender", "text", (column) => column.notNull())
-    .addColumn("nonce", "bigint", (column) => column.notNull())
-    .addColumn("recorded_at", "bigint", (column) => column.notNull())
-    .addColumn("variants", backend.bytesType, (column) => column.notNull())
-    .addPrimaryKeyConstraint("journal_by_nonce", ["group_id", "sender", "nonce"])
-    .execute();
-}
-
-/**
- * The index is emptied, since its rows cannot tell the transactions that they came in: it is rebuilt from the chain, with the same
- * positions, so that the cursors stay right.
- */
-async function createRollBackTables(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
-  const { schema } = database;
-  await database.deleteFrom("groups").execute();
-  await database.deleteFrom("topics").execute();
-  await schema.dropTable("batches").execute();
-  await createBatchesWithTransactions(database, backend);
-  await schema
-    .createTable("blocks")
-    .addColumn("group_id", "text", (column) => column.notNull())
-    .addColumn("number", "bigint", (column) => column.notNull())
-    .addColumn("hash", "text", (column) => column.notNull())
-    .addColumn("undo", "text", (column) => column.notNull())
-    .addPrimaryKeyConstraint("blocks_by_number", ["group_id", "number"])
-    .execute();
-  await createVanished(database, backend);
-}
-
-async function createBatchesWithTransactions({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
-  await schema
-    .createTable("batches")
-    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("ordinal", "bigint", (column) => column.notNull())
     .addColumn("first_position", "bigint", (column) => column.notNull())
     .addColumn("last_position", "bigint", (column) => column.notNull())
     .addColumn("topic_id", "bigint", (column) => column.notNull())
@@ -164,10 +100,25 @@ async function createBatchesWithTransactions({ schema }: Kysely<Schema>, backend
     .addColumn("byte_count", "bigint", (column) => column.notNull())
     .addColumn("transaction_hash", "text", (column) => column.notNull())
     .addColumn("log_index", "bigint", (column) => column.notNull())
+    .addColumn("publisher", "text", (column) => column.notNull())
+    .addColumn("events_checksum", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
     .addColumn("events", backend.bytesType, (column) => column.notNull())
     .addPrimaryKeyConstraint("batches_by_position", ["group_id", "last_position"])
     .addUniqueConstraint("batches_by_topic_position", ["topic_id", "last_position"])
     .addUniqueConstraint("batches_by_topic_sequence", ["topic_id", "first_sequence"])
+    .execute();
+}
+
+async function createBlocks({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("blocks")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("number", "bigint", (column) => column.notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .addColumn("undo", "text", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("blocks_by_number", ["group_id", "number"])
     .execute();
 }
 
@@ -191,16 +142,6 @@ async function createVanished({ schema }: Kysely<Schema>, backend: SqlBackend): 
     .execute();
 }
 
-async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
-  await schema
-    .createTable("group_chains")
-    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
-    .addColumn("chain_id", "bigint", (column) => column.notNull())
-    .addColumn("genesis_hash", "text", (column) => column.notNull())
-    .addColumn("registry_address", "text", (column) => column.notNull())
-    .execute();
-}
-
 async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
   await schema
     .createTable("skipped_entries")
@@ -215,48 +156,55 @@ async function createSkippedEntries({ schema }: Kysely<Schema>): Promise<void> {
     .execute();
 }
 
-/** Where nodes share the database, each new subscription asks how many there are. */
-async function keepCount(database: Kysely<Schema>, backend: SqlBackend): Promise<void> {
-  await backend.keepCount?.(database);
+async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("subscriptions")
+    .addColumn("id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("filter", "text", (column) => column.notNull())
+    .addColumn("interface_type", "text", (column) => column.notNull())
+    .addColumn("url", "text", (column) => column.notNull())
+    .addColumn("receiver", "text")
+    .addColumn("secret", "text")
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("cursor", "bigint", (column) => column.notNull())
+    .addColumn("notified_count", "bigint", (column) => column.notNull())
+    .addColumn("notified_at", "bigint", (column) => column.notNull())
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("owner", "text")
+    .addColumn("epoch", "bigint", (column) => column.notNull())
+    .addColumn("wanted_by", "text")
+    .addColumn("progress_check", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .execute();
+  await schema.createIndex("subscriptions_by_owner").on("subscriptions").columns(["owner", "id"]).execute();
+  await schema.createIndex("subscriptions_by_receiver").on("subscriptions").column("receiver").execute();
 }
 
-/** Rows whose receiver is worked out at once. */
-const namedAtOnceMax = 1000;
+async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("journal")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("nonce", "bigint", (column) => column.notNull())
+    .addColumn("recorded_at", "bigint", (column) => column.notNull())
+    .addColumn("variants", backend.bytesType, (column) => column.notNull())
+    .addPrimaryKeyConstraint("journal_by_nonce", ["group_id", "sender", "nonce"])
+    .execute();
+}
 
-/** Subscriptions are counted by receiver. What a receiver is, SQL cannot tell. */
-async function nameReceivers(database: Kysely<Schema>): Promise<void> {
-  await database.schema.alterTable("subscriptions").addColumn("receiver", "text").execute();
-  let after = "";
-  for (;;) {
-    const rows = await database
-      .selectFrom("subscriptions")
-      .select(["id", "url"])
-      .where("id", ">", after)
-      .orderBy("id")
-      .limit(namedAtOnceMax)
-      .execute();
-    for (const { id, url } of rows) {
-      await database.updateTable("subscriptions").set(toAddress(url)).where("id", "=", id).execute();
-    }
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    after = last.id;
-  }
-  await database.schema.createIndex("subscriptions_by_receiver").on("subscriptions").column("receiver").execute();
+async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("group_chains")
+    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("chain_id", "bigint", (column) => column.notNull())
+    .addColumn("genesis_hash", "text", (column) => column.notNull())
+    .addColumn("registry_address", "text", (column) => column.notNull())
+    .addColumn("writers", "bigint")
+    .execute();
 }
 
 async function createCoordination({ schema }: Kysely<Schema>): Promise<void> {
-  await schema
-    .alterTable("groups")
-    .addColumn("generation", "bigint", (column) => column.notNull().defaultTo(0))
-    .execute();
-  await schema.alterTable("subscriptions").addColumn("owner", "text").execute();
-  await schema
-    .alterTable("subscriptions")
-    .addColumn("epoch", "bigint", (column) => column.notNull().defaultTo(0))
-    .execute();
-  await schema.alterTable("subscriptions").addColumn("wanted_by", "text").execute();
-  await schema.createIndex("subscriptions_by_owner").on("subscriptions").columns(["owner", "id"]).execute();
   await schema
     .createTable("nodes")
     .addColumn("node_id", "text", (column) => column.primaryKey().notNull())

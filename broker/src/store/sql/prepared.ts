@@ -12,7 +12,10 @@ const standIns = new Proxy({}, { get: (_, name) => new Placeholder(String(name))
 
 /** A query that is built and compiled once; each call only binds its values. */
 export interface Prepared<Values, Row> {
+  readonly sql: string;
   bind(values: Values): CompiledQuery<Row>;
+  /** What `bind` takes of the values, in the order of the query. */
+  parametersOf(values: Values): readonly unknown[];
 }
 
 /**
@@ -21,14 +24,16 @@ export interface Prepared<Values, Row> {
  */
 export function prepare<Values extends object, Row>(build: (values: Values) => Compilable<Row>): Prepared<Values, Row> {
   const compiled = build(standIns as Values).compile(); // The query builder carries what it finds there unread.
+  const parametersOf = (values: Values): readonly unknown[] =>
+    compiled.parameters.map((parameter) => valueOf(parameter, values));
   return {
-    bind: (values) => {
-      const named = new Map<string, unknown>(Object.entries(values));
-      return { ...compiled, parameters: compiled.parameters.map((parameter) => valueOf(parameter, named)) };
-    },
+    sql: compiled.sql,
+    bind: (values) => ({ ...compiled, parameters: parametersOf(values) }),
+    parametersOf,
   };
 }
 
-function valueOf(parameter: unknown, values: ReadonlyMap<string, unknown>): unknown {
-  return parameter instanceof Placeholder ? values.get(parameter.name) : parameter;
+function valueOf(parameter: unknown, values: object): unknown {
+  // A stand-in has the name of a property of the values.
+  return parameter instanceof Placeholder ? (values as Record<string, unknown>)[parameter.name] : parameter;
 }

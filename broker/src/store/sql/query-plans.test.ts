@@ -4,7 +4,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { positionZero, toPosition } from "../../domain/position.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { eventsAfterEach, eventsOfStretch } from "./count-events.ts";
-import { createIndexQueries } from "./index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress } from "./index-queries.ts";
 import { migrate } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqliteBackend, subscriptionCount } from "./sqlite/sqlite-backend.ts";
@@ -27,11 +27,6 @@ describe("query plans", () => {
   it.each<[string, (queries: Queries) => CompiledQuery, readonly RegExp[]]>([
     ["findHead", (q) => q.findHead.bind(named), [/^SEARCH groups USING INDEX/]],
     ["findTopic", (q) => q.findTopic.bind(named), [/^SEARCH topics USING INDEX .*name=/]],
-    [
-      "findTopicByAddress",
-      (q) => q.findTopicByAddress.bind({ ...named, address: "0x" }),
-      [/^SEARCH topics .*address=/],
-    ],
     [
       "findTopicsByDigest",
       (q) => q.findTopicsByDigest.bind({ ...named, digest: "0" }),
@@ -63,7 +58,7 @@ describe("query plans", () => {
     ],
     [
       "updateTopic",
-      (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1 }),
+      (q) => q.updateTopic.bind({ topic_id: 1, sequence: 1, block_number: 1, closed: 0, event_count: 1, checksum: 1 }),
       [/^SEARCH topics USING INTEGER PRIMARY KEY/],
     ],
   ])("%s goes by index and sorts nothing", async (_, bind, expected) => {
@@ -75,9 +70,11 @@ describe("query plans", () => {
   const byKey = /^SEARCH subscriptions USING INDEX .*\(id=/;
   type KeyedQueries = ReturnType<typeof createSubscriptionQueries> & ReturnType<typeof createProgressQueries>;
   it.each<[string, (queries: KeyedQueries) => CompiledQuery]>([
-    ["advance", (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1 })],
+    [
+      "advance",
+      (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1, progress_check: 1 }),
+    ],
     ["find", (q) => q.find.bind({ id: "a", epoch: 0 })],
-    ["setState", (q) => q.setState.bind({ id: "a", epoch: 0, state: "active" })],
     ["delete", (q) => q.delete.bind({ id: "a", epoch: 0 })],
   ])("%s of a subscription goes by key", async (_, bind) => {
     const queries = { ...createSubscriptionQueries(database.relaxed), ...createProgressQueries(database.relaxed) };
@@ -88,6 +85,17 @@ describe("query plans", () => {
     const query = findSubscriptions(database, ["a", "b"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query))[0]).toMatch(byKey);
+  });
+
+  it("many topics go by name or address, and the values are one parameter", async () => {
+    for (const [query, key] of [
+      [findTopics(database, "1", ["a", "b"]), "name"],
+      [findTopicsByAddress(database, "1", ["0x1", "0x2"]), "address"],
+    ] as const) {
+      const compiled = query.compile();
+      expect(compiled.parameters).toHaveLength(2);
+      expect((await planOf(compiled))[0]).toMatch(new RegExp(`^SEARCH topics USING INDEX .*${key}=`));
+    }
   });
 
   it("counts of many places begin with the places, and look each of them up", async () => {

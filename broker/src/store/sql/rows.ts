@@ -1,13 +1,15 @@
 import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
-import { blockOf, fromStored } from "../../domain/position.ts";
+import { blockOf, fromStored, positionZero } from "../../domain/position.ts";
 import { findReceiver } from "../../domain/receiver.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type BatchRecord, lastPositionOf, type TopicRecord } from "../index-plan.ts";
-import type { BatchTable, SubscriptionTable, TopicRow } from "./schema.ts";
+import { checksumOfBytes } from "../checksum.ts";
+import { checksumOfRow, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
+import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
 // Brands are given back to what was taken from them: only this store writes these tables.
 
@@ -19,7 +21,7 @@ export interface KeyedTopic extends TopicRecord {
 /** The row without its key, which the database gives. */
 export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
   const { topic, ordinal, eventCount } = record;
-  return {
+  return withChecksum("topics", {
     group_id: groupId,
     ordinal,
     name: topic.name,
@@ -31,7 +33,13 @@ export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow,
     block_number: topic.blockNumber,
     closed: topic.closed ? 1 : 0,
     event_count: eventCount,
-  };
+  });
+}
+
+/** What changes of the row, with the checksum of the whole. */
+export function toTopicChange(groupId: string, topicId: number, record: TopicRecord): TopicChange {
+  const { sequence, block_number, closed, event_count, checksum } = toTopicRow(groupId, record);
+  return { topic_id: topicId, sequence, block_number, closed, event_count, checksum };
 }
 
 export function fromTopicRow(row: TopicRow): KeyedTopic {
@@ -48,9 +56,10 @@ export function fromTopicRow(row: TopicRow): KeyedTopic {
 }
 
 export function toBatchRow(groupId: string, topicId: number, record: BatchRecord): BatchTable {
-  const { batch, eventsBefore } = record;
-  return {
+  const { batch, eventsBefore, number } = record;
+  const row = {
     group_id: groupId,
+    ordinal: number,
     first_position: batch.firstPosition,
     last_position: lastPositionOf(batch),
     topic_id: topicId,
@@ -59,19 +68,23 @@ export function toBatchRow(groupId: string, topicId: number, record: BatchRecord
     byte_count: batch.events.length,
     transaction_hash: batch.transactionHash,
     log_index: batch.logIndex,
+    publisher: batch.publisher,
+    events_checksum: checksumOfBytes(batch.events),
     events: batch.events,
   };
+  return { checksum: checksumOfRow("batches", row, batch.topic), ...row };
 }
 
 /** The columns that a batch is made from. */
-export type BatchRow = PlaceRow & Pick<BatchTable, "events">;
+type BatchRow = PlaceRow & Pick<BatchTable, "publisher" | "events">;
 type PlaceRow = Pick<
   BatchTable,
   "first_position" | "last_position" | "first_sequence" | "transaction_hash" | "log_index"
 >;
 
 export function fromBatchRow(row: BatchRow, topic: string): EventBatch {
-  return { ...fromPlaceRow(row, topic), events: row.events };
+  const publisher = row.publisher as EventBatch["publisher"];
+  return { ...fromPlaceRow(row, topic), publisher, events: row.events };
 }
 
 /** A batch but for what it holds. */
@@ -94,7 +107,7 @@ export function toAddress(url: string): Pick<SubscriptionTable, "url" | "receive
 }
 
 export function toSubscriptionRow(subscription: Subscription): SubscriptionTable {
-  return {
+  return withChecksum("subscriptions", {
     id: subscription.id,
     group_id: subscription.groupId,
     filter: subscription.filter,
@@ -109,10 +122,17 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     owner: subscription.owner ?? null,
     epoch: subscription.epoch,
     wanted_by: null,
-  };
+    progress_check: progressCheck({
+      cursor: subscription.cursor,
+      notified_count: subscription.notifiedCount,
+      notified_at: subscription.notifiedAt,
+    }),
+  });
 }
 
+/** Of a damaged row, no more is told than which it is. */
 export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
+  if (!isIntactSubscription(row)) return damagedSubscription(row);
   return {
     id: row.id as Subscription["id"],
     groupId: row.group_id as Subscription["groupId"],
@@ -125,6 +145,24 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
     notifiedCount: row.notified_count,
     notifiedAt: row.notified_at,
     createdAt: row.created_at,
+    owner: (row.owner ?? undefined) as Subscription["owner"],
+    epoch: row.epoch,
+  };
+}
+
+function damagedSubscription(row: SubscriptionTable): Subscription {
+  return {
+    id: row.id as Subscription["id"],
+    groupId: row.group_id as Subscription["groupId"],
+    filter: "#" as Subscription["filter"], // Whatever it was, it is one that can be shown.
+    interfaceType: "RESTful",
+    url: "",
+    secret: undefined,
+    state: "damaged",
+    cursor: positionZero,
+    notifiedCount: 0,
+    notifiedAt: 0,
+    createdAt: 0,
     owner: (row.owner ?? undefined) as Subscription["owner"],
     epoch: row.epoch,
   };

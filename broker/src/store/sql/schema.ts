@@ -1,4 +1,5 @@
 import type { Generated, Kysely, RawBuilder, Selectable, SelectQueryBuilder, Transaction } from "kysely";
+import type { StoreError } from "./store-error.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPlace } from "../../ports/store.ts";
 
@@ -9,6 +10,10 @@ export interface GroupTable {
   readonly block_hash: string;
   /** Times that the index went back. */
   readonly generation: number;
+  /** Stored batches, which is the `ordinal` of the newest. */
+  readonly batch_count: number;
+  /** Over the row; see row-checksums.ts. So in every table that has it. */
+  readonly checksum: number;
 }
 
 /**
@@ -28,18 +33,27 @@ export interface TopicTable {
   readonly block_number: number;
   readonly closed: number;
   readonly event_count: number;
+  readonly checksum: number;
 }
 
 /** A topic's row as it is read. */
 export type TopicRow = Selectable<TopicTable>;
 
+/** What a block can change of a topic, and the topic's key. */
+export type TopicChange = Pick<
+  TopicRow,
+  "topic_id" | "sequence" | "block_number" | "closed" | "event_count" | "checksum"
+>;
+
 /**
  * One row a batch. Ranges are sought by `last_position`, so that a batch that lies across the start of a range is found without a
- * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups.
+ * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups; `ordinal` counts the
+ * group's batches from 1. Neither has a gap, so that a batch which a damaged database no longer finds is missed.
  * What is asked of one topic is asked by `topic_id` alone, so that no planner can take the group's index for it.
  */
 export interface BatchTable {
   readonly group_id: string;
+  readonly ordinal: number;
   readonly first_position: number;
   readonly last_position: number;
   readonly topic_id: number;
@@ -48,6 +62,11 @@ export interface BatchTable {
   readonly byte_count: number;
   readonly transaction_hash: string;
   readonly log_index: number;
+  readonly publisher: string;
+  /** Over `events`. */
+  readonly events_checksum: number;
+  /** Over all other columns and the topic's name, so that they can be checked without the events. */
+  readonly checksum: number;
   /** The last column, so that the others are read without it. */
   readonly events: Uint8Array;
 }
@@ -58,6 +77,7 @@ export interface BlockTable {
   readonly number: number;
   readonly hash: string;
   readonly undo: string;
+  readonly checksum: number;
 }
 
 /** One row a batch that a reorganisation took; the key counts up. */
@@ -103,6 +123,9 @@ export interface SubscriptionTable {
   readonly epoch: number;
   /** The node that asks the owner for it; of the database alone. */
   readonly wanted_by: string | null;
+  /** Over cursor, notified_count and notified_at; see progressCheck. */
+  readonly progress_check: number;
+  readonly checksum: number;
 }
 
 /** One row a member, while nodes share the database; times are milliseconds since the epoch by the database's clock. */
@@ -135,6 +158,8 @@ export interface GroupChainTable {
   readonly chain_id: number;
   readonly genesis_hash: string;
   readonly registry_address: string;
+  /** The registry's set of the group's own signers. */
+  readonly writers: number | null;
 }
 
 /** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */
@@ -164,10 +189,25 @@ export interface Schema {
 }
 
 /** How far one subscription is, as it is written. */
-export type ProgressRow = Pick<SubscriptionTable, "id" | "epoch" | "cursor" | "notified_count" | "notified_at">;
+export type ProgressRow = Pick<
+  SubscriptionTable,
+  "id" | "epoch" | "cursor" | "notified_count" | "notified_at" | "progress_check"
+>;
 
 /** `shared` keeps out those that want it `exclusive`, and only them. */
 export type LockMode = "exclusive" | "shared";
+
+/** Writes what a block changes, in a transaction of this database, however many topics that are. */
+export interface RowWriter {
+  /** Answers the keys of the new topics, in any order. */
+  readonly insertTopics: (
+    transaction: Transaction<Schema>,
+    rows: readonly Omit<TopicRow, "topic_id">[],
+  ) => Promise<readonly Pick<TopicRow, "topic_id" | "ordinal">[]>;
+  /** Each topic once. */
+  readonly updateTopics: (transaction: Transaction<Schema>, changes: readonly TopicChange[]) => Promise<void>;
+  readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
+}
 
 /** An open database, seen with two promises about the disk. */
 export interface SqlDatabase {
@@ -193,9 +233,16 @@ export interface SqlDatabase {
   readonly column: (values: readonly string[]) => RawBuilder<string>;
   /** The places as a table: topic, after, and place, their number from 0 on. */
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
+  readonly rowWriter: RowWriter;
   /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   readonly countSubscriptions: () => Promise<number>;
+  /** Finds every row of the small tables by each of their indexes, or builds those anew. @throws StoreError `corrupt`. */
+  readonly checkTables: () => Promise<void>;
+  /** Builds the indexes of the batches anew from their rows, in the transaction where one is given. */
+  readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
+  /** The failure of a database whose rows are not as they were written; it is reported. `what` names them. */
+  readonly damaged: (what: string) => StoreError;
   close(): Promise<void>;
 }
 

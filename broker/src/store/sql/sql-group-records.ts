@@ -14,7 +14,7 @@ export class SqlGroupRecords implements GroupRecords {
   async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
     const row = await this.#database.relaxed
       .selectFrom("group_chains")
-      .select(["chain_id", "genesis_hash", "registry_address"])
+      .select(["chain_id", "genesis_hash", "registry_address", "writers"])
       .where("group_id", "=", groupId)
       .executeTakeFirst();
     if (row === undefined) return undefined;
@@ -22,6 +22,7 @@ export class SqlGroupRecords implements GroupRecords {
       chainId: row.chain_id,
       genesisHash: row.genesis_hash as Hash, // Written below.
       registryAddress: row.registry_address as Address, // Written below.
+      ...(row.writers === null ? {} : { writers: row.writers }),
     };
   }
 
@@ -33,9 +34,20 @@ export class SqlGroupRecords implements GroupRecords {
         chain_id: record.chainId,
         genesis_hash: record.genesisHash,
         registry_address: record.registryAddress,
+        writers: record.writers ?? null,
       })
       .onConflict((conflict) => conflict.column("group_id").doNothing())
       .execute();
     return (await this.findGroupRecord(groupId)) ?? record;
+  }
+
+  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+    await this.#database.durable
+      .updateTable("group_chains")
+      .set({ writers })
+      .where("group_id", "=", groupId)
+      .where("writers", "is", null)
+      .execute();
+    return (await this.findGroupRecord(groupId))?.writers;
   }
 }

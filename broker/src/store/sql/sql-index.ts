@@ -1,10 +1,10 @@
-import type { CompiledQuery, Kysely, Transaction } from "kysely";
+import type { Compilable, CompiledQuery, Kysely, Transaction } from "kysely";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import { blockOf, endOfBlock } from "../../domain/position.ts";
 import type { Address, Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
+import { chunksOf } from "../../lib/chunks.ts";
 import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import {
@@ -21,23 +21,31 @@ import {
   type TopicPage,
   type TopicPlace,
 } from "../../ports/store.ts";
-import { type IndexPlan, planBlocks, type TopicRecord, topicsNamedIn } from "../index-plan.ts";
+import { type IndexPlan, planBlocks, topicsNamedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countStretch } from "./count-events.ts";
-import { createIndexQueries, type IndexQueries } from "./index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
-import { fromBatchRow, fromTopicRow, type KeyedTopic, toBatchRow, toTopicRow } from "./rows.ts";
-import type { BatchTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
+import { checkRow, withChecksum } from "./row-checksums.ts";
+import { fromTopicRow, type KeyedTopic, toBatchRow, toTopicChange, toTopicRow } from "./rows.ts";
+import type { GroupTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
+import { SqlBatches } from "./sql-batches.ts";
+import { SqlMending } from "./sql-mending.ts";
 import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
-import { findVanished, listBlocks, SqlRollBack } from "./sql-roll-back.ts";
+import { findVanished, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
 
-/** About 5 MB. */
-const topicsCachedMax = 10_000;
+/** Topics that are kept in memory, the last written ones: about 500 bytes each, 25 MB in all. */
+const topicsCachedMax = 50_000;
+
+/** Topics that one query looks up. */
+const topicsFoundMax = 500;
 
 interface Planned {
   readonly plan: IndexPlan;
   /** Keys of the topics that are there already, by ordinal. */
   readonly topicIds: ReadonlyMap<number, number>;
+  readonly batchesTotal: number;
+  readonly generation: number;
 }
 
 /** The index's half of the store: heads, topics and batches. */
@@ -46,6 +54,8 @@ export class SqlIndex {
   readonly #database: Kysely<Schema>;
   readonly #queries: IndexQueries;
   readonly #rollBack: SqlRollBack;
+  readonly #batches: SqlBatches;
+  readonly #mending: SqlMending;
   readonly #cache: TopicCache;
   readonly #applying = new Mutex(); // From the first read of a plan until the cache holds what was committed.
 
@@ -55,6 +65,9 @@ export class SqlIndex {
     this.#cache = new TopicCache(database.isShared ? 0 : topicsCachedMax);
     this.#queries = createIndexQueries(database.relaxed);
     this.#rollBack = new SqlRollBack(database);
+    this.#mending = new SqlMending(database);
+    const findTopic = (groupId: GroupId, name: TopicName) => this.#findKeyed(this.#database, groupId, name);
+    this.#batches = new SqlBatches({ shared: database, queries: this.#queries, findTopic });
   }
 
   async findHead(groupId: GroupId): Promise<IndexHead | undefined> {
@@ -87,7 +100,7 @@ export class SqlIndex {
     groupId: GroupId,
     page: { readonly atMost: number; readonly below?: number },
   ): Promise<readonly BlockRef[]> {
-    return listBlocks(this.#database, groupId, page);
+    return this.#rollBack.listBlocks(this.#database, groupId, page);
   }
 
   async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
@@ -115,47 +128,57 @@ export class SqlIndex {
     return (await this.#findKeyed(this.#database, groupId, name))?.topic;
   }
 
-  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
-    const [row] = await this.#read(this.#queries.findTopicByAddress.bind({ groupId, address }));
-    return row === undefined ? undefined : fromTopicRow(row).topic;
+  async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
+    return (await this.#findAllKeyed(this.#database, groupId, names)).map(({ topic }) => topic);
+  }
+
+  async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
+    const { found, missing } = split(addresses, (address) => this.#cache.findByAddress(groupId, address));
+    const rows = await this.#findRows(this.#database, missing, (some) =>
+      findTopicsByAddress(this.#shared, groupId, some),
+    );
+    return [...found, ...rows].map(({ topic }) => topic);
   }
 
   async findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]> {
-    return topicsOf(await this.#read(this.#queries.findTopicsByDigest.bind({ groupId, digest })));
+    return this.#topicsOf(await this.#read(this.#queries.findTopicsByDigest.bind({ groupId, digest })));
   }
 
   /** Topics are only deleted from the newest back, so that the newest ordinal is their number. */
   async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
     const rows = await this.#read(this.#queries.listTopics.bind({ groupId, ...page }));
     const total = await this.#countTopics(this.#database, groupId);
-    return { total, topics: topicsOf(rows) };
+    return { total, topics: this.#topicsOf(rows) };
   }
 
   async findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined> {
-    const topic = await this.#findKeyed(this.#database, groupId, event.topic);
-    if (topic === undefined) return undefined;
-    const { sequence } = event;
-    const [row] = await this.#read(this.#queries.findBatch.bind({ topicId: topic.topicId, sequence }));
-    const batch = row && fromBatchRow(row, event.topic);
-    return batch !== undefined && sequence < batch.firstSequence + batch.count ? batch : undefined;
+    return this.#batches.find(groupId, event.topic, event.sequence);
   }
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
-    if (range.upTo <= range.after) return [];
-    return range.topic === undefined
-      ? this.#readBatchesOfGroup(groupId, range)
-      : this.#readBatchesOfTopic(groupId, range, range.topic);
+    return this.#batches.read(groupId, range);
   }
 
-  /** Where a topic has no batch after the position, none; else all but what comes before the next batch, and in it. */
+  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    await this.#applying.acquire();
+    try {
+      const { migrating, lock } = this.#shared;
+      return await migrating.transaction().execute(async (transaction) => {
+        await lock(transaction, indexLock(groupId));
+        return this.#mending.mend(transaction, groupId, {
+          batches,
+          findTopic: async (name) => this.#findKeyed(transaction, groupId, name),
+        });
+      });
+    } finally {
+      this.#applying.release();
+      this.#batches.onMended();
+    }
+  }
+
   async countEventsAfter(groupId: GroupId, place: TopicPlace): Promise<number> {
     const topic = await this.#findKeyed(this.#database, groupId, place.topic);
-    if (topic === undefined) return 0;
-    const { after } = place;
-    const [next] = await this.#read(this.#queries.findNextBatch.bind({ topicId: topic.topicId, after }));
-    if (next === undefined) return 0;
-    const inBatch = Math.max(0, after - next.first_position + 1);
-    return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
+    return topic === undefined ? 0 : this.#batches.countAfter(topic, place.after);
   }
 
   async countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]> {
@@ -174,7 +197,7 @@ export class SqlIndex {
   ): Promise<Result> {
     const { lock, holdLease, notify } = this.#shared;
     return database.transaction().execute(async (transaction) => {
-      await lock(transaction, `index ${groupId}`);
+      await lock(transaction, indexLock(groupId));
       if (lease !== undefined && !(await holdLease(transaction, lease))) throw new LeaseLostError(groupId);
       const result = await change(transaction);
       await notify(transaction, { kind: "index", groupId });
@@ -187,79 +210,79 @@ export class SqlIndex {
     groupId: GroupId,
     { blocks, after }: { readonly blocks: readonly IndexedBlock[]; readonly after: BlockRef | undefined },
   ): Promise<Planned> {
-    const head = await this.#readHead(transaction, groupId);
+    const row = await this.#findGroup(transaction, groupId);
     const opens = blocks.some((block) => block.opened.length > 0);
     const topicsTotal = opens ? await this.#countTopics(transaction, groupId) : 0;
-    const topics = new Map<TopicName, KeyedTopic>();
-    for (const name of topicsNamedIn(blocks)) {
-      const known = await this.#findKeyed(transaction, groupId, name);
-      if (known !== undefined) topics.set(name, known);
-    }
-    const topicIds = new Map([...topics.values()].map(({ ordinal, topicId }) => [ordinal, topicId]));
-    return { plan: planBlocks(blocks, { head, after, topicsTotal, topics }), topicIds };
+    const known = await this.#findAllKeyed(transaction, groupId, [...topicsNamedIn(blocks)]);
+    const topics = new Map(known.map((record) => [record.topic.name, record]));
+    const topicIds = new Map(known.map(({ ordinal, topicId }) => [ordinal, topicId]));
+    const head = row === undefined || row.block_number < 0 ? undefined : toHead(row);
+    const [batchesTotal, generation] = [row?.batch_count ?? 0, row?.generation ?? 0];
+    const plan = planBlocks(blocks, { head, after, topicsTotal, batchesTotal, topics });
+    return { plan, topicIds, batchesTotal: batchesTotal + plan.batches.length, generation };
   }
 
   /** Answers the topics as they are then. */
   async #write(
     transaction: Transaction<Schema>,
     groupId: GroupId,
-    { plan, topicIds }: Planned,
+    { plan, topicIds, batchesTotal, generation }: Planned,
   ): Promise<readonly KeyedTopic[]> {
+    const { rowWriter } = this.#shared;
     const ids = new Map(topicIds);
-    for (const record of plan.opened) ids.set(record.ordinal, await this.#insertTopic(transaction, groupId, record));
-    for (const record of plan.changed) {
-      const row = { ...toTopicRow(groupId, record), topic_id: idOf(record, ids) };
-      await transaction.executeQuery(this.#queries.updateTopic.bind(row));
-    }
-    for (const record of plan.batches) {
-      const row = toBatchRow(groupId, idOf(record, ids), record);
-      await transaction.executeQuery(this.#queries.insertBatch.bind(row));
-    }
+    const opened = plan.opened.map((record) => toTopicRow(groupId, record));
+    for (const { ordinal, topic_id } of await rowWriter.insertTopics(transaction, opened)) ids.set(ordinal, topic_id);
+    const changes = plan.changed.map((record) => toTopicChange(groupId, idOf(record, ids), record));
+    await rowWriter.updateTopics(transaction, changes);
+    const batches = plan.batches.map((record) => toBatchRow(groupId, idOf(record, ids), record));
+    await rowWriter.insertBatches(transaction, batches);
     const { blockNumber, hash } = plan.head;
-    const row = { group_id: groupId, block_number: blockNumber, block_hash: hash };
+    const head = { group_id: groupId, block_number: blockNumber, block_hash: hash };
+    const row = withChecksum("groups", { ...head, generation, batch_count: batchesTotal });
     await transaction.executeQuery(this.#queries.saveHead.bind(row));
-    return [...plan.opened, ...plan.changed].map((record) => ({ ...record, topicId: idOf(record, ids) }));
+    // The spread comes last, so that all records share one hidden class: see toSpan in index-plan.ts.
+    return [...plan.opened, ...plan.changed].map((record) => ({ topicId: idOf(record, ids), ...record }));
   }
 
-  async #insertTopic(transaction: Transaction<Schema>, groupId: GroupId, record: TopicRecord): Promise<number> {
-    const { rows } = await transaction.executeQuery(this.#queries.insertTopic.bind(toTopicRow(groupId, record)));
-    const [row] = rows;
-    if (row === undefined) throw new Error("the database gave a new topic no key");
-    return row.topic_id;
-  }
-
-  async #readBatchesOfGroup(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
-    const sizes = await this.#read(this.#queries.findSizes.bind({ groupId, ...bounds(range) }));
-    const last = lastWithin(sizes, range.bytesMax);
-    if (last === undefined) return [];
-    const rows = await this.#read(this.#queries.readBatches.bind({ groupId, after: range.after, last }));
-    return rows.map((row) => fromBatchRow(row, row.name ?? ""));
-  }
-
-  async #readBatchesOfTopic(groupId: GroupId, range: BatchRange, name: TopicName): Promise<readonly EventBatch[]> {
-    const topic = await this.#findKeyed(this.#database, groupId, name);
-    if (topic === undefined) return [];
-    const { topicId } = topic;
-    const sizes = await this.#read(this.#queries.findSizesOfTopic.bind({ topicId, ...bounds(range) }));
-    const last = lastWithin(sizes, range.bytesMax);
-    if (last === undefined) return [];
-    const rows = await this.#read(this.#queries.readBatchesOfTopic.bind({ topicId, after: range.after, last }));
-    return rows.map((row) => fromBatchRow(row, name));
+  async #findGroup(database: Kysely<Schema>, groupId: GroupId): Promise<GroupTable | undefined> {
+    const { rows } = await database.executeQuery(this.#queries.findHead.bind({ groupId }));
+    return rows[0] && checkRow(this.#shared, "groups", rows[0]);
   }
 
   async #readHead(database: Kysely<Schema>, groupId: GroupId): Promise<IndexHead | undefined> {
-    const { rows } = await database.executeQuery(this.#queries.findHead.bind({ groupId }));
-    const [row] = rows;
+    const row = await this.#findGroup(database, groupId);
     if (row === undefined || row.block_number < 0) return undefined;
-    // The hash is as it was given to applyBlocks.
-    return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
+    return toHead(row);
   }
 
   async #findKeyed(database: Kysely<Schema>, groupId: GroupId, name: TopicName): Promise<KeyedTopic | undefined> {
     const cached = this.#cache.find(groupId, name);
     if (cached !== undefined) return cached;
     const { rows } = await database.executeQuery(this.#queries.findTopic.bind({ groupId, name }));
-    return rows[0] === undefined ? undefined : fromTopicRow(rows[0]);
+    return rows[0] === undefined ? undefined : this.#toKeyed(rows[0]);
+  }
+
+  async #findAllKeyed(
+    database: Kysely<Schema>,
+    groupId: GroupId,
+    names: readonly TopicName[],
+  ): Promise<readonly KeyedTopic[]> {
+    const { found, missing } = split(names, (name) => this.#cache.find(groupId, name));
+    const rows = await this.#findRows(database, missing, (some) => findTopics(this.#shared, groupId, some));
+    return [...found, ...rows];
+  }
+
+  async #findRows<Key>(
+    database: Kysely<Schema>,
+    keys: readonly Key[],
+    toQuery: (some: readonly Key[]) => Compilable<TopicRow>,
+  ): Promise<readonly KeyedTopic[]> {
+    const found: KeyedTopic[] = [];
+    for (const some of chunksOf(keys, topicsFoundMax)) {
+      const { rows } = await database.executeQuery(toQuery(some).compile());
+      for (const row of rows) found.push(this.#toKeyed(row));
+    }
+    return found;
   }
 
   async #countTopics(database: Kysely<Schema>, groupId: GroupId): Promise<number> {
@@ -267,35 +290,43 @@ export class SqlIndex {
     return rows[0]?.ordinal ?? 0;
   }
 
+  #toKeyed(row: TopicRow): KeyedTopic {
+    return fromTopicRow(checkRow(this.#shared, "topics", row));
+  }
+
+  #topicsOf(rows: readonly TopicRow[]): readonly Topic[] {
+    return rows.map((row) => this.#toKeyed(row).topic);
+  }
+
   async #read<Row>(query: CompiledQuery<Row>): Promise<readonly Row[]> {
     return (await this.#database.executeQuery(query)).rows;
   }
 }
 
-function topicsOf(rows: readonly TopicRow[]): readonly Topic[] {
-  return rows.map((row) => fromTopicRow(row).topic);
+/** The hash is as it was given to applyBlocks. */
+function toHead(row: GroupTable): IndexHead {
+  return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
+}
+
+/** Held by whoever changes a group's index. */
+function indexLock(groupId: GroupId): string {
+  return `index ${groupId}`;
+}
+
+/** What is found at once, and the keys of the rest. */
+function split<Key, Found>(keys: readonly Key[], find: (key: Key) => Found | undefined) {
+  const found: Found[] = [];
+  const missing: Key[] = [];
+  for (const key of keys) {
+    const one = find(key);
+    if (one === undefined) missing.push(key);
+    else found.push(one);
+  }
+  return { found, missing };
 }
 
 function idOf({ ordinal }: { readonly ordinal: number }, ids: ReadonlyMap<number, number>): number {
   const topicId = ids.get(ordinal);
   if (topicId === undefined) throw new Error(`topic ${ordinal} is planned and has no key`);
   return topicId;
-}
-
-function bounds(range: BatchRange) {
-  const { after, upTo, batchesMax } = range;
-  return { after, upTo, upToEndOfBlock: endOfBlock(blockOf(upTo)), limit: batchesMax };
-}
-
-/** The last position of the batch with which the bytes are reached; of the last batch when they are not. */
-function lastWithin(
-  sizes: readonly Pick<BatchTable, "last_position" | "byte_count">[],
-  bytesMax: number,
-): number | undefined {
-  let bytes = 0;
-  for (const size of sizes) {
-    bytes += size.byte_count;
-    if (bytes >= bytesMax) return size.last_position;
-  }
-  return sizes.at(-1)?.last_position;
 }

@@ -11,6 +11,7 @@ import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "./pages.ts";
 import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
+import { checkRow, withChecksum } from "./row-checksums.ts";
 import { fromPlaceRow } from "./rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
@@ -26,8 +27,8 @@ export class SqlRollBack {
 
   constructor(database: SqlDatabase) {
     this.#database = database;
-    this.#insertBlock = prepare(({ group_id, number, hash, undo }: BlockTable) =>
-      database.relaxed.insertInto("blocks").values({ group_id, number, hash, undo }),
+    this.#insertBlock = prepare(({ group_id, number, hash, undo, checksum }: BlockTable) =>
+      database.relaxed.insertInto("blocks").values({ group_id, number, hash, undo, checksum }),
     );
   }
 
@@ -35,13 +36,38 @@ export class SqlRollBack {
   async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
     for (const { number, hash, topicsTotal, images } of blocks) {
       const undo = JSON.stringify({ topicsTotal, images } satisfies { topicsTotal: number | undefined } & RollBackPlan);
-      await transaction.executeQuery(this.#insertBlock.bind({ group_id: groupId, number, hash, undo }));
+      await transaction.executeQuery(
+        this.#insertBlock.bind(withChecksum("blocks", { group_id: groupId, number, hash, undo })),
+      );
     }
     const windowStart = (blocks.at(-1)?.number ?? 0) - reorganisationBlocksMax;
     const rows = transaction.selectFrom("blocks").where("group_id", "=", groupId).where("number", "<", windowStart);
     const { anchor } = await rows.select(({ fn }) => fn.max("number").as("anchor")).executeTakeFirstOrThrow();
     if (anchor === null) return;
     await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", "<", anchor).execute();
+  }
+
+  /** See the port: the kept blocks, and the head where none is kept. */
+  async listBlocks(
+    database: Kysely<Schema>,
+    groupId: GroupId,
+    page: { readonly atMost: number; readonly below?: number },
+  ): Promise<readonly BlockRef[]> {
+    const { atMost, below = Number.MAX_SAFE_INTEGER } = page;
+    const rows = await database
+      .selectFrom("blocks")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("number", "<", below)
+      .orderBy("number", "desc")
+      .limit(atMost)
+      .execute();
+    const intact = rows.map((row) => checkRow(this.#database, "blocks", row));
+    if (intact.length > 0) return intact.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // As it was given.
+    const head = await database.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+    if (head === undefined) return [];
+    const { block_number: number, block_hash: hash } = checkRow(this.#database, "groups", head);
+    return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // As it was given.
   }
 
   /** @throws Error when the index cannot go back to that block. */
@@ -55,8 +81,8 @@ export class SqlRollBack {
     const end = to === undefined ? positionZero : endOfBlock(to.number);
     const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
     const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
-    for (const image of plan.images) await restore(transaction, groupId, image);
-    await dropBlocks(transaction, groupId, to);
+    for (const image of plan.images) await this.#restore(transaction, groupId, image);
+    await this.#dropBlocks(transaction, groupId, to);
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
@@ -65,7 +91,7 @@ export class SqlRollBack {
 
   async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
     if (to === undefined) return { topicsTotal: 0, images: [] };
-    const kept = await listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
+    const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
     if (kept[0]?.hash !== to.hash) throw new Error(`index: it cannot go back to block ${to.number}`);
     const rows = await transaction
       .selectFrom("blocks")
@@ -74,34 +100,47 @@ export class SqlRollBack {
       .where("number", ">", to.number)
       .orderBy("number")
       .execute();
-    return planRollBack(rows.map(toUndo));
+    return planRollBack(rows.map((row) => toUndo(checkRow(this.#database, "blocks", row))));
   }
-}
 
-/** See the port: the kept blocks, and the head where none is kept. */
-export async function listBlocks(
-  database: Kysely<Schema>,
-  groupId: GroupId,
-  page: { readonly atMost: number; readonly below?: number },
-): Promise<readonly BlockRef[]> {
-  const { atMost, below = Number.MAX_SAFE_INTEGER } = page;
-  const rows = await database
-    .selectFrom("blocks")
-    .select(["number", "hash"])
-    .where("group_id", "=", groupId)
-    .where("number", "<", below)
-    .orderBy("number", "desc")
-    .limit(atMost)
-    .execute();
-  if (rows.length > 0) return rows.map(({ number, hash }) => ({ number, hash: hash as BlockRef["hash"] })); // As it was given.
-  const head = await database
-    .selectFrom("groups")
-    .selectAll()
-    .where("group_id", "=", groupId)
-    .where("block_number", "<", below)
-    .where("block_number", ">=", 0)
-    .executeTakeFirst();
-  return head === undefined ? [] : [{ number: head.block_number, hash: head.block_hash as BlockRef["hash"] }]; // As it was given.
+  async #restore(transaction: Transaction<Schema>, groupId: GroupId, image: TopicImage): Promise<void> {
+    const row = await transaction
+      .selectFrom("topics")
+      .selectAll()
+      .where("group_id", "=", groupId)
+      .where("ordinal", "=", image.ordinal)
+      .executeTakeFirst();
+    if (row === undefined) return;
+    const { sequence, blockNumber: block_number, eventCount: event_count } = image;
+    const change = { sequence, block_number, closed: image.closed ? 1 : 0, event_count };
+    const { checksum } = withChecksum("topics", { ...checkRow(this.#database, "topics", row), ...change });
+    await transaction
+      .updateTable("topics")
+      .set({ ...change, checksum })
+      .where("topic_id", "=", row.topic_id)
+      .execute();
+  }
+
+  async #dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
+    const { number, hash } = to ?? { number: -1, hash: "" };
+    await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", ">", number).execute();
+    const known = await transaction.selectFrom("groups").selectAll().where("group_id", "=", groupId).executeTakeFirst();
+    const newest = await transaction
+      .selectFrom("batches")
+      .select("ordinal")
+      .where("group_id", "=", groupId)
+      .orderBy("last_position", "desc")
+      .limit(1)
+      .executeTakeFirst();
+    const generation = known === undefined ? 1 : checkRow(this.#database, "groups", known).generation + 1;
+    const head = { group_id: groupId, block_number: number, block_hash: hash, generation };
+    const row = withChecksum("groups", { ...head, batch_count: newest?.ordinal ?? 0 });
+    await transaction
+      .insertInto("groups")
+      .values(row)
+      .onConflict((conflict) => conflict.column("group_id").doUpdateSet(row))
+      .execute();
+  }
 }
 
 export async function findVanished(
@@ -155,33 +194,6 @@ async function dropTopics(
   if (keep === undefined) return 0;
   const dropped = transaction.deleteFrom("topics").where("group_id", "=", groupId).where("ordinal", ">", keep);
   return Number((await dropped.executeTakeFirst()).numDeletedRows);
-}
-
-async function restore(transaction: Transaction<Schema>, groupId: GroupId, image: TopicImage): Promise<void> {
-  await transaction
-    .updateTable("topics")
-    .set({
-      sequence: image.sequence,
-      block_number: image.blockNumber,
-      closed: image.closed ? 1 : 0,
-      event_count: image.eventCount,
-    })
-    .where("group_id", "=", groupId)
-    .where("ordinal", "=", image.ordinal)
-    .execute();
-}
-
-async function dropBlocks(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<void> {
-  const { number, hash } = to ?? { number: -1, hash: "" };
-  await transaction.deleteFrom("blocks").where("group_id", "=", groupId).where("number", ">", number).execute();
-  const head = { block_number: number, block_hash: hash };
-  await transaction
-    .insertInto("groups")
-    .values({ group_id: groupId, ...head, generation: 1 })
-    .onConflict((conflict) =>
-      conflict.column("group_id").doUpdateSet(({ eb }) => ({ ...head, generation: eb("groups.generation", "+", 1) })),
-    )
-    .execute();
 }
 
 function toVanishedRow(groupId: GroupId, batch: VanishedBatch): Insertable<VanishedTable> {

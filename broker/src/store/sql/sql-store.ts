@@ -28,6 +28,7 @@ import type {
   TopicPage,
   TopicPlace,
 } from "../../ports/store.ts";
+import { emptyDamagedIndex } from "./check-index.ts";
 import { migrate, schemaVersion } from "./migrations.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
@@ -73,6 +74,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     const database = await this.#backend.open();
     try {
       const from = await migrate(database, this.#backend);
+      await database.checkTables();
+      const isEmptied = await emptyDamagedIndex(database);
       this.#open = {
         database,
         index: new SqlIndex(database),
@@ -80,6 +83,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
         journal: new SqlJournal(database),
         groupRecords: new SqlGroupRecords(database),
       };
+      if (isEmptied) {
+        const remedy = "it is built anew from the chain, and subscriptions are kept";
+        this.#logger.warn("index damaged", { database: this.#backend.description, remedy });
+      }
       this.#logger.info("store opened", {
         database: this.#backend.description,
         schema: schemaVersion,
@@ -129,8 +136,12 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().index.findTopic(groupId, name);
   }
 
-  async findTopicByAddress(groupId: GroupId, address: Address): Promise<Topic | undefined> {
-    return this.#parts().index.findTopicByAddress(groupId, address);
+  async findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]> {
+    return this.#parts().index.findTopics(groupId, names);
+  }
+
+  async findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]> {
+    return this.#parts().index.findTopicsByAddress(groupId, addresses);
   }
 
   async listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage> {
@@ -147,6 +158,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
     return this.#parts().index.readBatches(groupId, range);
+  }
+
+  async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
+    return this.#parts().index.mendBatches(groupId, batches);
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {
@@ -214,6 +229,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord> {
     return this.#parts().groupRecords.saveGroupRecord(groupId, record);
+  }
+
+  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+    return this.#parts().groupRecords.saveWriters(groupId, writers);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

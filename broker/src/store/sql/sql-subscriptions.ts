@@ -1,12 +1,15 @@
-import type { CompiledQuery } from "kysely";
+import type { CompiledQuery, Transaction } from "kysely";
 import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
 import type { InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
+import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import { fromSubscriptionRow, toAddress, toSubscriptionRow } from "./rows.ts";
-import type { SqlDatabase } from "./schema.ts";
+import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
+
+type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTable>;
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
 
@@ -69,25 +72,23 @@ export class SqlSubscriptions {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
-    const row = { ...toKey(key), ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
-    return this.#changeDurably(this.#queries.update.bind(row));
+    const columns = { ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
+    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
     return this.#database.durable.transaction().execute(async (transaction) => {
-      let count = 0n;
+      let count = 0;
       for (const { id, from, to } of changes) {
-        const { numAffectedRows = 0n } = await transaction.executeQuery(
-          this.#queries.replaceSecret.bind({ id, from, to }),
-        );
-        count += numAffectedRows;
+        const isDue = (row: SubscriptionTable): boolean => row.secret === from;
+        if (await this.#changeWithin(transaction, isDue, { id, secret: to })) count += 1;
       }
-      return Number(count);
+      return count;
     });
   }
 
   async setState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {
-    return this.#changeDurably(this.#queries.setState.bind({ ...toKey(key), state }));
+    return this.#change((row) => row.epoch === key.epoch, { id: key.id, state });
   }
 
   async delete(key: SubscriptionKey): Promise<boolean> {
@@ -98,10 +99,30 @@ export class SqlSubscriptions {
     if (rows.length === 0) return [];
     const refused = await this.#database.saveProgress(
       rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt }) => {
-        return { id, epoch, cursor, notified_count: notifiedCount, notified_at: notifiedAt };
+        const progress = { cursor, notified_count: notifiedCount, notified_at: notifiedAt };
+        return { id, epoch, ...progress, progress_check: progressCheck(progress) };
       }),
     );
     return refused as readonly SubscriptionId[]; // Some of those given.
+  }
+
+  async #change(isDue: (row: SubscriptionTable) => boolean, change: SubscriptionChange): Promise<boolean> {
+    const { durable } = this.#database;
+    return durable.transaction().execute((transaction) => this.#changeWithin(transaction, isDue, change));
+  }
+
+  /** The row is read first, since its checksum covers what does not change, too. A damaged one stays as it is. */
+  async #changeWithin(
+    transaction: Transaction<Schema>,
+    isDue: (row: SubscriptionTable) => boolean,
+    change: SubscriptionChange,
+  ): Promise<boolean> {
+    const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", change.id);
+    const row = await this.#database.locking(finding).executeTakeFirst();
+    if (row === undefined || !isDue(row) || !isIntactSubscription(row)) return false;
+    const changed = withChecksum("subscriptions", { ...row, ...change });
+    await transaction.executeQuery(this.#queries.update.bind(changed));
+    return true;
   }
 
   /** One statement is one transaction. */

@@ -1,11 +1,11 @@
 import type { Kysely } from "kysely";
-import type { SecretChange } from "../../ports/secret-rows.ts";
 import { prepare } from "./prepared.ts";
 import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
-type Change = Pick<SubscriptionTable, "id" | "epoch" | "url" | "receiver" | "interface_type" | "secret" | "state">;
+type Change = Identified &
+  Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "state" | "checksum">;
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
@@ -25,6 +25,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     insert: prepare((row: SubscriptionTable) => {
       const { id, group_id, filter, interface_type, url, receiver, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
+      const { progress_check, checksum } = row;
       return database
         .insertInto("subscriptions")
         .values({
@@ -43,24 +44,19 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           owner,
           epoch,
           wanted_by,
+          progress_check,
+          checksum,
         })
         .onConflict((conflict) => conflict.column("id").doNothing());
     }),
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    update: prepare(({ id, epoch, url, receiver, interface_type, secret, state }: Change) =>
+    update: prepare(({ id, url, receiver, interface_type, secret, state, checksum }: Change) =>
       database
         .updateTable("subscriptions")
-        .set({ url, receiver, interface_type, secret, state })
-        .where("id", "=", id)
-        .where("epoch", "=", epoch),
-    ),
-    replaceSecret: prepare(({ id, from, to }: SecretChange) =>
-      database.updateTable("subscriptions").set({ secret: to }).where("id", "=", id).where("secret", "=", from),
-    ),
-    setState: prepare(({ id, epoch, state }: Key & Pick<SubscriptionTable, "state">) =>
-      database.updateTable("subscriptions").set({ state }).where("id", "=", id).where("epoch", "=", epoch),
+        .set({ url, receiver, interface_type, secret, state, checksum })
+        .where("id", "=", id),
     ),
     delete: prepare(({ id, epoch }: Key) =>
       database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),

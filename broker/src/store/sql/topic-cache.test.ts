@@ -8,7 +8,7 @@ import { TopicCache } from "./topic-cache.ts";
 const [group, other] = [parseGroupId("1"), parseGroupId("2")];
 const [a, b, c] = [parseTopicName("a"), parseTopicName("b"), parseTopicName("c")];
 const keyed = (name: TopicName, eventCount = 0): KeyedTopic => ({
-  topic: topicOf(name),
+  topic: topicOf(name, name.charCodeAt(0)),
   topicId: 1,
   ordinal: 1,
   eventCount,
@@ -24,4 +24,18 @@ it("keeps the topics that were last written, per group", () => {
   expect(cache.find(group, b)).toBeUndefined();
   expect(cache.find(group, c)).toEqual(keyed(c));
   expect(cache.find(other, c)).toBeUndefined();
+  expect(cache.findByAddress(group, keyed(a).topic.address)).toEqual(keyed(a, 5));
+  expect(cache.findByAddress(group, keyed(b).topic.address)).toBeUndefined();
+  expect(cache.findByAddress(other, keyed(c).topic.address)).toBeUndefined();
+});
+
+it("keeps no more in all, however many groups there are", () => {
+  const cache = new TopicCache(2);
+  cache.set(group, keyed(a));
+  cache.set(group, keyed(b));
+  cache.set(other, keyed(a));
+  cache.set(other, keyed(b));
+  cache.set(other, keyed(c));
+  const found = [group, other].flatMap((id) => [a, b, c].map((name) => cache.find(id, name)));
+  expect(found.filter((record) => record !== undefined)).toHaveLength(2);
 });

@@ -1,6 +1,13 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Address } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { KeyedTopic } from "./rows.ts";
+
+interface GroupRecords {
+  /** In the order in which they were written. */
+  readonly byName: Map<TopicName, KeyedTopic>;
+  readonly byAddress: Map<Address, KeyedTopic>;
+}
 
 /**
  * The topics that were last written, at most `topicsMax`. Only a committed change of the index puts one here, never a read, so that
@@ -8,33 +15,51 @@ import type { KeyedTopic } from "./rows.ts";
  * nothing is kept (`topicsMax` 0).
  */
 export class TopicCache {
-  readonly #records = new Map<string, KeyedTopic>();
+  readonly #groups = new Map<GroupId, GroupRecords>();
   readonly #topicsMax: number;
+  #size = 0;
 
   constructor(topicsMax: number) {
     this.#topicsMax = topicsMax;
   }
 
   find(groupId: GroupId, name: TopicName): KeyedTopic | undefined {
-    return this.#records.get(keyOf(groupId, name));
+    return this.#groups.get(groupId)?.byName.get(name);
   }
 
-  /** The oldest written falls out first. */
+  findByAddress(groupId: GroupId, address: Address): KeyedTopic | undefined {
+    return this.#groups.get(groupId)?.byAddress.get(address);
+  }
+
+  /** The group's oldest written falls out first. */
   set(groupId: GroupId, record: KeyedTopic): void {
-    const key = keyOf(groupId, record.topic.name);
-    this.#records.delete(key);
-    this.#records.set(key, record);
-    if (this.#records.size <= this.#topicsMax) return;
-    const [oldest] = this.#records.keys();
-    if (oldest !== undefined) this.#records.delete(oldest);
+    if (this.#topicsMax === 0) return;
+    const group = this.#groupOf(groupId);
+    const { name, address } = record.topic;
+    if (!group.byName.delete(name)) this.#size += 1;
+    group.byName.set(name, record);
+    group.byAddress.set(address, record);
+    if (this.#size > this.#topicsMax) this.#dropOldest(group);
   }
 
   clear(): void {
-    this.#records.clear();
+    this.#groups.clear();
+    this.#size = 0;
   }
-}
 
-/** A group has no line feed in its name, so that no two pairs share a key. */
-function keyOf(groupId: GroupId, name: TopicName): string {
-  return `${groupId}\n${name}`;
+  #groupOf(groupId: GroupId): GroupRecords {
+    const known = this.#groups.get(groupId);
+    if (known !== undefined) return known;
+    const group = { byName: new Map(), byAddress: new Map() };
+    this.#groups.set(groupId, group);
+    return group;
+  }
+
+  #dropOldest({ byName, byAddress }: GroupRecords): void {
+    const [oldest] = byName.values();
+    if (oldest === undefined) return;
+    byName.delete(oldest.topic.name);
+    byAddress.delete(oldest.topic.address);
+    this.#size -= 1;
+  }
 }

@@ -10,7 +10,7 @@ type Reference = RlpItem;
 export type NodeSink = (path: string, encoded: Uint8Array) => void;
 
 /** Longest node that its parent holds itself; a longer one is referred to by its hash. */
-const INLINE_BYTES_MAX = 31;
+export const INLINE_BYTES_MAX = 31;
 
 /** Encodes a trie from its root down, gives each node that stands alone to `sink`, and returns the root hash. */
 export function encodeTrie(root: TrieNode, sink: NodeSink): Uint8Array {

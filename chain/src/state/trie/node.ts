@@ -26,8 +26,8 @@ export interface BranchNode {
 export type TrieNode = LeafNode | ExtensionNode | BranchNode;
 export type ChildNode = TrieNode | HashNode;
 
-const BRANCH_ITEMS = 17;
-const HASH_BYTES = 32;
+export const BRANCH_ITEMS = 17;
+export const HASH_BYTES = 32;
 
 export function decodeNode(encoded: Uint8Array): TrieNode {
   return fromRaw(decodeRlp(encoded));
@@ -79,7 +79,7 @@ export function packPath(path: Uint8Array, isLeaf: boolean): Uint8Array {
   return packed;
 }
 
-function unpackPath(packed: Uint8Array): { readonly path: Uint8Array; readonly isLeaf: boolean } {
+export function unpackPath(packed: Uint8Array): { readonly path: Uint8Array; readonly isLeaf: boolean } {
   const nibbles = toNibbles(packed);
   const flag = nibbles[0] ?? 0;
   return { path: nibbles.subarray(flag % 2 === 1 ? 1 : 2), isLeaf: flag >= 2 };

@@ -6,7 +6,8 @@ import { keccak256 } from "../../lib/crypto.ts";
 import { EMPTY_TRIE_ROOT } from "../account.ts";
 import { toNibbles } from "./node.ts";
 import { proveTrie, readTrie } from "./read.ts";
-import { buildTrie, updateTrie } from "./update.ts";
+import { replaceInTrie } from "./replace.ts";
+import { buildTrie, type TrieUpdate, updateTrie } from "./update.ts";
 
 // Few and short keys, so that changes meet: splits, merges and embedded nodes all happen.
 const key = fc.oneof(
@@ -26,16 +27,32 @@ const history = fc.array(batch, { minLength: 1, maxLength: 8 });
 
 type Change = readonly [Uint8Array, Uint8Array | undefined];
 
+/** What an update changes, and what those places had before. */
+function toPlainUpdate({ root, nodes, before }: TrieUpdate) {
+  const changed = Array.from(nodes, ([path, node]) => [
+    path,
+    toHex(node ?? new Uint8Array(0)),
+    toHex(before.get(path) ?? new Uint8Array(0)),
+  ]);
+  return { root: toHex(root ?? EMPTY_TRIE_ROOT), changed: new Set(changed.map((each) => each.join(" "))) };
+}
+
 class Stored {
   readonly nodes = new Map<string, Uint8Array>();
   root: Uint8Array = EMPTY_TRIE_ROOT;
+  replacements = 0;
 
   apply(changes: readonly Change[]): void {
-    const update = updateTrie(
-      (path) => this.nodes.get(path),
-      changes.map(([bytes, content]) => ({ nibbles: toNibbles(bytes), value: content })),
-    );
+    const read = (path: string): Uint8Array | undefined => this.nodes.get(path);
+    const trieChanges = changes.map(([bytes, content]) => ({ nibbles: toNibbles(bytes), value: content }));
+    const update = updateTrie(read, trieChanges);
+    const replaced = replaceInTrie(read, trieChanges);
+    if (replaced !== undefined) {
+      this.replacements += 1;
+      expect(toPlainUpdate(replaced)).toEqual(toPlainUpdate(update));
+    }
     for (const [path, node] of update.nodes) {
+      expect(toHex(update.before.get(path) ?? new Uint8Array(0))).toBe(toHex(read(path) ?? new Uint8Array(0)));
       if (node === undefined) this.nodes.delete(path);
       else this.nodes.set(path, node);
     }
@@ -43,7 +60,32 @@ class Stored {
   }
 }
 
+function entry(each: number, fill: number): Change {
+  return [keccak256(Buffer.from(String(each))), new Uint8Array(20 + (fill % 60)).fill(fill)];
+}
+
 describe("updateTrie", () => {
+  it("has a shorter way to the same where values replace others", () => {
+    let replacements = 0;
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 0, max: 9_999 }), { minLength: 1, maxLength: 400 }),
+        fc.infiniteStream(fc.integer({ min: 0, max: 9_999 })),
+        (keys, picks) => {
+          const stored = new Stored();
+          stored.apply(keys.map((each) => entry(each, 1)));
+          for (let round = 2; round < 5; round += 1) {
+            const some = new Set(Array.from({ length: 30 }, () => keys[Number(picks.next().value) % keys.length] ?? 0));
+            stored.apply([...some].map((each) => entry(each, round)));
+          }
+          replacements += stored.replacements;
+        },
+      ),
+      { numRuns: 50 },
+    );
+    expect(replacements).toBeGreaterThan(100);
+  });
+
   it("has the reference's root after every batch, keeps no node too many, and proves what it has", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (batches) => {

@@ -15,6 +15,8 @@ export interface TrieUpdate {
   readonly root: Uint8Array | undefined;
   /** Stored nodes that changed, by path; undefined where one is gone. */
   readonly nodes: ReadonlyMap<string, Uint8Array | undefined>;
+  /** What stood under those paths; nothing where a node is new. */
+  readonly before: ReadonlyMap<string, Uint8Array>;
 }
 
 const BRANCH_CHILDREN = 16;
@@ -41,13 +43,13 @@ class TrieUpdater {
 
   run(changes: readonly TrieChange[]): TrieUpdate {
     const stored = this.#read("");
-    const before = stored === undefined ? undefined : this.#load("", stored);
-    const after = this.#apply(before, changes, "");
+    const after = this.#apply(stored === undefined ? undefined : this.#load("", stored), changes, "");
     const nodes = new Map<string, Uint8Array | undefined>();
     for (const path of this.#loaded.keys()) nodes.set(path, undefined);
-    if (after === undefined) return { root: undefined, nodes };
+    const before = this.#loaded;
+    if (after === undefined) return { root: undefined, nodes, before };
     const root = encodeTrie(after, (path, encoded) => this.#keep(nodes, path, encoded));
-    return { root, nodes };
+    return { root, nodes, before };
   }
 
   /** A node that was read and comes out the same is no change. */

@@ -84,6 +84,13 @@ export function toFailure(thrown: unknown, description: string): PostgresFailure
   };
 }
 
+/** A row that is not as it was written. */
+export function damagedRow(description: string, what: string): StoreError {
+  const remedy =
+    "restore the database from a backup, or start the broker again, which builds the index anew from the chain";
+  return new StoreError("corrupt", `${description} is damaged: ${what} is not as it was written; ${remedy}`);
+}
+
 function adviceOfState(code: string): Advice | undefined {
   return adviceByState.get(code) ?? adviceByState.get(code.slice(0, 2));
 }

@@ -6,8 +6,10 @@ import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import type { PostgresAddress } from "./address.ts";
 import { ClearTextReport } from "./clear-text-report.ts";
 import { SharedPoolDialect } from "./dialect.ts";
+import { damagedRow } from "./errors.ts";
 import { idleInTransactionMsMax, lockMsMax, migrationMsMax, statementMsMax } from "./limits.ts";
 import { ConnectionPool } from "./pool.ts";
+import { rowWriter } from "./row-writer.ts";
 import { saveProgress } from "./save-progress.ts";
 import type { SessionLimits } from "./session.ts";
 import { holdLease, lockByName, notify } from "./sharing.ts";
@@ -41,10 +43,11 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     new Kysely<Schema>({ dialect: new SharedPoolDialect(pool, { settings, statementMsMax: msMax }) });
   const migrationLimits = `set local statement_timeout = ${migrationMsMax}; set local lock_timeout = ${migrationMsMax}`;
   const relaxed = open("set local synchronous_commit = off", limits.statementMsMax);
+  const migrating = open(migrationLimits, migrationMsMax);
   return {
     durable: open("", limits.statementMsMax),
     relaxed,
-    migrating: open(migrationLimits, migrationMsMax),
+    migrating,
     isShared: true,
     lock: lockByName,
     locking: (query) => query.forUpdate(),
@@ -52,7 +55,11 @@ async function openPostgres({ session, ...options }: PostgresBackendOptions): Pr
     notify,
     column: (values) => sql<string>`(select unnest(${values}::text[]))`,
     places: placesTable,
+    rowWriter,
     saveProgress: async (rows) => saveProgress(relaxed, rows),
+    checkTables: async () => {},
+    reindexBatches: async (transaction) => void (await sql`reindex table batches`.execute(transaction ?? migrating)),
+    damaged: (what) => damagedRow(options.address.description, what),
     countSubscriptions: async () => countSubscriptions(relaxed),
     close: async () => pool.end(),
   };

@@ -1,13 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { positionZero } from "../../../domain/position.ts";
+import { silentLogger } from "../../../lib/logger.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { testSqlDamage } from "../sql-damage.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";
+import { parsePostgresAddress } from "./address.ts";
+import { createPostgresBackend } from "./postgres-backend.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
@@ -20,6 +24,10 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
 
   const create = async () => createPostgresStore({ url: await server.createSchema() });
   testStore("PostgreSQL", create);
+  testSqlDamage("PostgreSQL", async () => {
+    const address = parsePostgresAddress(await server.createSchema());
+    return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
+  });
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
   testSecretRows("PostgreSQL", create);

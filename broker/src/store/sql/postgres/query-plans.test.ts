@@ -5,12 +5,13 @@ import { defaultGroupId } from "../../../domain/group-id.ts";
 import { toPosition } from "../../../domain/position.ts";
 import type { TopicName } from "../../../domain/topic-name.ts";
 import { eventsAfterEach, eventsOfStretch } from "../count-events.ts";
-import { createIndexQueries } from "../index-queries.ts";
+import { createIndexQueries, findTopics, findTopicsByAddress } from "../index-queries.ts";
 import { migrate } from "../migrations.ts";
 import type { SqlDatabase } from "../schema.ts";
 import { findSubscriptions } from "../subscription-queries.ts";
 import { parsePostgresAddress } from "./address.ts";
 import { createPostgresBackend } from "./postgres-backend.ts";
+import { changeQuery } from "./row-writer.ts";
 import { progressQuery } from "./save-progress.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./testing/postgres-server.ts";
 
@@ -49,7 +50,6 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   const stretch = { groupId: "1", topicId: 17, after: middle, last: toPosition(batches / 2 + 64, 0) };
   const cases: readonly (readonly [string, (queries: Queries) => CompiledQuery])[] = [
     ["findTopic", (q) => q.findTopic.bind(named)],
-    ["findTopicByAddress", (q) => q.findTopicByAddress.bind({ ...named, address: "0x17" })],
     ["findTopicsByDigest", (q) => q.findTopicsByDigest.bind({ ...named, digest: "17" })],
     ["listTopics", (q) => q.listTopics.bind({ ...named, offset: 500, limit: 10 })],
     ["findNewestTopic", (q) => q.findNewestTopic.bind(named)],
@@ -59,10 +59,6 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     ["findSizesOfTopic", (q) => q.findSizesOfTopic.bind(range)],
     ["readBatches", (q) => q.readBatches.bind(stretch)],
     ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(stretch)],
-    [
-      "updateTopic",
-      (q) => q.updateTopic.bind({ topic_id: 17, sequence: 1, block_number: 1, closed: 0, event_count: 1 }),
-    ],
   ];
 
   it.each(cases)("%s reads no table through, whether the planner knows the tables or not", async (_, bind) => {
@@ -87,7 +83,9 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   it("progress goes by key", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index);
     const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
-    const query = progressQuery({ ...columns, counts: hundred, times: hundred }).compile(database.relaxed);
+    const query = progressQuery({ ...columns, counts: hundred, times: hundred, checks: hundred }).compile(
+      database.relaxed,
+    );
     for (const known of [false, true]) {
       const plan = (await planOf(query, known)).join("\n");
       expect(plan.match(/Index Scan (using|on) subscriptions_pkey/g)).toHaveLength(2);
@@ -99,6 +97,28 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     const query = findSubscriptions(database, ["sub-1", "sub-2"]).compile();
     expect(query.parameters).toHaveLength(1);
     expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using subscriptions_pkey/);
+  });
+
+  it("changes of many topics go by key", async () => {
+    const changes = [17, 18].map((topic_id) => ({
+      topic_id,
+      sequence: 1,
+      block_number: 1,
+      closed: 0,
+      event_count: 1,
+      checksum: 1,
+    }));
+    const query = changeQuery(changes).compile(database.relaxed);
+    expect(query.parameters).toHaveLength(6);
+    expect((await planOf(query, true)).join("\n")).toMatch(/Index Scan using topics_pkey/);
+  });
+
+  it("many topics go by name or address, and the values are one parameter", async () => {
+    for (const query of [findTopics(database, "1", ["topic/17"]), findTopicsByAddress(database, "1", ["0x17"])]) {
+      const compiled = query.compile();
+      expect(compiled.parameters).toHaveLength(2);
+      expect((await planOf(compiled, true)).join("\n")).toMatch(/Index Scan using topics_by_(name|address)/);
+    }
   });
 
   it("counts of many places look each of them up, and read no batches through", async () => {
@@ -146,13 +166,14 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
 
   async function fill(): Promise<void> {
     const statements = [
-      `insert into groups values ('1', ${batches}, '0x')`,
-      `insert into topics select n, '1', n, 'topic/' || n, n::text, '0x' || n, '0x', 1, 50, 1, 0, 50 from generate_series(1, ${topics}) n`,
-      `insert into batches (group_id, first_position, last_position, topic_id, first_sequence, events_before, byte_count,
-         transaction_hash, log_index, events)
-       select '1', n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, repeat('x', 200)::bytea
+      `insert into groups values ('1', ${batches}, '0x', 0, ${batches}, 0)`,
+      `insert into topics select n, '1', n, 'topic/' || n, n::text, '0x' || n, '0x', 1, 50, 1, 0, 50, 0 from generate_series(1, ${topics}) n`,
+      `insert into batches (group_id, ordinal, first_position, last_position, topic_id, first_sequence, events_before, byte_count,
+         transaction_hash, log_index, publisher, events_checksum, checksum, events)
+       select '1', n, n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, '0x', 0, 0, repeat('x', 200)::bytea
        from generate_series(1, ${batches}) n`,
-      `insert into subscriptions select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, 'active', n, 0, 0, n, 'node-' || n % 100
+      `insert into subscriptions
+       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
     ];
     for (const statement of statements) await server.query(statement);

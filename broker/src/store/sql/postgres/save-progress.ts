@@ -17,6 +17,7 @@ export async function saveProgress(
     cursors: rows.map(({ cursor }) => cursor),
     counts: rows.map(({ notified_count }) => notified_count),
     times: rows.map(({ notified_at }) => notified_at),
+    checks: rows.map(({ progress_check }) => progress_check),
   };
   const query = progressQuery(columns);
   const refused = await database.transaction().execute(async (transaction) => query.execute(transaction));
@@ -30,13 +31,14 @@ interface ProgressColumns {
   readonly cursors: readonly number[];
   readonly counts: readonly number[];
   readonly times: readonly number[];
+  readonly checks: readonly number[];
 }
 
-export function progressQuery({ ids, epochs, cursors, counts, times }: ProgressColumns) {
+export function progressQuery({ ids, epochs, cursors, counts, times, checks }: ProgressColumns) {
   return sql<{ id: string }>`
     with given as materialized (
-      select * from unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[])
-        as given (id, epoch, cursor, notified_count, notified_at)
+      select * from unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
+        ${checks}::bigint[]) as given (id, epoch, cursor, notified_count, notified_at, progress_check)
     ),
     held as materialized (
       select given.id from given cross join lateral (
@@ -45,7 +47,8 @@ export function progressQuery({ ids, epochs, cursors, counts, times }: ProgressC
     ),
     moved as (
       update subscriptions as kept
-      set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at
+      set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at,
+        progress_check = given.progress_check
       from given
       where kept.id = any (array(select id from held)) -- All of them, before the first row is changed.
         and kept.id = given.id and kept.cursor < given.cursor

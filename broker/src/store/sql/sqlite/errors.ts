@@ -5,6 +5,9 @@ interface Advice {
   readonly text: string;
 }
 
+const rebuild =
+  "restore the data folder from a backup, or move this file away with its -wal and start again: the index is then built anew from the chain, and subscriptions have to be made anew";
+
 /** By SQLite's primary result code (sqlite.org/rescode.html). */
 const adviceByCode: ReadonlyMap<number, Advice> = new Map([
   [5, { fault: "locked", text: "is in use by another process: stop that one, or use another data folder" }],
@@ -17,20 +20,32 @@ const adviceByCode: ReadonlyMap<number, Advice> = new Map([
       text: "could not be read or written: check the disk, its free space and quotas, and the system log",
     },
   ],
-  [11, { fault: "corrupt", text: "is damaged: restore it from a backup" }],
+  [11, { fault: "corrupt", text: `is damaged: ${rebuild}` }],
   [13, { fault: "full", text: "cannot grow, the disk is full: free some space; nothing of this change was kept" }],
   [
     14,
     { fault: "cannot-open", text: "cannot be opened: check that its folder exists and may be written by this user" },
   ],
-  [
-    26,
-    {
-      fault: "corrupt",
-      text: "is not a database, or is damaged: restore it from a backup, or use another data folder",
-    },
-  ],
+  [26, { fault: "corrupt", text: `is not a database, or is damaged: ${rebuild}` }],
 ]);
+
+/**
+ * The text that SQLite has for a code (sqlite3_errstr). Reading rows with `all`, `@photostructure/sqlite` 1 throws errors that have it as their
+ * message, and no code.
+ */
+const codeByMessage: ReadonlyMap<string, number> = new Map([
+  ["database is locked", 5],
+  ["attempt to write a readonly database", 8],
+  ["disk I/O error", 10],
+  ["database disk image is malformed", 11],
+  ["database or disk is full", 13],
+  ["unable to open database file", 14],
+  ["file is not a database", 26],
+]);
+
+/** No row of the store holds such a number, unless it is damaged. */
+const numberTooLarge = /^Value is too large to be represented as a JavaScript number/;
+const corrupt = 11;
 
 /** The one place where SQLite's errors are recognised. What it did not throw comes back as it is. */
 export function toStoreError(error: unknown, description: string): unknown {
@@ -42,7 +57,19 @@ export function toStoreError(error: unknown, description: string): unknown {
   return new StoreError(advice.fault, `${description} ${advice.text} (SQLite ${code}: ${reason})`, error);
 }
 
+/** What SQLite's own check has found, and building its indexes anew has not mended. */
+export function corruptTable(description: string, found: string): StoreError {
+  return new StoreError("corrupt", `${description} is damaged: ${rebuild} (SQLite: ${found})`);
+}
+
+/** A row that is not as it was written, of a table that is made from the chain. */
+export function damagedRow(description: string, what: string): StoreError {
+  const remedy = "start again: the index is then built anew from the chain, and subscriptions are kept";
+  return new StoreError("corrupt", `${description} is damaged: ${what} is not as it was written; ${remedy}`);
+}
+
 function sqliteCodeOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !("errcode" in error)) return undefined;
-  return typeof error.errcode === "number" ? error.errcode : undefined;
+  if (!(error instanceof Error)) return undefined;
+  if ("errcode" in error && typeof error.errcode === "number") return error.errcode;
+  return codeByMessage.get(error.message) ?? (numberTooLarge.test(error.message) ? corrupt : undefined);
 }

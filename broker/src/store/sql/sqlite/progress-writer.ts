@@ -32,10 +32,10 @@ export class ProgressWriter {
 
 export function createProgressQueries(database: Kysely<Schema>) {
   return {
-    advance: prepare(({ id, epoch, cursor, notified_count, notified_at }: ProgressRow) =>
+    advance: prepare(({ id, epoch, cursor, notified_count, notified_at, progress_check }: ProgressRow) =>
       database
         .updateTable("subscriptions")
-        .set({ cursor, notified_count, notified_at })
+        .set({ cursor, notified_count, notified_at, progress_check })
         .where("id", "=", id)
         .where("epoch", "=", epoch)
         .where("cursor", "<", cursor),

@@ -1,7 +1,9 @@
 import type { DatabaseConnection, QueryResult } from "kysely";
 import { createLoopSlices } from "../../../lib/system/loop-slices.ts";
 import { toStoreError } from "./errors.ts";
+import { chunksOf } from "../../../lib/chunks.ts";
 import { Mutex } from "../mutex.ts";
+import type { Prepared } from "../prepared.ts";
 import { StoreError, type StoreFault } from "../store-error.ts";
 import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
 
@@ -10,6 +12,9 @@ export type Synchronous = "FULL" | "NORMAL";
 
 /** The store's queries are fewer than this; a statement beyond is prepared each time. */
 const statementsCachedMax = 100;
+
+/** Rows that are written before somebody else may have a turn of the event loop. */
+const rowsPerPauseMax = 32;
 
 interface CachedStatement {
   readonly statement: NativeStatement;
@@ -64,6 +69,23 @@ export class SqliteSession implements DatabaseConnection {
     const pause = this.#slices.pause();
     if (pause !== undefined) await pause;
     return this.#run(query.sql, query.parameters as readonly SqliteValue[]); // SQLite refuses any other value.
+  }
+
+  /**
+   * Runs one statement for each of the values without a promise for each: a query by itself costs more than SQLite needs for a row
+   * (measured: 9 µs against 4).
+   */
+  async executeEach<Values, Row>(query: Prepared<Values, Row>, values: readonly Values[]): Promise<readonly Row[]> {
+    const rows: Row[] = [];
+    for (const chunk of chunksOf(values, rowsPerPauseMax)) {
+      const pause = this.#slices.pause();
+      if (pause !== undefined) await pause;
+      for (const one of chunk) {
+        const parameters = query.parametersOf(one) as readonly SqliteValue[]; // As above.
+        for (const row of this.#run<Row>(query.sql, parameters).rows) rows.push(row);
+      }
+    }
+    return rows;
   }
 
   streamQuery<Row>(): AsyncIterableIterator<QueryResult<Row>> {

@@ -3,9 +3,10 @@ import { Kysely, type RawBuilder, sql } from "kysely";
 import type { TopicPlace } from "../../../ports/store.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
-import { toStoreError } from "./errors.ts";
+import { corruptTable, damagedRow, toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
+import { createRowWriter } from "./row-writer.ts";
 import { SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
@@ -27,7 +28,7 @@ export function createSqliteBackend(file: string, onFault: SqliteSessionOptions[
 function ignore(): void {}
 
 async function openSqlite(file: string, options: SqliteSessionOptions): Promise<SqlDatabase> {
-  const { description } = options;
+  const { description, onFault } = options;
   createPrivately(file, description);
   const native = await openConfigured(file, description);
   const session = new SqliteSession(native, options);
@@ -46,10 +47,36 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     notify: async () => {},
     column: (values) => sql<string>`(select value from json_each(${JSON.stringify(values)}))`,
     places: placesTable,
+    rowWriter: createRowWriter(session, relaxed),
     saveProgress: async (rows) => progress.save(rows),
+    checkTables: async () => checkTables(durable, description),
+    reindexBatches: async (transaction) => void (await sql`reindex batches`.execute(transaction ?? durable)),
+    damaged: (what) => {
+      const error = damagedRow(description, what);
+      onFault(error);
+      return error;
+    },
     countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
     close: async () => session.close(),
   };
+}
+
+/** Those that are read whole at a start. */
+const smallTables = ["groups", "topics", "blocks", "subscriptions", "journal", "group_chains"];
+
+async function checkTables(database: Kysely<Schema>, description: string): Promise<void> {
+  for (const table of smallTables) {
+    if ((await findDamage(database, table)) === undefined) continue;
+    await sql`reindex ${sql.table(table)}`.execute(database);
+    const damage = await findDamage(database, table);
+    if (damage !== undefined) throw corruptTable(description, damage);
+  }
+}
+
+async function findDamage(database: Kysely<Schema>, table: string): Promise<string | undefined> {
+  const { rows } = await sql<{ integrity_check: string }>`pragma integrity_check(${sql.raw(table)})`.execute(database);
+  const first = rows[0]?.integrity_check;
+  return first === "ok" ? undefined : first;
 }
 
 /** Asked at a start alone: the one process then counts by itself. */

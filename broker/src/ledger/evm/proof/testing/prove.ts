@@ -2,7 +2,7 @@ import { findBytes, formatEventId, type HexText, type Proof, toHexText, topicAdd
 import type { EventPayload } from "../../../../domain/event.ts";
 import { parseTopicName } from "../../../../domain/topic-name.ts";
 import type { Address } from "../../../../domain/topic.ts";
-import { toProofBody } from "../../../../gateway/shared/proof-body.ts";
+import { toProof } from "../../../../engine/query/to-proof.ts";
 import { toPosition } from "../../../../domain/position.ts";
 import type { EvmProvider } from "../../rpc.ts";
 import { ProofMaker } from "../proof-maker.ts";
@@ -43,7 +43,7 @@ export async function prove(
     position: toPosition(blockNumber, 0),
     eventId: formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber }),
   };
-  return toProofBody({ event, index, chain: made });
+  return toProof({ event, index, chain: made });
 }
 
 /** What a trustworthy node says the hash of a block is. */

@@ -60,6 +60,18 @@ export class Leases {
     });
   }
 
+  async listSigners(groupId: GroupId): Promise<readonly Address[]> {
+    const rows = await this.#queries
+      .selectFrom("signers")
+      .innerJoin("nodes", "nodes.node_id", "signers.node_id")
+      .select("signers.sender")
+      .where("signers.group_id", "=", groupId)
+      .where(isLive(sql.ref("nodes.expires_at")))
+      .orderBy("signers.sender")
+      .execute();
+    return rows.map(({ sender }) => sender as Address); // Written above.
+  }
+
   async #findHeld(groupId: GroupId): Promise<Pick<GroupLeaseTable, "epoch" | "node_id"> | undefined> {
     return this.#queries
       .selectFrom("group_leases")

@@ -114,6 +114,10 @@ class SqlCoordinator implements PostgresCoordinator {
     return this.#leases.reserveSigner(signer, nodeId);
   }
 
+  async listSigners(groupId: GroupId): Promise<readonly Address[]> {
+    return this.#leases.listSigners(groupId);
+  }
+
   async listHoldings(nodeId: NodeId): Promise<readonly Holding[]> {
     return this.#ownership.list(nodeId);
   }

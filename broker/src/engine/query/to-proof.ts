@@ -1,8 +1,8 @@
 import { type Proof, toHexText } from "@stele/wire";
-import type { ProofResult } from "../../engine/broker.ts";
+import type { ProofResult } from "../broker.ts";
 
 /** A proof as the interface has it: one form for one proof. */
-export function toProofBody({ event, index, chain }: ProofResult): Proof {
+export function toProof({ event, index, chain }: ProofResult): Proof {
   return {
     version: 1,
     registry: chain.registry,

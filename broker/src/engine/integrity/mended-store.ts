@@ -1,0 +1,68 @@
+import { BrokerError } from "@stele/wire";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Mender } from "./mender.ts";
+import type { Troubles } from "./troubles.ts";
+
+export interface MendedStoreParts {
+  readonly mender: Mender;
+  readonly troubles: Troubles;
+  readonly logger: Logger;
+}
+
+type Own = Pick<
+  Store,
+  | "findBatch"
+  | "readBatches"
+  | "countEventsAfter"
+  | "findSubscription"
+  | "findSubscriptions"
+  | "listSubscriptions"
+  | "deleteSubscription"
+>;
+
+/** A store whose batches are mended from the chain where they are damaged, and which reports subscriptions that are. */
+export function createMendedStore(store: Store, { mender, troubles, logger }: MendedStoreParts): Store {
+  const report = (rows: readonly Subscription[]): readonly Subscription[] => {
+    for (const { id, state } of rows) if (state === "damaged") reportDamaged(id, { troubles, logger });
+    return rows;
+  };
+  const own: Own = {
+    findBatch: (groupId, event) => mender.read(groupId, () => store.findBatch(groupId, event)),
+    readBatches: (groupId, range) => mender.read(groupId, () => store.readBatches(groupId, range)),
+    countEventsAfter: (groupId, topic, after) =>
+      mender.read(groupId, () => store.countEventsAfter(groupId, topic, after)),
+    findSubscription: async (id) => {
+      const row = await store.findSubscription(id);
+      return row && report([row])[0];
+    },
+    findSubscriptions: async (ids) => report(await store.findSubscriptions(ids)),
+    listSubscriptions: async (page) => report(await store.listSubscriptions(page)),
+    deleteSubscription: async (key) => {
+      const isDeleted = await store.deleteSubscription(key);
+      if (isDeleted) troubles.clear(key.id);
+      return isDeleted;
+    },
+  };
+  return new Proxy(store, { get: (_, name) => Reflect.get(own, name) ?? bound(store, name) });
+}
+
+function bound(store: Store, name: string | symbol): unknown {
+  const member: unknown = Reflect.get(store, name);
+  return typeof member === "function" ? member.bind(store) : member;
+}
+
+const remedy = "unSubscribe it, then subscribe again with the offset from which to deliver";
+
+function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<MendedStoreParts, "mender">): void {
+  if (troubles.has(id)) return;
+  troubles.note(id, { groupId: undefined, reason: `its row in the store is damaged; ${remedy}` });
+  logger.error("subscription not delivered: its row in the store is damaged", { subscriptionId: id, remedy });
+}
+
+/** Nobody knows which events it has been given. */
+export function damagedSubscription(id: Subscription["id"]): BrokerError {
+  const details = `the row of subscription ${id} is not as it was written, so nobody knows how far it is: ${remedy}`;
+  return new BrokerError("indexDamaged", { details });
+}

@@ -1,0 +1,82 @@
+import { BrokerError } from "@stele/wire";
+import { expect, test } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+
+const topic = parseTopicName("orders");
+const hourMs = 3_600_000;
+
+/** An engine whose store keeps events of its own, not those of the chain in memory, so that one can be damaged alone. */
+async function startDamaged(options: TestEngineOptions = {}) {
+  const outcomes: string[] = [];
+  const metrics = { ...noMetrics, indexDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
+  const memory = createMemoryStore();
+  const apply = memory.applyBlocks.bind(memory);
+  memory.applyBlocks = async (groupId, blocks, applied) => {
+    const copies = blocks.map((block) => {
+      const batches = block.batches.map((batch) => ({ ...batch, events: Uint8Array.from(batch.events) }));
+      return { ...block, batches };
+    });
+    await apply(groupId, copies, applied);
+  };
+  const engine = await TestEngine.start({ ...options, store: memory, metrics });
+  await engine.broker.open({ topic, groupId: undefined });
+  const eventIds = [await engine.publish(topic, "one"), await engine.publish(topic, "two")];
+  const batch = await memory.findBatch(defaultGroupId, { topic, sequence: 1 });
+  if (batch === undefined) throw new Error("nothing was indexed");
+  const at = batch.events.length - 2;
+  batch.events[at] = (batch.events[at] ?? 0) ^ 1;
+  const read = async (index: number): Promise<string> => {
+    const event = await engine.broker.getEvent({ eventId: eventIds[index] ?? "", groupId: undefined });
+    return Buffer.from(event.content).toString();
+  };
+  return { engine, outcomes, read };
+}
+
+test("getEvent gives a damaged batch as the chain has it, also to two who ask at once, and mends it once", async () => {
+  const { engine, outcomes, read } = await startDamaged();
+  expect(await Promise.all([read(0), read(0), read(1)])).toEqual(["one", "one", "two"]);
+  expect(await read(0)).toBe("one");
+  expect(outcomes).toEqual(["mended"]);
+  await engine.stop();
+});
+
+test("where the chain does not give the block, getEvent is refused, and a subscription makes its group not ready until it does", async () => {
+  const chain = new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
+  const { engine, outcomes, read } = await startDamaged({ chain });
+  const find = chain.find.bind(chain);
+  chain.find = () => {
+    throw new BrokerError("chainUnreachable");
+  };
+  await expect(read(0)).rejects.toMatchObject({ code: 200208 });
+  expect(await read(1)).toBe("two");
+  const id = await engine.subscribe(topic, { offset: "OFFSET_FIRST" });
+  await engine.clock.advance(100);
+  expect(engine.broker.health()[0]).toMatchObject({ ready: false, reason: expect.stringContaining(id) });
+  expect(engine.sink.attempts).toEqual([]);
+  chain.find = find;
+  await engine.clock.advance(hourMs / 2);
+  expect(engine.broker.health()[0]).toMatchObject({ ready: true });
+  expect(outcomes.at(-1)).toBe("mended");
+  await engine.stop();
+});
+
+test("a round of scrubbing mends what nobody has asked for", async () => {
+  const { engine, outcomes } = await startDamaged();
+  await engine.clock.advance(hourMs - 1_000);
+  expect(outcomes).toEqual([]);
+  await engine.clock.advance(2_000);
+  expect(outcomes).toEqual(["mended"]);
+  await engine.stop();
+});
+
+test("no round begins where the period is 0", async () => {
+  const { engine, outcomes } = await startDamaged({ limits: { scrubPeriodMs: 0 } });
+  await engine.clock.advance(2 * hourMs);
+  expect(outcomes).toEqual([]);
+  await engine.stop();
+});

@@ -1,0 +1,35 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+
+interface Trouble {
+  /** Undefined where nobody knows which group it is. */
+  readonly groupId: GroupId | undefined;
+  readonly reason: string;
+}
+
+/** Subscriptions that are not delivered because what they need cannot be read from the store. */
+export class Troubles {
+  readonly #bySubscription = new Map<SubscriptionId, Trouble>();
+
+  note(id: SubscriptionId, trouble: Trouble): void {
+    this.#bySubscription.set(id, trouble);
+  }
+
+  clear(id: SubscriptionId): void {
+    this.#bySubscription.delete(id);
+  }
+
+  has(id: SubscriptionId): boolean {
+    return this.#bySubscription.has(id);
+  }
+
+  /** Why a group is not ready; undefined while it has no trouble. */
+  reasonOf(groupId: GroupId): string | undefined {
+    const found = [...this.#bySubscription].filter(([, one]) => one.groupId === undefined || one.groupId === groupId);
+    const [first] = found;
+    if (first === undefined) return undefined;
+    const [id, { reason }] = first;
+    const others = found.length === 1 ? "" : ` (and ${found.length - 1} more)`;
+    return `subscription ${id} is not delivered${others}: ${reason}`;
+  }
+}

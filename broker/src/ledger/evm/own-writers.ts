@@ -1,0 +1,202 @@
+import { topicRegistryAbi } from "@stele/contracts";
+import { BrokerError } from "@stele/wire";
+import { toEventSelector } from "viem";
+import type { Address } from "../../domain/topic.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { writersGas } from "./gas.ts";
+import type { Inclusion, TransactionRequest } from "./pending-transaction.ts";
+import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
+import type { Rpc } from "./rpc.ts";
+import { isUnanswered, RpcFailure } from "./rpc-failure.ts";
+import type { GroupMemory } from "./settle-registry.ts";
+
+/** Pause between two looks for signers of the group that are no members of its set yet. */
+const lookPauseMs = 2_000;
+/** Signers that one transaction makes members; further ones are added one by one. */
+const accountsMax = 64;
+
+const createdEvent = topicRegistryAbi.find((item) => item.type === "event" && item.name === "WritersCreated");
+if (createdEvent?.type !== "event") throw new Error("the registry's interface lacks WritersCreated");
+const created = toEventSelector(createdEvent);
+
+export interface OwnWritersOptions {
+  readonly rpc: Rpc;
+  readonly registry: Registry;
+  /** The signer's address. */
+  readonly account: Address;
+  /** Accounts beside the signers of the group's nodes. */
+  readonly accounts: readonly Address[];
+  readonly memory: GroupMemory;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The newest block heard of. */
+  readonly head: () => number;
+  /** Sends a transaction to the registry; answers once its block is final. @throws BrokerError as the Ledger port has it. */
+  readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;
+}
+
+/**
+ * The set of accounts that may write to the topics which a group opens. The node that opens the first topic creates it and becomes its
+ * owner; each member adds the signers of the group's other nodes.
+ */
+export class OwnWriters {
+  readonly #options: OwnWritersOptions;
+  readonly #trouble: ReportedTrouble;
+  readonly #stopping = new AbortController();
+  /** Those that were members when this node looked: they are not asked for again. */
+  readonly #members = new Set<Address>();
+  #set: number | undefined;
+  #settling: Promise<number> | undefined;
+  #watching: Promise<void> | undefined;
+  #warning: string | undefined;
+
+  constructor(options: OwnWritersOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "writers not looked at, trying again",
+      "writers looked at again",
+    );
+  }
+
+  /** Why this node may not write to the group's topics; undefined when it may, as far as it knows. */
+  get warning(): string | undefined {
+    return this.#warning;
+  }
+
+  get facts(): Readonly<Record<string, number>> {
+    return this.#set === undefined ? {} : { writers: this.#set };
+  }
+
+  start(): void {
+    this.#watching = this.#watch();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#watching;
+  }
+
+  /**
+   * The set for topics that are opened now. Asks the registry each time: another member may have removed this account.
+   * @throws BrokerError 100113 this account is no member; else as `send` does.
+   */
+  async forOpening(): Promise<number> {
+    const set = await this.#settle();
+    await this.#checkOwn(set);
+    if (this.#warning !== undefined) throw new BrokerError("writerRefused", { details: this.#warning });
+    return set;
+  }
+
+  /** Two nodes that create a set at once agree on the one that was remembered first; nobody uses the other. */
+  async #settle(): Promise<number> {
+    if (this.#set !== undefined) return this.#set;
+    this.#settling ??= this.#findOrCreate();
+    try {
+      this.#set = await this.#settling;
+      return this.#set;
+    } finally {
+      this.#settling = undefined;
+    }
+  }
+
+  async #findOrCreate(): Promise<number> {
+    const { memory, logger, account } = this.#options;
+    const known = memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall();
+    if (known !== undefined) return known;
+    const made = await this.#create();
+    const kept = (await memory.saveWriters?.(made)) ?? made;
+    logger.info("set of writers created", { writers: made, kept, signer: account });
+    return kept;
+  }
+
+  async #create(): Promise<number> {
+    const { send, account } = this.#options;
+    const accounts = (await this.#listOthers()).slice(0, accountsMax);
+    const { blockNumber } = await send({ data: createWritersCalldata(accounts), gas: writersGas(accounts.length) });
+    const made = (await this.#readCreated(blockNumber, blockNumber)).at(-1);
+    if (made !== undefined) return made;
+    throw new BrokerError("transactionFailed", {
+      details: `block ${blockNumber} has no set of writers that ${account} created`,
+    });
+  }
+
+  async #recall(): Promise<number | undefined> {
+    return (await this.#options.memory.find())?.writers;
+  }
+
+  /** The oldest of the signer's sets. An endpoint may refuse to search all blocks: then another set does as well. */
+  async #findOnChain(): Promise<number | undefined> {
+    try {
+      return (await this.#readCreated(0, this.#options.head())).at(0);
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
+      this.#options.logger.warn("set of writers not searched for, creating one", { error });
+      return undefined;
+    }
+  }
+
+  async #readCreated(from: number, to: number): Promise<readonly number[]> {
+    const { rpc, registry, account } = this.#options;
+    const filter = { address: registry.address, signatures: [created], sender: account };
+    const { logs } = await rpc.logs({ from, to }, filter);
+    return logs.map(({ topics }) => Number(topics[1]));
+  }
+
+  async #listOthers(): Promise<readonly Address[]> {
+    const { memory, account, accounts } = this.#options;
+    const signers = (await memory.listSigners?.()) ?? [];
+    return [...new Set([...accounts, ...signers])].filter((other) => other !== account);
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#look();
+        this.#trouble.done();
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+      await pause(clock, lookPauseMs, signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    this.#set ??= await this.#recall();
+    if (this.#set === undefined) return;
+    if (!this.#members.has(this.#options.account)) await this.#checkOwn(this.#set);
+    if (this.#warning !== undefined) return;
+    for (const signer of await this.#listOthers()) {
+      if (this.#stopping.signal.aborted) return;
+      if (!this.#members.has(signer)) await this.#add(this.#set, signer);
+    }
+  }
+
+  async #add(set: number, signer: Address): Promise<void> {
+    const { registry, send, logger } = this.#options;
+    if (!(await registry.isMember(set, signer))) {
+      await send({ data: addWriterCalldata(set, signer), gas: writersGas(1) });
+      logger.info("writer added", { writers: set, signer });
+    }
+    this.#members.add(signer);
+  }
+
+  async #checkOwn(set: number): Promise<void> {
+    const { registry, account, logger } = this.#options;
+    const isMember = await registry.isMember(set, account);
+    if (isMember) this.#members.add(account);
+    else this.#members.delete(account);
+    if (!isMember && this.#warning === undefined)
+      logger.warn("signer may not write to the group's topics", { signer: account, writers: set });
+    this.#warning = isMember ? undefined : notYet(set, account);
+  }
+}
+
+function notYet(set: number, account: Address): string {
+  return `the signer ${account} may not write to this group's topics yet: it is not in the registry's set of writers ${set}. A running node of the group adds it within seconds, or the owner of a member's key with setWriter`;
+}

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventBatch } from "../domain/event.ts";
+import { endOfBlock, positionZero } from "../domain/position.ts";
+import { type BatchRange, IndexDamagedError, type Store } from "./store.ts";
+import { alpha, batchOf, beta, group, history } from "./store-examples.contract.ts";
+
+/** A store that is empty and not started, and a way to change a byte of a batch that it holds. */
+export interface DamagedStore {
+  readonly store: Store;
+  damageEvents(batch: EventBatch): Promise<void>;
+}
+
+const everything: BatchRange = {
+  after: positionZero,
+  upTo: endOfBlock(6),
+  topic: undefined,
+  batchesMax: 1000,
+  bytesMax: 1 << 30,
+};
+
+/** The guarantees of the Store port for what is not as it was written. */
+export function testDamage(name: string, create: () => Promise<DamagedStore>): void {
+  describe(`${name} never gives what is damaged`, () => {
+    let damaged: DamagedStore;
+    let store: Store;
+    beforeEach(async () => {
+      damaged = await create();
+      store = damaged.store;
+      await store.start();
+      await store.applyBlocks(group, copyOf(history));
+    });
+    afterEach(async () => store.stop());
+
+    /** Alpha 4 and 5, in block 4, of which it is the second batch. */
+    const batch = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
+    const place = { topic: alpha, sequence: 5 };
+
+    it("refuses a batch whose events changed, by every way to read it, and names its block", async () => {
+      await damaged.damageEvents(batch);
+      const reads = [
+        () => store.findBatch(group, place),
+        () => store.readBatches(group, everything),
+        () => store.readBatches(group, { ...everything, topic: alpha }),
+      ];
+      for (const read of reads) {
+        const error: unknown = await read().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(IndexDamagedError);
+        expect(error).toMatchObject({ blocks: [4] });
+      }
+      expect(await store.findBatch(group, { topic: alpha, sequence: 8 })).toMatchObject({ firstSequence: 8 });
+      expect(await store.readBatches(group, { ...everything, topic: beta })).toHaveLength(2);
+    });
+
+    it("gives it again once it is mended, and answers which it was", async () => {
+      await damaged.damageEvents(batch);
+      const block = copyOf(history)[2]?.batches ?? [];
+      expect(await store.mendBatches(group, block)).toEqual([batch]);
+      expect(await store.findBatch(group, place)).toEqual(batch);
+      expect(await store.readBatches(group, everything)).toEqual(history.flatMap(({ batches }) => batches));
+      expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(6);
+      expect(await store.mendBatches(group, block)).toEqual([]);
+    });
+
+    it("mends nothing where nothing is damaged", async () => {
+      for (const { batches } of history) expect(await store.mendBatches(group, batches)).toEqual([]);
+    });
+  });
+}
+
+/** With events of its own, since a store in memory keeps what it is given. */
+function copyOf(blocks: typeof history): typeof history {
+  return blocks.map((block) => ({
+    ...block,
+    batches: block.batches.map((batch) => ({ ...batch, events: Uint8Array.from(batch.events) })),
+  }));
+}

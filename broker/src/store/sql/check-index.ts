@@ -1,0 +1,49 @@
+import type { Transaction } from "kysely";
+import { checksumOfRow, withChecksum } from "./row-checksums.ts";
+import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
+
+/** Rows that one statement reads. */
+const rowsReadMax = 1_000;
+
+/**
+ * Reads the rows on which everything else in the index rests. Where one is not as it was written, the index is emptied, to be built anew from the
+ * chain; subscriptions stay, with their cursors. Answers whether that was so.
+ */
+export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promise<boolean> {
+  return migrating.transaction().execute(async (transaction) => {
+    await lock(transaction, "check of the index");
+    if (await isIntact(transaction)) return false;
+    const groups = await transaction.selectFrom("groups").selectAll().execute();
+    for (const table of ["batches", "topics", "blocks", "skipped_entries", "vanished", "groups"] as const) {
+      await transaction.deleteFrom(table).execute();
+    }
+    for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
+    return true;
+  });
+}
+
+/** Who watches the index sees another generation, and begins anew. */
+function emptied({ group_id, generation }: GroupTable): GroupTable {
+  return withChecksum("groups", {
+    group_id,
+    block_number: -1,
+    block_hash: "",
+    generation: generation + 1,
+    batch_count: 0,
+  });
+}
+
+async function isIntact(transaction: Transaction<Schema>): Promise<boolean> {
+  for (const table of ["groups", "blocks"] as const) {
+    const rows = await transaction.selectFrom(table).selectAll().execute();
+    if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return false;
+  }
+  for (let after = 0; ; ) {
+    const topics = transaction.selectFrom("topics").selectAll().where("topic_id", ">", after);
+    const rows = await topics.orderBy("topic_id").limit(rowsReadMax).execute();
+    if (rows.some((row) => checksumOfRow("topics", row) !== row.checksum)) return false;
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    after = last.topic_id;
+  }
+}

@@ -1,0 +1,32 @@
+import { sql } from "kysely";
+import { pagesOf } from "../pages.ts";
+import type { RowWriter, TopicChange } from "../schema.ts";
+
+/** Writes many rows with one statement, since each statement is a journey to the server and back. */
+export const rowWriter: RowWriter = {
+  insertTopics: async (transaction, rows) => {
+    const keys = [];
+    for (const page of pagesOf(rows)) {
+      keys.push(...(await transaction.insertInto("topics").values(page).returning(["topic_id", "ordinal"]).execute()));
+    }
+    return keys;
+  },
+  updateTopics: async (transaction, changes) => {
+    for (const page of pagesOf(changes)) await changeQuery(page).execute(transaction);
+  },
+  insertBatches: async (transaction, rows) => {
+    for (const page of pagesOf(rows)) await transaction.insertInto("batches").values(page).execute();
+  },
+};
+
+/** No two transactions change topics of one group at once, so that the order of the rows does not matter. */
+export function changeQuery(changes: readonly TopicChange[]) {
+  const column = (name: keyof TopicChange): readonly number[] => changes.map((change) => change[name]);
+  return sql`
+    update topics set sequence = given.sequence, block_number = given.block_number, closed = given.closed, event_count = given.event_count,
+      checksum = given.checksum
+    from unnest(${column("topic_id")}::bigint[], ${column("sequence")}::bigint[], ${column("block_number")}::bigint[],
+      ${column("closed")}::bigint[], ${column("event_count")}::bigint[], ${column("checksum")}::bigint[])
+      as given (topic_id, sequence, block_number, closed, event_count, checksum)
+    where topics.topic_id = given.topic_id`;
+}

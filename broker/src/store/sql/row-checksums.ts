@@ -1,0 +1,102 @@
+import { type RawBuilder, sql } from "kysely";
+import { checksumOf, type Scalar } from "../checksum.ts";
+import type { BatchTable, BlockTable, GroupTable, SqlDatabase, SubscriptionTable, TopicRow } from "./schema.ts";
+
+/** Rows of the tables whose content is served as the truth. */
+interface CheckedTables {
+  readonly groups: GroupTable;
+  readonly topics: TopicRow;
+  readonly blocks: BlockTable;
+  readonly batches: BatchTable;
+  readonly subscriptions: SubscriptionTable;
+}
+type CheckedTable = keyof CheckedTables;
+type Unchecked<Row> = Omit<Row, "checksum">;
+
+/**
+ * What each table's `checksum` covers. A column that is not here may change by itself: keys that the database gives, what nodes agree on about
+ * a subscription, its secret, which is sealed, and its progress, which has a check of its own (see progressCheck). The events of a batch are covered by a column that is here.
+ */
+const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
+  groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
+  topics: [
+    "group_id",
+    "ordinal",
+    "name",
+    "digest",
+    "address",
+    "sender",
+    "created_timestamp",
+    "sequence",
+    "block_number",
+    "closed",
+    "event_count",
+  ],
+  blocks: ["group_id", "number", "hash", "undo"],
+  batches: [
+    "group_id",
+    "ordinal",
+    "first_position",
+    "last_position",
+    "first_sequence",
+    "events_before",
+    "byte_count",
+    "transaction_hash",
+    "log_index",
+    "publisher",
+    "events_checksum",
+  ],
+  subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
+};
+
+/** The checksum of a row; `bound` joins what stands in another table. */
+export function checksumOfRow<Table extends CheckedTable>(
+  table: Table,
+  row: Partial<Unchecked<CheckedTables[Table]>>,
+  bound?: string,
+): number {
+  const columns: readonly string[] = checkedColumns[table];
+  const values: Readonly<Record<string, unknown>> = row;
+  return checksumOf([...columns.map((name) => values[name] as Scalar), ...(bound === undefined ? [] : [bound])]); // No column listed holds bytes.
+}
+
+/** The row with its checksum, in place of the one that it may have. The spread comes last for the reason that toSpan in index-plan.ts has. */
+export function withChecksum<Table extends CheckedTable, Row extends Partial<Unchecked<CheckedTables[Table]>>>(
+  table: Table,
+  row: Row,
+): Row & { readonly checksum: number } {
+  const checked: Row & { checksum: number } = { checksum: 0, ...row };
+  checked.checksum = checksumOfRow(table, row);
+  return checked;
+}
+
+/** A prime below 2^31: no power of two is a multiple of it, so that the change of any one bit shows. */
+export const progressPrime = 2_147_483_647;
+
+/**
+ * What stands in `progress_check`: sums, so that a database can work it out where it changes many rows at once.
+ */
+export function progressCheck(row: Pick<SubscriptionTable, "cursor" | "notified_count" | "notified_at">): number {
+  const { cursor, notified_count, notified_at } = row;
+  return (cursor % progressPrime) * 3 + (notified_count % progressPrime) * 5 + (notified_at % progressPrime) * 7;
+}
+
+/** The same, worked out by the database of expressions for the three. */
+export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
+  return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7`;
+}
+
+/** Whether a subscription's row is as it was written. */
+export function isIntactSubscription(row: SubscriptionTable): boolean {
+  return progressCheck(row) === row.progress_check && checksumOfRow("subscriptions", row) === row.checksum;
+}
+
+/** The row, where it is as it was written. @throws StoreError `corrupt`, which is reported. */
+export function checkRow<Table extends "groups" | "topics" | "blocks", Row extends CheckedTables[Table]>(
+  { damaged }: Pick<SqlDatabase, "damaged">,
+  table: Table,
+  row: Row,
+): Row {
+  if (checksumOfRow(table, row) !== row.checksum) throw damaged(`a row of the table ${table}`);
+  return row;
+}

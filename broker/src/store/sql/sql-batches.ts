@@ -1,0 +1,247 @@
+import type { CompiledQuery, Kysely } from "kysely";
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { blockNumberMax, blockOf, endOfBlock, eventsPerBlockMax, type Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { type BatchRange, damagedBlocksMax, IndexDamagedError } from "../../ports/store.ts";
+import { checksumOfBytes } from "../checksum.ts";
+import { createBatchQueries, type Ends } from "./batch-queries.ts";
+import type { IndexQueries } from "./index-queries.ts";
+import { checksumOfRow } from "./row-checksums.ts";
+import { fromBatchRow, type KeyedTopic } from "./rows.ts";
+import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
+
+/** Looks at a stretch that seems to lack batches: a reorganisation may come between two statements, an index of the database may be damaged. */
+const looksMax = 3;
+
+/** A batch's row without its events. */
+export type BatchPlace = Omit<BatchTable, "events">;
+
+/** What was read; `missing` tells between which positions batches seem to be missing. */
+interface Look<Value> {
+  readonly value: Value;
+  readonly missing?: { readonly after: number; readonly before: number } | undefined;
+}
+
+/** How batches are counted without a gap: one by one in their group, by their events in their topic. */
+interface Density {
+  readonly numberOf: (row: BatchPlace) => number;
+  readonly widthOf: (row: BatchPlace) => number;
+  readonly ends: (stretch: { readonly after: number; readonly last: number }) => CompiledQuery<Ends>;
+}
+
+export interface SqlBatchesParts {
+  readonly shared: SqlDatabase;
+  readonly queries: IndexQueries;
+  readonly findTopic: (groupId: GroupId, name: TopicName) => Promise<KeyedTopic | undefined>;
+}
+
+/** Reads batches. Nothing leaves it that is not as it was written, and no batch is passed over because the database does not find it. */
+export class SqlBatches {
+  readonly #parts: SqlBatchesParts;
+  readonly #database: Kysely<Schema>;
+  readonly #own;
+  #isReindexed = false;
+
+  constructor(parts: SqlBatchesParts) {
+    this.#parts = parts;
+    this.#database = parts.shared.relaxed;
+    this.#own = createBatchQueries(parts.shared.relaxed);
+  }
+
+  async find(groupId: GroupId, name: TopicName, sequence: number): Promise<EventBatch | undefined> {
+    const { queries, findTopic } = this.#parts;
+    return this.#look(groupId, async () => {
+      const topic = await findTopic(groupId, name);
+      if (topic === undefined) return { value: undefined };
+      const { topicId } = topic;
+      const [row] = await this.#read(queries.findBatch.bind({ topicId, sequence }));
+      const value = row && toBatch(row, name);
+      if (value !== undefined && sequence < value.firstSequence + value.count) return { value };
+      return { value: undefined, missing: await this.#findMissing(topic, { row, sequence }) };
+    });
+  }
+
+  async read(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]> {
+    if (range.upTo <= range.after) return [];
+    const { topic } = range;
+    return this.#look(groupId, async () =>
+      topic === undefined ? this.#readOfGroup(groupId, range) : this.#readOfTopic(groupId, range, topic),
+    );
+  }
+
+  /** Where a topic has no batch after the position, none; else all but what comes before the next batch, and in it. */
+  async countAfter(topic: KeyedTopic, after: Position): Promise<number> {
+    const [next] = await this.#read(this.#parts.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
+    if (next === undefined) return 0;
+    checkPlace(next, topic.topic.name);
+    const inBatch = Math.max(0, after - next.first_position + 1);
+    return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
+  }
+
+  /** A sequence that no batch holds was left out of the index, or comes later: then no stored event lies between its neighbours. */
+  async #findMissing(
+    topic: KeyedTopic,
+    { row, sequence }: { readonly row: BatchPlace | undefined; readonly sequence: number },
+  ): Promise<Look<never>["missing"]> {
+    const [next] = await this.#read(this.#parts.queries.findNextSequence.bind({ topicId: topic.topicId, sequence }));
+    if (next !== undefined) checkPlace(next, topic.topic.name);
+    const expected = row === undefined ? 0 : row.events_before + countOf(row);
+    if ((next?.events_before ?? topic.eventCount) <= expected) return undefined;
+    return { after: row?.last_position ?? -1, before: next?.first_position ?? endOfBlock(topic.topic.blockNumber) };
+  }
+
+  async #readOfGroup(groupId: GroupId, range: BatchRange): Promise<Look<readonly EventBatch[]>> {
+    const { queries } = this.#parts;
+    const sizes = await this.#read(queries.findSizes.bind({ groupId, ...bounds(range) }));
+    const last = lastWithin(sizes, range.bytesMax);
+    const rows =
+      last === undefined ? [] : await this.#read(queries.readBatches.bind({ groupId, after: range.after, last }));
+    const value = rows.map((row) => toBatch(row, row.name ?? ""));
+    const density: Density = {
+      numberOf: ({ ordinal }) => ordinal,
+      widthOf: () => 1,
+      ends: (stretch) => this.#own.endsInGroup.bind({ groupId, ...stretch }),
+    };
+    return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
+  }
+
+  async #readOfTopic(groupId: GroupId, range: BatchRange, name: TopicName): Promise<Look<readonly EventBatch[]>> {
+    const { queries, findTopic } = this.#parts;
+    const topic = await findTopic(groupId, name);
+    if (topic === undefined) return { value: [] };
+    const { topicId } = topic;
+    const sizes = await this.#read(queries.findSizesOfTopic.bind({ topicId, ...bounds(range) }));
+    const last = lastWithin(sizes, range.bytesMax);
+    const rows =
+      last === undefined
+        ? []
+        : await this.#read(queries.readBatchesOfTopic.bind({ topicId, after: range.after, last }));
+    const value = rows.map((row) => toBatch(row, name));
+    const density: Density = {
+      numberOf: (row) => row.events_before,
+      widthOf: countOf,
+      ends: (stretch) => this.#own.endsInTopic.bind({ topicId, ...stretch }),
+    };
+    return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
+  }
+
+  /** Where the rows are not all that the range holds. A read that was cut short is continued by the next one, which looks at the seam. */
+  async #findGap(
+    rows: readonly BatchPlace[],
+    range: BatchRange,
+    { density, isCut }: { readonly density: Density; readonly isCut: boolean },
+  ): Promise<Look<never>["missing"]> {
+    const last = rows.at(-1);
+    const end = Math.max(range.after, last?.last_position ?? -1);
+    const [ends] = await this.#read(density.ends({ after: range.after, last: end }));
+    let next = ends?.first ?? 0;
+    let after: number = range.after;
+    for (const row of rows) {
+      if (density.numberOf(row) !== next) return { after, before: row.first_position };
+      next += density.widthOf(row);
+      after = row.last_position;
+    }
+    const isWhole = isCut || ends === undefined || ends.next <= next;
+    return isWhole ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
+  }
+
+  /** The indexes of a database may be damaged where its rows are not: they are built anew once. */
+  async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {
+    for (let looks = 1; ; looks += 1) {
+      const { value, missing } = await look();
+      if (missing === undefined) return value;
+      if (looks === looksMax) throw await this.#toError(groupId, missing);
+      if (looks === looksMax - 1) await this.#reindexOnce();
+    }
+  }
+
+  /** Not again while it did not help: it goes through the whole table. */
+  async #reindexOnce(): Promise<void> {
+    if (this.#isReindexed) return;
+    this.#isReindexed = true;
+    await this.#parts.shared.reindexBatches();
+  }
+
+  /** Rows were mended: a missing one may have other reasons from now on. */
+  onMended(): void {
+    this.#isReindexed = false;
+  }
+
+  async #toError(
+    groupId: GroupId,
+    { after, before }: { readonly after: number; readonly before: number },
+  ): Promise<Error> {
+    const [previous] = await this.#read(this.#own.beforeInGroup.bind({ groupId, position: after }));
+    const [next] = await this.#read(this.#own.afterInGroup.bind({ groupId, position: before - 1 }));
+    for (const row of [previous, next]) if (row !== undefined) checkPlace(row, row.name ?? "");
+    const [from, to] = [numberOf(after), numberOf(before)];
+    const what = `batches are missing from block ${from} to ${to}`;
+    if (to - from >= damagedBlocksMax) return new IndexDamagedError(what, []);
+    return new IndexDamagedError(
+      what,
+      Array.from({ length: to - from + 1 }, (_, index) => from + index),
+    );
+  }
+
+  async #read<Row>(query: CompiledQuery<Row>): Promise<readonly Row[]> {
+    return (await this.#database.executeQuery(query)).rows;
+  }
+}
+
+/** Of a batch whose topic has this name. @throws IndexDamagedError. */
+export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row {
+  if (checksumOfRow("batches", row, name) !== row.checksum) throw damagedRow(row, name);
+  return row;
+}
+
+/** @throws IndexDamagedError. */
+export function toBatch(row: BatchTable, name: string): EventBatch {
+  checkPlace(row, name);
+  if (!isBytes(row.events) || checksumOfBytes(row.events) !== row.events_checksum) throw damagedRow(row, name);
+  return fromBatchRow(row, name);
+}
+
+export function countOf(row: Pick<BatchPlace, "first_position" | "last_position">): number {
+  return row.last_position - row.first_position + 1;
+}
+
+/** A damaged row may hold anything. */
+function isBytes(value: unknown): value is Uint8Array {
+  return value instanceof Uint8Array;
+}
+
+/** One of the two positions may be what is damaged. */
+function damagedRow(row: BatchPlace, name: string): IndexDamagedError {
+  const blocks = [row.first_position, row.last_position].map(numberOf);
+  const place = `sequence ${row.first_sequence} of topic ${JSON.stringify(name)} in block ${blocks[0]}`;
+  const candidates = [...new Set(blocks)].filter((block) => block <= blockNumberMax);
+  return new IndexDamagedError(`the batch at ${place} is not as it was written`, candidates);
+}
+
+/** The block of a position that may be damaged, and then be anything. */
+function numberOf(position: number): number {
+  return Math.max(0, Math.floor(position / eventsPerBlockMax));
+}
+
+function bounds(range: BatchRange) {
+  const { after, upTo, batchesMax } = range;
+  return { after, upTo, upToEndOfBlock: endOfBlock(blockOf(upTo)), limit: batchesMax };
+}
+
+type Size = Pick<BatchTable, "last_position" | "byte_count">;
+
+/** The last position of the batch with which the bytes are reached; of the last batch when they are not. */
+function lastWithin(sizes: readonly Size[], bytesMax: number): number | undefined {
+  let bytes = 0;
+  for (const size of sizes) {
+    bytes += size.byte_count;
+    if (bytes >= bytesMax) return size.last_position;
+  }
+  return sizes.at(-1)?.last_position;
+}
+
+/** Whether a limit ended the reading before the range ended. */
+function isCut(sizes: readonly Size[], last: number | undefined, range: BatchRange): boolean {
+  return sizes.length >= range.batchesMax || last !== sizes.at(-1)?.last_position;
+}

@@ -1,0 +1,190 @@
+import { type Kysely, sql } from "kysely";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { EventBatch } from "../../domain/event.ts";
+import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { type BatchRange, IndexDamagedError } from "../../ports/store.ts";
+import { testDamage } from "../../ports/store-damage.contract.ts";
+import { alpha, beta, group, history, subscriptionOf } from "../../ports/store-examples.contract.ts";
+import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
+import { SqlStore } from "./sql-store.ts";
+
+const everything: BatchRange = {
+  after: positionZero,
+  upTo: endOfBlock(6),
+  topic: undefined,
+  batchesMax: 1000,
+  bytesMax: 1 << 30,
+};
+/** Alpha 4 and 5, the only batch of alpha in block 4. */
+const row = sql`first_sequence = 4`;
+
+/** What a database with changed rows answers. */
+export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): void {
+  const open = async () => {
+    const backend = await create();
+    const opened: SqlDatabase[] = [];
+    const store = new SqlStore({ ...backend, open: async () => keep(await backend.open(), opened) }, silentLogger);
+    const database = (): Kysely<Schema> => {
+      const last = opened.at(-1);
+      if (last === undefined) throw new Error("the store did not open its database");
+      return last.relaxed;
+    };
+    return { store, database };
+  };
+
+  testDamage(name, async () => {
+    const { store, database } = await open();
+    const damageEvents = async ({ firstSequence, events }: EventBatch) => {
+      const changed = Uint8Array.from(events, (byte, index) => (index === 100 ? byte ^ 1 : byte));
+      await sql`update batches set events = ${changed} where first_sequence = ${firstSequence}`.execute(database());
+    };
+    return { store, damageEvents };
+  });
+
+  describe(`${name} tells damage of every kind`, () => {
+    let store: SqlStore;
+    let change: (statement: ReturnType<typeof sql>) => Promise<unknown>;
+    beforeEach(async () => {
+      const opened = await open();
+      store = opened.store;
+      change = (statement) => statement.execute(opened.database());
+      await store.start();
+      await store.applyBlocks(group, history);
+    });
+    afterEach(async () => store.stop());
+
+    const read = () => store.readBatches(group, everything);
+    const mendAll = async (): Promise<number> => {
+      let count = 0;
+      for (const { batches } of history) count += (await store.mendBatches(group, batches)).length;
+      return count;
+    };
+    const intact = history.flatMap(({ batches }) => batches);
+
+    it.each([
+      ["ordinal", sql`ordinal = ordinal + 8`],
+      ["first_position", sql`first_position = first_position - 1`],
+      ["last_position", sql`last_position = last_position + 64`],
+      ["topic_id", sql`topic_id = (select topic_id from topics where name = 'beta'), first_sequence = 20`],
+      ["first_sequence", sql`first_sequence = first_sequence + 64`],
+      ["events_before", sql`events_before = events_before + 1`],
+      ["byte_count", sql`byte_count = byte_count + 1`],
+      ["transaction_hash", sql`transaction_hash = ${`0x${"ab".repeat(32)}`}`],
+      ["log_index", sql`log_index = log_index + 2`],
+      ["publisher", sql`publisher = ${`0x${"ab".repeat(20)}`}`],
+      ["events_checksum", sql`events_checksum = events_checksum + 1`],
+      ["checksum", sql`checksum = checksum + 1`],
+    ])("a change of %s", async (_, assignment) => {
+      await change(sql`update batches set ${assignment} where ${row}`);
+      await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
+      await expect(store.findBatch(group, { topic: alpha, sequence: 5 })).rejects.toBeInstanceOf(IndexDamagedError);
+      expect(await mendAll()).toBe(1);
+      expect(await read()).toEqual(intact);
+      expect(await store.findBatch(group, { topic: alpha, sequence: 5 })).toEqual(intact[3]);
+      expect(await store.countEventsAfter(group, beta, positionZero)).toBe(3);
+    });
+
+    it("a batch that is gone, wherever in a read it would be", async () => {
+      await change(sql`delete from batches where ${row}`);
+      const ranges: readonly Partial<BatchRange>[] = [
+        {},
+        { topic: alpha },
+        { after: toPosition(4, 0) },
+        { after: toPosition(4, 0), topic: alpha },
+        { upTo: endOfBlock(5) },
+        { upTo: endOfBlock(5), topic: alpha },
+        { after: toPosition(4, 0), upTo: endOfBlock(5) },
+        { after: toPosition(4, 0), upTo: endOfBlock(5), topic: alpha },
+      ];
+      for (const range of ranges) {
+        await expect(store.readBatches(group, { ...everything, ...range })).rejects.toBeInstanceOf(IndexDamagedError);
+      }
+      await expect(store.findBatch(group, { topic: alpha, sequence: 5 })).rejects.toMatchObject({
+        blocks: expect.arrayContaining([4]),
+      });
+      expect(await mendAll()).toBe(1);
+      expect(await read()).toEqual(intact);
+    });
+
+    it("the newest batch is gone", async () => {
+      await change(sql`delete from batches where first_sequence = 8`);
+      await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
+      await expect(store.findBatch(group, { topic: alpha, sequence: 8 })).rejects.toBeInstanceOf(IndexDamagedError);
+      expect(await mendAll()).toBe(1);
+      expect(await read()).toEqual(intact);
+    });
+
+    it("sequences that were left out, and those to come, are no damage", async () => {
+      expect(await store.findBatch(group, { topic: alpha, sequence: 6 })).toBeUndefined();
+      expect(await store.findBatch(group, { topic: alpha, sequence: 7 })).toBeUndefined();
+      expect(await store.findBatch(group, { topic: alpha, sequence: 9 })).toBeUndefined();
+    });
+
+    it.each([
+      ["a cursor", sql`cursor = cursor + 1024`],
+      ["a count", sql`notified_count = notified_count + 2`],
+      ["a time", sql`notified_at = notified_at - 4`],
+      ["a filter", sql`filter = 'alpha/+'`],
+      ["a url", sql`url = 'http://127.0.0.1:9/other'`],
+      ["a state", sql`state = 'suspended'`],
+    ])("%s of a subscription", async (_, assignment) => {
+      await store.insertSubscription(subscriptionOf(1), 0);
+      await store.insertSubscription(subscriptionOf(2), 0);
+      await change(sql`update subscriptions set ${assignment} where id = ${subscriptionOf(1).id}`);
+      expect(await store.findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "damaged" });
+      expect(await store.listSubscriptions()).toEqual([
+        expect.objectContaining({ id: subscriptionOf(1).id, state: "damaged" }),
+        subscriptionOf(2),
+      ]);
+      await store.rollBack(group, { number: 1, hash: history[0]?.hash ?? "0x" });
+      expect(await store.findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "damaged" });
+      expect(await store.setSubscriptionState(subscriptionOf(1), "active")).toBe(false);
+      expect(await store.deleteSubscription(subscriptionOf(1))).toBe(true);
+    });
+
+    it("what changes a subscription keeps it whole", async () => {
+      const { id } = subscriptionOf(1);
+      await store.insertSubscription(subscriptionOf(1, { cursor: toPosition(1, 0) }), 0);
+      await store.saveProgress([
+        { id, epoch: 0, cursor: toPosition(4, 2), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
+      ]);
+      await store.setSubscriptionState({ id, epoch: 0 }, "suspended");
+      const change = { url: "http://127.0.0.1:9/b", interfaceType: "JsonRPC", secret: "new", state: "active" } as const;
+      await store.updateSubscription({ id, epoch: 0 }, change);
+      expect(await store.replaceSecrets([{ id, from: "new", to: "newer" }])).toBe(1);
+      expect(await store.findSubscription(id)).toMatchObject({ ...change, secret: "newer", notifiedCount: 6 });
+      await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
+      expect(await store.findSubscription(id)).toMatchObject({ state: "active", cursor: endOfBlock(2) });
+    });
+
+    it.each([
+      ["a topic's name", sql`update topics set name = 'alphb' where name = 'alpha'`],
+      ["a topic's address", sql`update topics set address = replace(address, '1', '3') where name = 'alpha'`],
+      ["a topic's sequence", sql`update topics set sequence = sequence + 4 where name = 'alpha'`],
+      ["a head", sql`update groups set block_number = block_number + 1`],
+      ["a block", sql`update blocks set hash = replace(hash, '4', '5') where number = 4`],
+    ])("%s: the index is built anew from the chain at the next start, and subscriptions stay", async (_, statement) => {
+      await store.insertSubscription(subscriptionOf(1), 0);
+      await change(statement);
+      const all = async () => {
+        await store.listTopics(group, { offset: 0, limit: 9 });
+        await store.listBlocks(group, { atMost: 9 });
+        await store.findHead(group);
+      };
+      await expect(all()).rejects.toMatchObject({ fault: "corrupt", message: expect.stringContaining("start") });
+      await store.stop();
+      await store.start();
+      expect(await store.findHead(group)).toBeUndefined();
+      expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(0);
+      expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
+      await store.applyBlocks(group, history);
+      expect(await read()).toEqual(intact);
+    });
+  });
+}
+
+function keep(database: SqlDatabase, opened: SqlDatabase[]): SqlDatabase {
+  opened.push(database);
+  return database;
+}

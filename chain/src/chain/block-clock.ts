@@ -1,0 +1,67 @@
+import { BLOCK_TIME_STEP_MS_MAX, BLOCK_TIME_STEP_WAIT_MS } from "../limits.ts";
+
+/** The clocks of the machine, in milliseconds. */
+export interface Clocks {
+  /** Since the epoch; may be set, forward and back. */
+  timeOfDay(): number;
+  /** Since any moment; never set. */
+  monotonic(): number;
+}
+
+/** A reading of both clocks at one moment. */
+interface Reading {
+  readonly timeOfDay: number;
+  readonly monotonic: number;
+}
+
+const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: () => performance.now() };
+
+/**
+ * The time for the next block. A block's time never goes back, so one block made while the clock is wrongly set ten years ahead would keep
+ * all that follow there. Therefore a large step forward is believed only after it has lasted. A process that starts believes the clock.
+ */
+export class BlockClock {
+  readonly #clocks: Clocks;
+  #agreed: Reading;
+  /** The first reading after a step that is not believed yet. */
+  #stepped: Reading | undefined;
+
+  constructor(clocks = machineClocks) {
+    this.#clocks = clocks;
+    this.#agreed = this.#read();
+  }
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    const reading = this.#read();
+    if (this.#isBelieved(reading)) {
+      this.#agreed = reading;
+      this.#stepped = undefined;
+    }
+    return continueTo(reading, this.#agreed);
+  }
+
+  #isBelieved(reading: Reading): boolean {
+    if (stepBetween(this.#agreed, reading) <= BLOCK_TIME_STEP_MS_MAX) return true;
+    const stepped = this.#stepped;
+    if (stepped === undefined || Math.abs(stepBetween(stepped, reading)) > BLOCK_TIME_STEP_MS_MAX) {
+      this.#stepped = reading;
+      return false;
+    }
+    return reading.monotonic - stepped.monotonic >= BLOCK_TIME_STEP_WAIT_MS;
+  }
+
+  #read(): Reading {
+    return { timeOfDay: this.#clocks.timeOfDay(), monotonic: this.#clocks.monotonic() };
+  }
+}
+
+/** How far the time of day was set between two readings. */
+function stepBetween(before: Reading, after: Reading): number {
+  return after.timeOfDay - continueTo(after, before);
+}
+
+/** The time of day of a later reading, had it not been set since an earlier one. */
+function continueTo({ monotonic }: Reading, earlier: Reading): number {
+  return earlier.timeOfDay + monotonic - earlier.monotonic;
+}

@@ -1,0 +1,93 @@
+import { rememberedKeccak } from "../../lib/remembered-keccak.ts";
+import { keccak256 } from "../../lib/crypto.ts";
+import type { ExecutionState } from "../../state/execution-state.ts";
+import { INITCODE_BYTES_MAX } from "../gas.ts";
+import { type Creation, type Creator, Machine, type Surroundings } from "./machine.ts";
+import type { Programs } from "./program.ts";
+import { run } from "./run.ts";
+
+/** A contract that a message makes. */
+export interface CreatedContract {
+  readonly address: Uint8Array;
+  readonly code: Uint8Array;
+}
+
+/** Of a new contract (EIP-161). */
+export const CREATED_NONCE = 1n;
+
+const DEPOSIT_BYTE_GAS = 200;
+/** Longest code of a contract, in bytes (EIP-170). */
+const CODE_BYTES_MAX = 24_576;
+/** No code begins with it (EIP-3541). */
+const RESERVED_BYTE = 0xef;
+const ADDRESS_OFFSET = 12;
+/** An account's nonce never gets there (EIP-2681). */
+const NONCE_END = 2n ** 64n - 1n;
+const ADDRESS_PREFIX = Uint8Array.of(0xff);
+const NO_INPUT = Buffer.alloc(0);
+
+export interface CreationsOptions {
+  /** Of the contract that creates. */
+  readonly surroundings: Surroundings;
+  /** Of the contract that creates, before it does. */
+  readonly nonce: bigint;
+  readonly state: ExecutionState;
+  readonly programs: Programs;
+}
+
+/**
+ * The contracts that one message makes by CREATE2. A new address becomes warm (EIP-2929); nothing that the own interpreter runs can see
+ * that.
+ */
+export class Creations implements Creator {
+  readonly #options: CreationsOptions;
+  readonly #addresses = new Set<string>();
+  readonly made: CreatedContract[] = [];
+
+  constructor(options: CreationsOptions) {
+    this.#options = options;
+  }
+
+  /** Of the contract that creates, after it made these. */
+  get nonce(): bigint {
+    return this.#options.nonce + BigInt(this.made.length);
+  }
+
+  /** Leaves to the EVM what is no ordinary success, and init code that stores, logs or makes contracts. */
+  create({ initCode, salt, gas }: Creation): { readonly address: Uint8Array; readonly gasUsed: number } | undefined {
+    if (initCode.length > INITCODE_BYTES_MAX || this.nonce >= NONCE_END) return undefined;
+    const initCodeHash = rememberedKeccak(initCode);
+    const address = this.#addressOf(salt, initCodeHash);
+    if (!this.#isFree(address)) return undefined;
+    const { surroundings, programs } = this.#options;
+    const machine = new Machine({
+      ...surroundings,
+      address,
+      caller: surroundings.address,
+      input: NO_INPUT,
+      program: programs.get(initCodeHash, () => Buffer.from(initCode)),
+      gas,
+      readSlot: () => NO_INPUT,
+    });
+    const isRun = run(machine) === "success" && machine.slots.isUntouched && machine.logs.length === 0;
+    const code = machine.output;
+    if (!isRun || code.length > CODE_BYTES_MAX || code[0] === RESERVED_BYTE) return undefined;
+    if (!machine.charge(DEPOSIT_BYTE_GAS * code.length)) return undefined;
+    this.made.push({ address, code });
+    return { address, gasUsed: gas - machine.gas };
+  }
+
+  /** EIP-1014. */
+  #addressOf(salt: Uint8Array, initCodeHash: Uint8Array): Uint8Array {
+    const { address } = this.#options.surroundings;
+    return keccak256(ADDRESS_PREFIX, address, salt, initCodeHash).subarray(ADDRESS_OFFSET);
+  }
+
+  /** Whether nothing is there, nor was made there by this message. */
+  #isFree(address: Uint8Array): boolean {
+    const key = Buffer.from(address).toString("latin1");
+    const isFree = !this.#addresses.has(key) && this.#options.state.readAccount(address) === undefined;
+    this.#addresses.add(key);
+    return isFree;
+  }
+}

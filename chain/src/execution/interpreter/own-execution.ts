@@ -1,0 +1,76 @@
+import type { ExecutionState } from "../../state/execution-state.ts";
+import { EMPTY_CODE_HASH } from "../../state/account.ts";
+import { isSameBytes, toBuffer } from "../../lib/bytes.ts";
+import type { EvmBlock } from "../evm.ts";
+import { type Execution, type Message, refundOf } from "../execute.ts";
+import { type CreatedContract, Creations } from "./creations.ts";
+import { Machine } from "./machine.ts";
+import { Programs } from "./program.ts";
+import { run } from "./run.ts";
+import { fromBytes } from "./word.ts";
+
+/** What a message does, before any of it is written. */
+export interface Plan {
+  readonly execution: Execution;
+  /** The contract that ran, the only one whose storage changes. */
+  readonly address: Uint8Array;
+  readonly slots: readonly (readonly [slot: Uint8Array, value: Uint8Array])[];
+  /** Of the contract that ran, after it made these contracts. */
+  readonly nonce: bigint;
+  readonly created: readonly CreatedContract[];
+}
+
+/** Runs calls of contracts that call no other account, some twenty times as fast as the EVM and with the same result. */
+export class OwnExecution {
+  readonly #chainId: number;
+  readonly #state: ExecutionState;
+  readonly #programs = new Programs();
+
+  constructor(chainId: number, state: ExecutionState) {
+    this.#chainId = chainId;
+    this.#state = state;
+  }
+
+  /** What a message does; undefined where only the EVM can tell. Changes nothing. */
+  plan(message: Message, block: EvmBlock): Plan | undefined {
+    const { to: address, value } = message;
+    const gas = message.gasLimit - message.intrinsicGas;
+    if (address === undefined || value !== 0n || gas > Number.MAX_SAFE_INTEGER) return undefined;
+    const account = this.#state.readAccount(address);
+    if (account === undefined || isSameBytes(account.codeHash, EMPTY_CODE_HASH)) return undefined;
+    const { codeHash, nonce } = account;
+    const surroundings = { message, address, block, chainId: this.#chainId };
+    const creations = new Creations({ surroundings, nonce, state: this.#state, programs: this.#programs });
+    const machine = new Machine({
+      ...surroundings,
+      program: this.#programs.get(codeHash, () => this.#state.readCode(codeHash)),
+      gas: Number(gas),
+      caller: message.from,
+      input: toBuffer(message.data),
+      readSlot: (slot) => this.#state.readStorage(address, slot),
+      creator: creations,
+    });
+    for (const entry of message.accessList) {
+      if (isSameBytes(entry.address, address)) for (const slot of entry.slots) machine.slots.warm(fromBytes(slot));
+    }
+    if (run(machine) !== "success") return undefined;
+    const slots = [...machine.slots.changes()];
+    return {
+      execution: toExecution(machine, message),
+      address,
+      slots,
+      nonce: creations.nonce,
+      created: creations.made,
+    };
+  }
+}
+
+function toExecution(machine: Machine, message: Message): Execution {
+  const spent = message.gasLimit - BigInt(machine.gas);
+  return {
+    gasUsed: spent - refundOf(spent, BigInt(machine.slots.refund)),
+    logs: machine.logs,
+    output: machine.output,
+    failure: undefined,
+  };
+}

@@ -1,0 +1,25 @@
+import { expect, it } from "vitest";
+import { Generations } from "./generations.ts";
+
+it("keeps what is used, forgets the rest, and holds no more than its weight", () => {
+  const cache = new Generations<number>(100);
+  for (let key = 0; key < 1_000; key += 1) {
+    cache.set(`key ${key}`, key);
+    expect(cache.get("key 0")).toBe(0);
+  }
+  const kept = Array.from({ length: 1_000 }, (_, key) => cache.get(`key ${key}`)).filter(
+    (value) => value !== undefined,
+  );
+  expect(kept.length).toBeLessThanOrEqual(101);
+  expect(cache.get("key 999")).toBe(999);
+});
+
+it("gives the newest value, also of an entry that was about to be forgotten, and none once it is deleted", () => {
+  const cache = new Generations<number>(4);
+  cache.set("a", 1);
+  for (const other of ["b", "c"]) cache.set(other, 0);
+  cache.set("a", 2);
+  expect(cache.get("a")).toBe(2);
+  cache.delete("a");
+  expect(cache.get("a")).toBeUndefined();
+});

@@ -1,0 +1,20 @@
+import { REMEMBERED_HASHES_MAX } from "../limits.ts";
+import { toBuffer } from "./bytes.ts";
+import { keccak256 } from "./crypto.ts";
+import { Generations } from "./generations.ts";
+
+/** Longest input that is worth remembering: a key of a map and the slot of the map. */
+const INPUT_BYTES_MAX = 64;
+
+const hashes = new Generations<Uint8Array>(REMEMBERED_HASHES_MAX);
+
+/** As `keccak256`, for inputs that come again: each topic's address and slot does in every block that has its events. The caller changes nothing of it. */
+export function rememberedKeccak(bytes: Uint8Array): Uint8Array {
+  if (bytes.length > INPUT_BYTES_MAX) return keccak256(bytes);
+  const key = toBuffer(bytes).toString("latin1");
+  const known = hashes.get(key);
+  if (known !== undefined) return known;
+  const hash = Buffer.from(keccak256(bytes)); // into shared memory: a piece of its own takes 200 bytes more
+  hashes.set(key, hash);
+  return hash;
+}

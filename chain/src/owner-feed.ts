@@ -1,0 +1,48 @@
+import type { Block } from "./blocks/block.ts";
+import { encodeCommittedBlock } from "./blocks/committed-block.ts";
+import type { FromWorker } from "./messages.ts";
+
+/** Posts a message to the owner and hands over the buffers in the list. */
+export type Post = (message: FromWorker, handedOver?: readonly ArrayBuffer[]) => void;
+
+/**
+ * What the owner is told beside the answers to its requests: each block in one message, which also says which of its transactions were
+ * accepted, so that a publish costs one message each way.
+ */
+export class OwnerFeed {
+  readonly #post: Post;
+  #isOn = false;
+  #accepted: number[] = [];
+
+  constructor(post: Post) {
+    this.#post = post;
+  }
+
+  /** Posts blocks from the next one on. */
+  turnOn(): void {
+    this.#isOn = true;
+  }
+
+  /** A submitted transaction is in the pool. The owner learns it with the next message. */
+  accept(id: number): void {
+    this.#accepted.push(id);
+  }
+
+  tellBlock(block: Block, receipts: readonly Uint8Array[]): void {
+    if (!this.#isOn) return;
+    const encoded = encodeCommittedBlock(block, receipts);
+    // Made by `encodeCommittedBlock`, whose memory is never shared.
+    this.#post({ kind: "block", block: encoded, accepted: this.#takeAccepted() }, [encoded.buffer as ArrayBuffer]);
+  }
+
+  /** After each try to make a block, also when none came of it. */
+  tellAccepted(): void {
+    if (this.#accepted.length > 0) this.#post({ kind: "accepted", accepted: this.#takeAccepted() });
+  }
+
+  #takeAccepted(): number[] {
+    const accepted = this.#accepted;
+    this.#accepted = [];
+    return accepted;
+  }
+}

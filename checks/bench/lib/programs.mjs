@@ -1,0 +1,21 @@
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+/**
+ * A program that is no part of the project: the file that the environment variable names, else the one on the path; undefined where there is none.
+ * @param {string} name @param {string} variable
+ */
+export function findProgram(name, variable) {
+  const named = process.env[variable];
+  const folders = (process.env.PATH ?? "").split(delimiter).filter((folder) => folder !== "");
+  return named ? named : folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startBroker } from "../../harness/broker-process.ts";
+import { Client } from "../../harness/client.ts";
+import { createRandom, seedsOf } from "../../harness/random.ts";
+import { startReceiver } from "../../harness/receiver.ts";
+import { until } from "../../harness/until.ts";
+import {
+  type Acknowledged,
+  changeFile,
+  fillFolder,
+  type FilledFolder,
+  flipBits,
+  logLines,
+  placeOfText,
+  spoilPage,
+  storeOf,
+} from "../support/damaged-store.ts";
+import { contentOf, expectedReplay, replayed, runUntilSettled } from "../support/damage-trial.ts";
+
+const indexDamaged = 200208;
+const eventsTotal = 240;
+const damagedSaid = /^stele: store \S+store\.sqlite .*damaged.*start/m;
+
+describe("a store that is damaged (issue: Integrity)", () => {
+  let filled: FilledFolder;
+  beforeAll(async () => {
+    filled = await fillFolder(eventsTotal);
+  });
+  afterAll(() => filled[Symbol.dispose]());
+
+  it("gives a batch with a flipped bit as the chain has it, says so, and has it right from then on", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, 30);
+    changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    expect(await contentOf(client, event)).toBe(event.content);
+    expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([
+      { topic: event.topic, blockNumber: Number(event.eventId.split("-")[2]), level: "warn" },
+    ]);
+    const metrics = await client.http.send({ method: "GET", path: "/metrics" });
+    expect(metrics.text).toMatch(/^stele_index_damaged_total\{group="1",outcome="mended"\} 1$/m);
+    expect((await broker.stop()).code).toBe(0);
+    expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
+  });
+
+  it("finds and mends by scrubbing what nobody asks for", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, 30);
+    changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    await using broker = await startBroker({ dataDir: folder.path, env: { STELE_SCRUB_PERIOD_MS: "200" } });
+    await until("a round has ended", () => logLines(broker, "scrubbed")[0]);
+    expect(logLines(broker, "index damaged, mended from the chain")).toMatchObject([{ topic: event.topic }]);
+  });
+
+  it("delivers the batch with a flipped bit right", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, eventsTotal - 10);
+    changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    expect(await replayed(client, eventsTotal)).toEqual(expectedReplay(filled));
+    expect(await client.isReady()).toBe(true);
+  });
+
+  it("proves an event whose batch has a flipped bit", async () => {
+    using folder = filled.copy();
+    const event = pick(filled, 30);
+    changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${event.eventId}` });
+    const { event: proven } = answer.json() as { event: { content: string } }; // The shape is held by a check of its own.
+    expect(Buffer.from(proven.content.slice(2), "hex").toString()).toBe(event.content);
+  });
+
+  it("does not deliver a subscription whose cursor has a flipped bit, and says which and what to do", async () => {
+    using folder = filled.copy();
+    const { subscriptionId } = filled;
+    changeFile(storeOf(folder), (bytes) => flipProgress(bytes, subscriptionId));
+    await using broker = await startBroker({ dataDir: folder.path });
+    await using client = new Client(broker.url);
+    await using receiver = await startReceiver();
+    expect(await client.isReady()).toBe(false);
+    expect(await client.listGroupFailures()).toEqual([expect.stringContaining(subscriptionId)]);
+    const again = client.subscribe({ topic: "#", url: receiver.url, subscriptionId });
+    await expect(again).rejects.toMatchObject({ code: indexDamaged });
+    await client.unSubscribe(subscriptionId);
+    expect(await client.isReady()).toBe(true);
+  });
+
+  it("ends the broker, with what to do, when a page that is delivered from is damaged", async () => {
+    using undamaged = filled.copy();
+    const pages = readFileSync(storeOf(undamaged)).length / 4096;
+    let ended = 0;
+    for (let page = 2; page < pages; page += Math.ceil(pages / 8)) {
+      using folder = filled.copy();
+      spoilPage(storeOf(folder), page);
+      const outcome = await runUntilSettled(folder, filled, damagedSaid);
+      expect(`page ${page}: ${outcome}`).toMatch(/right|ended/);
+      if (outcome === "ended") ended += 1;
+    }
+    expect(ended).toBeGreaterThan(0);
+  });
+
+  it.each(seedsOf("CHECKS_DAMAGE_SEEDS", [1, 2, 3, 4, 5, 6]))(
+    "with any bits flipped answers right, or says that it is damaged (seed %i)",
+    async (seed) => {
+      const random = createRandom(seed);
+      using folder = filled.copy();
+      flipBits(storeOf(folder), { count: 1 + random.below(20), random });
+      expect(await runUntilSettled(folder, filled, damagedSaid)).toMatch(/right|ended/);
+    },
+  );
+});
+
+function pick({ events }: FilledFolder, index: number): Acknowledged {
+  const event = events[index];
+  if (event === undefined) throw new Error("there are not so many events");
+  return event;
+}
+
+function flipAt(bytes: Buffer, at: number): void {
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+}
+
+/** The row has its state, and then its cursor, after the url. */
+function flipProgress(bytes: Buffer, id: string): void {
+  for (let at = bytes.indexOf(id); at >= 0; at = bytes.indexOf(id, at + 1)) {
+    const state = bytes.indexOf("active", at);
+    if (state > 0 && state - at < 200) {
+      flipAt(bytes, state + "active".length + 2);
+      return;
+    }
+  }
+  throw new Error("the file does not hold the subscription");
+}

@@ -1,0 +1,105 @@
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
+import { Client } from "../../harness/client.ts";
+import type { Random } from "../../harness/random.ts";
+import { startReceiver } from "../../harness/receiver.ts";
+import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+
+/** An event that was acknowledged. */
+export interface Acknowledged {
+  readonly topic: string;
+  readonly eventId: string;
+  readonly content: string;
+}
+
+/** A data folder with events, and one subscription that had been given the first half of them. */
+export interface FilledFolder extends Disposable {
+  readonly events: readonly Acknowledged[];
+  readonly subscriptionId: string;
+  /** A fresh copy of the folder. */
+  copy(): TempFolder;
+}
+
+export const damageTopics = ["damage/a", "damage/b", "damage/c"];
+const pageBytes = 4096;
+
+/** Publishes `count` events, one by one and many at once, and stops. */
+export async function fillFolder(count: number): Promise<FilledFolder> {
+  const folder = createTempFolder();
+  await using broker = await startBroker({ dataDir: folder.path });
+  await using client = new Client(broker.url);
+  await using receiver = await startReceiver();
+  for (const topic of damageTopics) await client.open(topic);
+  const subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
+  const events: Acknowledged[] = [];
+  const publish = async (index: number): Promise<void> => {
+    const topic = damageTopics[index % damageTopics.length] ?? "";
+    const content = `${"event".repeat(1 + (index % 40))} ${index}`;
+    events.push({ topic, content, eventId: (await client.publish(topic, content)).eventId });
+  };
+  for (let index = 0; index < count / 4; index += 1) await publish(index);
+  await Promise.all(Array.from({ length: count / 4 }, (_, index) => publish(count / 4 + index)));
+  await receiver.waitForCount(events.length);
+  await receiver.refuse();
+  await Promise.all(Array.from({ length: count / 2 }, (_, index) => publish(count / 2 + index)));
+  await broker.stop();
+  const copy = (): TempFolder => {
+    const other = createTempFolder();
+    cpSync(folder.path, other.path, { recursive: true });
+    rmSync(join(other.path, "lock"), { force: true });
+    return other;
+  };
+  return { events, subscriptionId, copy, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+export function storeOf(folder: TempFolder): string {
+  return join(folder.path, "store.sqlite");
+}
+
+export function chainOf(folder: TempFolder): string {
+  return join(folder.path, "chain.sqlite");
+}
+
+/** Deletes the store, so that the next start builds it anew from the chain. */
+export function deleteStore(folder: TempFolder): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(storeOf(folder) + end, { force: true });
+}
+
+/** Changes a file in place. */
+export function changeFile(file: string, change: (bytes: Buffer) => void): void {
+  const bytes = readFileSync(file);
+  change(bytes);
+  writeFileSync(file, bytes);
+}
+
+/** Flips so many bits anywhere behind the first page, without which a file is no database. */
+export function flipBits(file: string, { count, random }: { readonly count: number; readonly random: Random }): void {
+  changeFile(file, (bytes) => {
+    for (let flip = 0; flip < count; flip += 1) {
+      const at = pageBytes + random.below(bytes.length - pageBytes);
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
+    }
+  });
+}
+
+/** Overwrites a page with nonsense. */
+export function spoilPage(file: string, page: number): void {
+  changeFile(file, (bytes) => void bytes.fill(0xa5, page * pageBytes, (page + 1) * pageBytes));
+}
+
+/** Bytes of the first place in the file where the text stands. */
+export function placeOfText(bytes: Buffer, text: string): number {
+  const at = bytes.indexOf(text);
+  if (at < 0) throw new Error(`the file does not hold ${text}`);
+  return at;
+}
+
+/** The log lines with this message. */
+export function logLines(broker: BrokerProcess, message: string): readonly Readonly<Record<string, unknown>>[] {
+  const lines = broker
+    .stdout()
+    .split("\n")
+    .filter((line) => line.includes(`"${message}"`));
+  return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>); // What the log is made of.
+}
