@@ -74,7 +74,7 @@ export class Stranger {
 
   /** Waits for the block, and answers its number. */
   async mined(hash: Hex): Promise<number> {
-    const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash });
+    const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash, checkReplacement: false });
     expect(status).toBe("success");
     return Number(blockNumber);
   }

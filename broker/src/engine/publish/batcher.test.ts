@@ -54,6 +54,14 @@ describe("a chain that takes only small transactions", () => {
     expect(ids.map((id) => Number(id.split("-")[1]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
+  it("keeps the order of a topic over several transactions under way that are all too large", async () => {
+    await startNarrow(6_000);
+    await engine.broker.open(topic("a"));
+    const texts = Array.from({ length: 4_200 }, (_, index) => String(index));
+    const ids = await Promise.all(texts.map((text) => engine.publish("a", text)));
+    expect(ids.map((id) => Number(id.split("-")[1]))).toEqual(texts.map((_, index) => index + 1));
+  });
+
   it("refuses the one event that fits into none, and takes those around it", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));

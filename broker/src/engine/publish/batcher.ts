@@ -54,6 +54,9 @@ export class Batcher {
   #waitingCount = 0;
   #waitingBytes = 0;
   #isPumpDue = false;
+  /** Drafts that were too large and whose parts are not committed yet. They take turns, and nothing new begins, so that topics keep their order. */
+  #splits = 0;
+  #lastSplit: Promise<void> = Promise.resolve();
   /** When the first publish came that the next pump finds; the others came in the same turn. */
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
@@ -118,7 +121,7 @@ export class Batcher {
     const now = clock.monotonic();
     this.#expire(now);
     for (let [draft] = this.#drafts; draft !== undefined; [draft] = this.#drafts) {
-      if (this.#pacing.underWay >= ledger.limits.transactionsInFlightMax) break;
+      if (this.#splits > 0 || this.#pacing.underWay >= ledger.limits.transactionsInFlightMax) break;
       const waitMs = this.#pacing.waitMs({ count: this.#waitingCount, isFull: this.#isFull(draft) }, now);
       if (waitMs > 0) {
         this.#pumpAfter(waitMs, now);
@@ -170,7 +173,7 @@ export class Batcher {
     const startedAt = clock.monotonic();
     this.#pacing.started(startedAt);
     try {
-      const isCommitted = await this.#deliver(draft.batches);
+      const isCommitted = await this.#deliver(draft.batches, (batches) => this.#splitInTurn(batches));
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {
@@ -180,11 +183,14 @@ export class Batcher {
   }
 
   /** Commits in one transaction, or in several where the chain takes none that large. Answers every caller; false where nothing was committed. */
-  async #deliver(batches: readonly DraftBatch[]): Promise<boolean> {
+  async #deliver(
+    batches: readonly DraftBatch[],
+    split = (all: readonly DraftBatch[]) => this.#deliverParts(all),
+  ): Promise<boolean> {
     const outcomes = await this.#tryAppend(batches);
     if (outcomes === undefined) return false;
     const isTooLarge = outcomes.some(({ status }) => status === "too-large");
-    if (isTooLarge && isDivisible(batches)) await this.#deliverParts(batches);
+    if (isTooLarge && isDivisible(batches)) await split(batches);
     else this.#settle(batches, outcomes);
     return true;
   }
@@ -196,6 +202,17 @@ export class Batcher {
     } catch (error) {
       refuseAll(batches, error);
       return undefined;
+    }
+  }
+
+  async #splitInTurn(batches: readonly DraftBatch[]): Promise<void> {
+    this.#splits += 1;
+    const split = this.#lastSplit.then(() => this.#deliverParts(batches));
+    this.#lastSplit = split.catch(() => {}); // Whoever waits for it is told.
+    try {
+      await split;
+    } finally {
+      this.#splits -= 1;
     }
   }
 
