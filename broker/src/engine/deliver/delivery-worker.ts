@@ -67,8 +67,7 @@ export class DeliveryWorker {
   }
 
   /**
-   * What was indexed beyond `to` is no more: it is not delivered, and what comes in its place is. Answers the cursor as it was, when it was
-   * beyond.
+   * The chain took back what was indexed after `to`: it is not delivered, but what replaces it is. Returns the old cursor if it was after `to`.
    */
   cutBack(to: Position): Position | undefined {
     this.feed.cutBack(to);
@@ -81,12 +80,12 @@ export class DeliveryWorker {
   }
 
   /**
-   * Takes events that were acknowledged, and are no more, out of the count, and has the progress written: what was noted before the cut
-   * may be forgotten. To be called when the store has gone back.
+   * Subtracts acknowledged events that the chain took back, and saves the progress again: what was noted before may be lost. Call it after the
+   * store has rolled back.
    */
   uncount(count: number): void {
     this.#progress = { ...this.#progress, notifiedCount: Math.max(0, this.#progress.notifiedCount - count) };
-    // After one that has ended, or is about to, another may know better: at worst what was acknowledged meanwhile is repeated.
+    // A stopped worker saves nothing: its successor may be further. At worst, events acknowledged meanwhile are repeated.
     if (!this.#stopping.signal.aborted) this.#parts.progressWriter.note(this.#progress);
   }
 

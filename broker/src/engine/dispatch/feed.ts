@@ -94,7 +94,7 @@ export class Feed {
     this.#rouse();
   }
 
-  /** What was fed from beyond `to` is no more, and feeding goes on from there. To be called once nothing beyond is indexed any more. */
+  /** The chain took back what was fed after `to`; feeding continues from there. Call it once the index has rolled back. */
   cutBack(to: Position): void {
     this.#fedUpTo = minOf(this.fedUpTo, to);
     this.#mode = "behind";

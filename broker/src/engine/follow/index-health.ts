@@ -1,6 +1,6 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** How long a reorganisation of final blocks is told of. */
+/** How long health warns of a reorganisation of final blocks. */
 const warningMs = 3_600_000;
 
 /** How a group's index is doing on this node, whoever writes it. */

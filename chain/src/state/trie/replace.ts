@@ -3,7 +3,7 @@ import { keccak256 } from "../../lib/crypto.ts";
 import { toBuffer } from "../../lib/bytes.ts";
 import { INLINE_BYTES_MAX, toPathString } from "./encode.ts";
 import { BRANCH_ITEMS, HASH_BYTES, packPath, unpackPath } from "./node.ts";
-import type { NodeReader, TrieChange, TrieUpdate } from "./update.ts";
+import { groupByNibble, type NodeReader, type TrieChange, type TrieUpdate } from "./update.ts";
 
 const EMPTY_STRING = 0x80;
 const HASH_PREFIX = EMPTY_STRING + HASH_BYTES;
@@ -90,17 +90,6 @@ function replaceLeaf(rest: Uint8Array, [change, other]: readonly TrieChange[]): 
   if (change?.value === undefined || other !== undefined) return undefined;
   const encoded = encodeRlp([packPath(rest, true), change.value]);
   return encoded.length <= INLINE_BYTES_MAX ? undefined : toBuffer(encoded);
-}
-
-function groupByNibble(changes: readonly TrieChange[], at: number): ReadonlyMap<number, readonly TrieChange[]> {
-  const groups = new Map<number, TrieChange[]>();
-  for (const change of changes) {
-    const nibble = change.nibbles[at] ?? 0;
-    const group = groups.get(nibble);
-    if (group === undefined) groups.set(nibble, [change]);
-    else group.push(change);
-  }
-  return groups;
 }
 
 function startsWith(nibbles: Uint8Array, start: Uint8Array): boolean {

@@ -156,7 +156,8 @@ function buildNode(entries: readonly TrieChange[], depth: number): TrieNode | un
   return withPrefix(first.nibbles.subarray(depth, depth + shared), { kind: "branch", children });
 }
 
-function groupByNibble(changes: readonly TrieChange[], at: number): Map<number, TrieChange[]> {
+/** Changes by the half-byte of their keys at a depth. */
+export function groupByNibble(changes: readonly TrieChange[], at: number): Map<number, TrieChange[]> {
   const groups = new Map<number, TrieChange[]>();
   for (const change of changes) {
     const nibble = change.nibbles[at] ?? 0;
