@@ -1,0 +1,124 @@
+import { ByteWriter, variableIntegerBytes } from "./byte-writer.ts";
+import { encodeProperties } from "./encode-properties.ts";
+import { type AcknowledgementType, packetType, type ProtocolVersion, type QoS } from "./packet.ts";
+import { NO_PROPERTIES, type Properties } from "./properties.ts";
+
+export interface ConnackOrder {
+  readonly isSessionPresent: boolean;
+  /** Of 5.0; of 3.1.1 the return code. */
+  readonly reasonCode: number;
+  readonly properties?: Properties;
+}
+
+/** Section 3.2. 3.1.1 has no properties: they are left out. */
+export function encodeConnack(order: ConnackOrder, version: ProtocolVersion): Buffer {
+  const { isSessionPresent, reasonCode, properties = NO_PROPERTIES } = order;
+  const encoded = version === 5 ? encodeProperties(properties) : undefined;
+  const writer = begin(packetType.connack, 2 + (encoded?.byteLength ?? 0));
+  writer.writeByte(isSessionPresent ? 1 : 0);
+  writer.writeByte(reasonCode);
+  encoded?.write(writer);
+  return writer.bytes;
+}
+
+export interface PublishOrder {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly qos: QoS;
+  readonly isDuplicate?: boolean;
+  readonly isRetained?: boolean;
+  /** Needed with QoS 1 and 2. */
+  readonly packetId?: number;
+  readonly properties?: Properties;
+}
+
+/** Section 3.3. */
+export function encodePublish(order: PublishOrder, version: ProtocolVersion): Buffer {
+  const { topic, payload, qos, packetId = 0, properties = NO_PROPERTIES } = order;
+  const topicBytes = Buffer.byteLength(topic);
+  const encoded = version === 5 ? encodeProperties(properties) : undefined;
+  const length = 2 + topicBytes + (qos === 0 ? 0 : 2) + (encoded?.byteLength ?? 0) + payload.length;
+  const flags = (order.isDuplicate === true ? 8 : 0) | (qos << 1) | (order.isRetained === true ? 1 : 0);
+  const writer = begin(packetType.publish, length, flags);
+  writer.writeString(topic, topicBytes);
+  if (qos > 0) writer.writeUint16(packetId);
+  encoded?.write(writer);
+  writer.writeBytes(payload);
+  return writer.bytes;
+}
+
+export interface AcknowledgementOrder {
+  readonly packetId: number;
+  /** 0 where it is left out; 3.1.1 has none. */
+  readonly reasonCode?: number;
+  readonly properties?: Properties;
+}
+
+/** PUBACK, PUBREC, PUBREL, PUBCOMP (sections 3.4 to 3.7), as short as the standard allows. */
+export function encodeAcknowledgement(
+  type: AcknowledgementType,
+  order: AcknowledgementOrder,
+  version: ProtocolVersion,
+): Buffer {
+  const { packetId, reasonCode = 0, properties = NO_PROPERTIES } = order;
+  const flags = type === "pubrel" ? 2 : 0;
+  const tail = version === 5 ? encodeReason(reasonCode, properties) : NO_BYTES;
+  const writer = begin(packetType[type], 2 + tail.length, flags);
+  writer.writeUint16(packetId);
+  writer.writeBytes(tail);
+  return writer.bytes;
+}
+
+export interface GrantOrder {
+  readonly packetId: number;
+  /** One for each filter, in their order. */
+  readonly reasonCodes: readonly number[];
+  readonly properties?: Properties;
+}
+
+/** Section 3.9. */
+export function encodeSuback(order: GrantOrder, version: ProtocolVersion): Buffer {
+  return encodeGrant(packetType.suback, order, version);
+}
+
+/** Section 3.11. In 3.1.1 it has no codes. */
+export function encodeUnsuback(order: GrantOrder, version: ProtocolVersion): Buffer {
+  return encodeGrant(packetType.unsuback, version === 5 ? order : { ...order, reasonCodes: [] }, version);
+}
+
+export const PINGRESP = Buffer.from([packetType.pingresp << 4, 0]);
+
+/** Sections 3.14 and 3.15; from a server only 5.0 has them. */
+export function encodeReasoned(type: "disconnect" | "auth", reasonCode: number, properties = NO_PROPERTIES): Buffer {
+  const tail = encodeReason(reasonCode, properties);
+  const writer = begin(packetType[type], tail.length);
+  writer.writeBytes(tail);
+  return writer.bytes;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
+function encodeReason(reasonCode: number, properties: Properties): Buffer {
+  const encoded = encodeProperties(properties);
+  if (encoded.byteLength === 1) return reasonCode === 0 ? NO_BYTES : Buffer.from([reasonCode]);
+  const writer = new ByteWriter(1 + encoded.byteLength);
+  writer.writeByte(reasonCode);
+  encoded.write(writer);
+  return writer.bytes;
+}
+
+function encodeGrant(type: number, order: GrantOrder, version: ProtocolVersion): Buffer {
+  const encoded = version === 5 ? encodeProperties(order.properties ?? NO_PROPERTIES) : undefined;
+  const writer = begin(type, 2 + (encoded?.byteLength ?? 0) + order.reasonCodes.length);
+  writer.writeUint16(order.packetId);
+  encoded?.write(writer);
+  for (const code of order.reasonCodes) writer.writeByte(code);
+  return writer.bytes;
+}
+
+function begin(type: number, length: number, flags = 0): ByteWriter {
+  const writer = new ByteWriter(1 + variableIntegerBytes(length) + length);
+  writer.writeByte((type << 4) | flags);
+  writer.writeVariableInteger(length);
+  return writer;
+}
