@@ -4,6 +4,8 @@ import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subs
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
+import type { Peer } from "./session/peer.ts";
+import type { Attachment, AttachOrder } from "./session/sessions.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -14,6 +16,8 @@ export interface TopicCall {
 export interface PublishCall extends TopicCall {
   readonly content: Uint8Array;
   readonly extensions: Extensions;
+  /** Whether the content may be empty, as MQTT and STOMP have it; false when left out. */
+  readonly mayBeEmpty?: boolean;
 }
 
 /** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */
@@ -140,6 +144,8 @@ export interface Broker {
    * one topic are committed in the order in which they were submitted.
    */
   submit(call: PublishCall, onSettled: OnSettled): void;
+  /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300. */
+  attach(order: AttachOrder, peer: Peer): Attachment;
   subscribe(call: SubscribeCall): Promise<SubscriptionId>;
   unSubscribe(call: UnsubscribeCall): Promise<void>;
   getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;

@@ -1,5 +1,6 @@
 import type { Keccak256 } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
+import { toInterest } from "../domain/interest.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
@@ -21,7 +22,7 @@ import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
-import { Feed } from "./dispatch/feed.ts";
+import { Feed, type FeedParts } from "./dispatch/feed.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
@@ -39,6 +40,8 @@ import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
+import { Sessions } from "./session/sessions.ts";
+import type { SessionParts } from "./session/session.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
@@ -118,6 +121,7 @@ class Engine implements RunningBroker {
   readonly #subscriptions: SubscriptionService;
   readonly #subscriptionQuery: SubscriptionQuery;
   readonly #skippedEntries: SkippedEntriesQuery;
+  readonly #sessions: Sessions;
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
@@ -152,6 +156,7 @@ class Engine implements RunningBroker {
     this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events, ownership });
     this.#subscriptionQuery = new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator });
     this.#skippedEntries = new SkippedEntriesQuery(parts);
+    this.#sessions = new Sessions({ ...parts, toSessionParts: (groupId) => this.#toSessionParts(groupId) });
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
     options.metrics.watchGroups(() => this.health());
     if (this.#cluster !== undefined) options.metrics.watchNode(() => this.node());
@@ -178,6 +183,7 @@ class Engine implements RunningBroker {
     const { clock, store } = this.#options;
     this.#stopping.abort();
     this.#cluster?.drain();
+    this.#sessions.stop();
     const stopBy = clock.monotonic() + graceMs;
     const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
     using deadline = new Deadline(clock, graceMs);
@@ -206,6 +212,7 @@ class Engine implements RunningBroker {
   state: Broker["state"] = (call) => this.#topics.state(call);
   list: Broker["list"] = (call) => this.#topics.list(call);
   submit: Broker["submit"] = (call, onSettled) => this.#inlet.submit(call, onSettled);
+  attach: Broker["attach"] = (order, peer) => this.#sessions.attach(order, peer);
   subscribe: Broker["subscribe"] = (call) => this.#subscriptions.subscribe(call);
   unSubscribe: Broker["unSubscribe"] = (call) => this.#subscriptions.unSubscribe(call);
   getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
@@ -277,24 +284,38 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #createWorker(subscription: Subscription): DeliveryWorker {
-    const { groupId, filter, cursor, owner } = subscription;
-    const member = this.#cluster?.member;
+  #toSessionParts(groupId: GroupId): SessionParts {
+    const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
+    return {
+      ...this.#options,
+      groupId,
+      progress,
+      dispatcher: this.#dispatcher,
+      eventIds: this.#eventIds,
+      slices: this.#slices,
+      logger: this.#loggerOf(groupId),
+      createFeed: (interest, after) => new Feed({ ...this.#feedParts(groupId), interest, after }),
+    };
+  }
+
+  #feedParts(groupId: GroupId): Omit<FeedParts, "interest" | "after"> {
     const group = this.#groups.find(groupId);
     const progress = group?.progress ?? new IndexProgress();
     const findGeneration = this.#cluster && group && (() => group.findGeneration());
+    return { ...this.#options, groupId, progress, findGeneration, reads: this.#reads };
+  }
+
+  #createWorker(subscription: Subscription): DeliveryWorker {
+    const { groupId, filter, cursor, owner } = subscription;
+    const member = this.#cluster?.member;
     return new DeliveryWorker(subscription, {
       ...this.#options,
       logger: this.#loggerOf(groupId),
       feed: new Feed({
-        ...this.#options,
-        groupId,
-        filter,
+        ...this.#feedParts(groupId),
+        interest: toInterest(filter),
         after: cursor,
-        progress,
-        findGeneration,
         onRead: () => this.#options.troubles.clear(subscription.id),
-        reads: this.#reads,
       }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,

@@ -1,25 +1,40 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { Position } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTrie } from "../../domain/topic-trie.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
+
+type Offered = Pick<Reader, "offer">;
 
 interface Standing {
   readonly subscription: Subscription;
   readonly worker: DeliveryWorker;
 }
 
+/** Whoever is fed the batches of a group under several filters: a session. */
+export interface Reader {
+  /** A batch that was just indexed, offered once for each filter that matches. */
+  offer(batch: EventBatch): void;
+  /** See {@link Feed.fallBehind}. */
+  fallBehind(): void;
+  /** See {@link Feed.cutBack}. */
+  cutBack(to: Position): void;
+}
+
 /** Makes the worker of a subscription, not yet started. */
 export type WorkerFactory = (subscription: Subscription) => DeliveryWorker;
 
-/** Keeps a worker for each active callback subscription and hands it the batches that match. */
+/** Keeps a worker for each active callback subscription, and hands workers and readers the batches that match. */
 export class Dispatcher {
   readonly #createWorker: WorkerFactory;
   readonly #standing = new Map<SubscriptionId, Standing>();
   /** Off the feed, with an attempt under way: what they acknowledge may vanish all the same. */
   readonly #leaving = new Set<Standing>();
-  readonly #tries = new Map<GroupId, TopicTrie<DeliveryWorker>>();
+  readonly #tries = new Map<GroupId, TopicTrie<Offered>>();
+  readonly #readers = new Map<GroupId, Set<Reader>>();
   #isStopped = false;
 
   constructor(createWorker: WorkerFactory) {
@@ -31,7 +46,7 @@ export class Dispatcher {
     if (this.#isStopped) return;
     const worker = this.#createWorker(subscription);
     this.#standing.set(subscription.id, { subscription, worker });
-    this.#trieOf(subscription.groupId).add(subscription.filter, worker);
+    this.#trieOf(subscription.groupId).add(subscription.filter, worker.feed);
     worker.start();
   }
 
@@ -56,8 +71,32 @@ export class Dispatcher {
     const standing = this.#standing.get(id);
     if (standing === undefined) return;
     this.#standing.delete(id);
-    this.#trieOf(standing.subscription.groupId).remove(standing.subscription.filter, standing.worker);
+    this.#trieOf(standing.subscription.groupId).remove(standing.subscription.filter, standing.worker.feed);
     standing.worker.feed.leave();
+  }
+
+  /** From now on the reader hears of roll-backs; of batches only by {@link addFilter}. */
+  attach(groupId: GroupId, reader: Reader): void {
+    const readers = this.#readers.get(groupId) ?? new Set();
+    this.#readers.set(groupId, readers.add(reader));
+  }
+
+  /** To be called after all filters of the reader were removed. */
+  release(groupId: GroupId, reader: Reader): void {
+    this.#readers.get(groupId)?.delete(reader);
+  }
+
+  addFilter(groupId: GroupId, filter: TopicFilter, reader: Reader): void {
+    this.#trieOf(groupId).add(filter, reader);
+  }
+
+  removeFilter(groupId: GroupId, filter: TopicFilter, reader: Reader): void {
+    this.#trieOf(groupId).remove(filter, reader);
+  }
+
+  /** Every reader of a group. */
+  readersOf(groupId: GroupId): Iterable<Reader> {
+    return this.#readers.get(groupId) ?? [];
   }
 
   /** The worker of a subscription; undefined when it is suspended or unknown. */
@@ -83,16 +122,17 @@ export class Dispatcher {
       if (subscription.groupId === groupId) yield worker;
   }
 
-  /** A worker stands under one filter, so it is offered each batch once. */
+  /** A worker stands under one filter, so it is offered each batch once; a reader once for each of its filters that matches. */
   dispatch(groupId: GroupId, batches: readonly EventBatch[]): void {
     const trie = this.#trieOf(groupId);
     if (trie.isEmpty) return;
-    for (const batch of batches) trie.match(batch.topic, ({ feed }) => feed.offer(batch));
+    for (const batch of batches) trie.match(batch.topic, (offered) => offered.offer(batch));
   }
 
-  /** Every worker of a group reads from the store what is indexed next. To be called in the turn in which the progress moves. */
+  /** Every worker and reader of a group reads from the store what is indexed next. To be called in the turn in which the progress moves. */
   fallBehind(groupId: GroupId): void {
     for (const { feed } of this.workersOf(groupId)) feed.fallBehind();
+    for (const reader of this.readersOf(groupId)) reader.fallBehind();
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -100,10 +140,10 @@ export class Dispatcher {
     await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
   }
 
-  #trieOf(groupId: GroupId): TopicTrie<DeliveryWorker> {
+  #trieOf(groupId: GroupId): TopicTrie<Offered> {
     const known = this.#tries.get(groupId);
     if (known !== undefined) return known;
-    const trie = new TopicTrie<DeliveryWorker>();
+    const trie = new TopicTrie<Offered>();
     this.#tries.set(groupId, trie);
     return trie;
   }

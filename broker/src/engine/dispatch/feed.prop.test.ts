@@ -5,6 +5,7 @@ import type { Event, EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { type Position, positionZero, toPosition } from "../../domain/position.ts";
 import type { Topic } from "../../domain/topic.ts";
+import { toInterest } from "../../domain/interest.ts";
 import { parseTopicFilter, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
@@ -91,7 +92,7 @@ it.each(["a/1", "a/+", "#"])("feeds %s every matching event once and in order, w
       const { store, progress } = index;
       const limits = { ...defaultEngineLimits, feedEventsMax, readBatchesMax: 2, readBytesMax: 40 };
       const createFeed = (after: Position): Feed =>
-        new Feed({ store, progress, groupId: defaultGroupId, filter, after, limits });
+        new Feed({ store, progress, groupId: defaultGroupId, interest: toInterest(filter), after, limits });
       let feed = createFeed(positionZero);
       const fed: string[] = [];
       let number = 0;

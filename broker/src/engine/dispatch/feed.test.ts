@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, toPosition } from "../../domain/position.ts";
+import { toInterest } from "../../domain/interest.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { Turnstile } from "../../lib/turnstile.ts";
@@ -21,7 +22,7 @@ const batchEvents = 10;
 class SteadyFeed {
   readonly #feed = new Feed({
     groupId: defaultGroupId,
-    filter: parseTopicFilter("a"),
+    interest: toInterest(parseTopicFilter("a")),
     after: endOfBlock(0),
     store: createMemoryStore(),
     progress: new IndexProgress(),
@@ -89,7 +90,7 @@ it("a feed from a row of an index that this node has not seen yet is fed nothing
   let generation = 1;
   const feed = new Feed({
     groupId: defaultGroupId,
-    filter: parseTopicFilter("#"),
+    interest: toInterest(parseTopicFilter("#")),
     after: endOfBlock(2),
     store,
     progress,
@@ -131,7 +132,7 @@ describe("a feed whose row may be of another index", () => {
     progress.advanceTo(9);
     feed = new Feed({
       groupId: defaultGroupId,
-      filter: parseTopicFilter("#"),
+      interest: toInterest(parseTopicFilter("#")),
       after: endOfBlock(2),
       store: createMemoryStore(),
       progress,
@@ -196,7 +197,7 @@ it("feeds that are behind together read the store so many at once, and each has 
     () =>
       new Feed({
         groupId: defaultGroupId,
-        filter: parseTopicFilter("#"),
+        interest: toInterest(parseTopicFilter("#")),
         after: endOfBlock(2),
         store,
         progress,

@@ -1,7 +1,6 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
-import { isPattern, matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Interest } from "../../domain/interest.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
 import type { Turnstile } from "../../lib/turnstile.ts";
@@ -14,7 +13,7 @@ const consumedKeptMax = 128;
 
 export interface FeedParts {
   readonly groupId: GroupId;
-  readonly filter: TopicFilter;
+  readonly interest: Interest;
   /** Feeding begins after this position. */
   readonly after: Position;
   readonly store: Store;
@@ -29,7 +28,7 @@ export interface FeedParts {
 }
 
 /**
- * The events of one subscription, in order, each once. While it keeps up it is fed from memory (`live`); when more than
+ * The events of one subscription or session, in order, each once. While it keeps up it is fed from memory (`live`); when more than
  * `feedEventsMax` events or `feedBytesMax` bytes would wait, it leaves the live feed and reads from the store until it has caught up (`behind`).
  *
  * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
@@ -176,18 +175,17 @@ export class Feed {
   }
 
   async #read(): Promise<void> {
-    const { store, groupId, filter, limits } = this.#parts;
+    const { store, groupId, interest, limits } = this.#parts;
     const upTo = this.#indexedUpTo();
     const after = this.#fedUpTo;
     if (after >= upTo) return;
     const cuts = this.#cuts;
-    const topic = isPattern(filter) ? undefined : parseTopicName(filter);
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
-    const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+    const batches = await store.readBatches(groupId, { after, upTo, topic: interest.only, batchesMax, bytesMax });
     this.#parts.onRead?.();
     if (cuts !== this.#cuts) return;
     for (const batch of batches) {
-      if (matchesFilter(filter, batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
+      if (interest.includes(batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
     }
     const last = batches.at(-1);
     this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);

@@ -64,6 +64,7 @@ export class GoingBack {
       const cursor = worker.cutBack(endOfBlock(block.number));
       if (cursor !== undefined && !this.#cut.has(worker)) this.#cut.set(worker, cursor);
     }
+    for (const reader of dispatcher.readersOf(groupId)) reader.cutBack(endOfBlock(block.number));
   }
 
   async #rollBackStore(block: BlockRef, lease: GroupLease | undefined): Promise<RollBack> {

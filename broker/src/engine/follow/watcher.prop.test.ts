@@ -6,6 +6,7 @@ import type { EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero, toPosition } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import { toInterest } from "../../domain/interest.ts";
 import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
@@ -232,7 +233,13 @@ class Node {
     return new DeliveryWorker(subscription, {
       troubles: new Troubles(),
       ...this.#parts,
-      feed: new Feed({ ...this.#parts, filter, after: cursor, findGeneration, reads: this.#turnstile }),
+      feed: new Feed({
+        ...this.#parts,
+        interest: toInterest(filter),
+        after: cursor,
+        findGeneration,
+        reads: this.#turnstile,
+      }),
       failures: new ReceiverFailures(this.#parts.clock),
       onGivenUp: () => expect.unreachable("every attempt is accepted"),
     });

@@ -29,7 +29,7 @@ export class Inlet {
   submit(call: PublishCall, onSettled: OnSettled): void {
     const name = parseTopicName(call.topic);
     const { topics, batcher } = this.#parts.groups.get(call.groupId);
-    this.#checkContent(call.content);
+    this.#checkContent(call);
     if (call.extensions.length > 0) this.#checkExtensions(call.extensions);
     const payload = { content: call.content, extensions: call.extensions };
     const topic = topics.find(name);
@@ -43,9 +43,9 @@ export class Inlet {
     });
   }
 
-  #checkContent(content: Uint8Array): void {
+  #checkContent({ content, mayBeEmpty }: PublishCall): void {
     const { contentBytesMax } = this.#parts.limits;
-    if (content.byteLength === 0) throw new BrokerError("contentBlank");
+    if (content.byteLength === 0 && mayBeEmpty !== true) throw new BrokerError("contentBlank");
     if (content.byteLength > contentBytesMax) {
       throw new BrokerError("contentTooLong", { details: `${content.byteLength} bytes, at most ${contentBytesMax}` });
     }

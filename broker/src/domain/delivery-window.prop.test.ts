@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DeliveryWindow, type InFlight } from "./delivery-window.ts";
+import { fromStored } from "./position.ts";
+import type { TopicName } from "./topic-name.ts";
+
+const topic = "t" as TopicName; // any name does
+
+type Step =
+  | { readonly kind: "give" }
+  | { readonly kind: "receive" | "one" | "through" | "rollBack"; readonly at: number };
+
+const step = fc.oneof(
+  fc.record({ kind: fc.constant("give" as const) }),
+  fc.record({ kind: fc.constantFrom("receive" as const, "one" as const, "through" as const), at: fc.nat(20) }),
+  fc.record({ kind: fc.constant("rollBack" as const), at: fc.nat(60) }),
+);
+
+/** The same by a list. */
+class Model {
+  entries: InFlight[] = [];
+
+  apply(step: Exclude<Step, { kind: "give" }>): void {
+    const index = this.entries.findIndex(({ ticket }) => ticket === step.at);
+    if (step.kind === "rollBack") this.entries = this.entries.filter(({ position }) => position <= step.at);
+    else if (index < 0) return;
+    else if (step.kind === "one") this.entries.splice(index, 1);
+    else if (step.kind === "through") this.entries.splice(0, index + 1);
+    else this.entries = this.entries.map((entry, at) => (at === index ? { ...entry, state: "received" } : entry));
+  }
+}
+
+describe("the delivery window", () => {
+  it("holds what a list would hold, in order, under any steps", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps: readonly Step[]) => {
+        const window = new DeliveryWindow();
+        const model = new Model();
+        for (const [index, one] of steps.entries()) {
+          if (one.kind === "give") {
+            const position = fromStored(index + 1);
+            const ticket = window.give({ position, topic });
+            model.entries.push({ ticket, position, topic, state: "given" });
+          } else {
+            model.apply(one);
+            if (one.kind === "one") window.acknowledge(one.at);
+            else if (one.kind === "through") window.acknowledgeThrough(one.at);
+            else if (one.kind === "receive") window.receive(one.at);
+            else window.rollBack(fromStored(one.at));
+          }
+          expect([...window.entries]).toEqual(model.entries);
+          expect(window.lowest).toBe(model.entries[0]?.position);
+        }
+        const tickets = model.entries.map(({ ticket }) => ticket);
+        expect(new Set(tickets).size).toBe(tickets.length);
+      }),
+    );
+  });
+
+  it("numbers from 1 to 65,535 and begins again, passing over those in flight", () => {
+    const window = new DeliveryWindow();
+    const first = window.give({ position: fromStored(1), topic });
+    for (let index = 2; index <= 65_535; index += 1) {
+      const ticket = window.give({ position: fromStored(index), topic });
+      if (ticket > 10) window.acknowledge(ticket);
+    }
+    expect(first).toBe(1);
+    expect(window.give({ position: fromStored(70_000), topic })).toBe(11);
+  });
+
+  it("refuses an event when every ticket is in flight", () => {
+    const window = new DeliveryWindow();
+    for (let index = 1; index <= 65_535; index += 1) window.give({ position: fromStored(index), topic });
+    expect(() => window.give({ position: fromStored(70_000), topic })).toThrow(RangeError);
+  });
+});

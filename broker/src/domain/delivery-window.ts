@@ -1,0 +1,89 @@
+import type { Position } from "./position.ts";
+import type { TopicName } from "./topic-name.ts";
+
+/** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
+export type Ticket = number;
+
+const ticketMax = 65_535;
+
+/** An event that was given to a peer, which has not acknowledged it. */
+export interface InFlight {
+  readonly ticket: Ticket;
+  readonly position: Position;
+  readonly topic: TopicName;
+  /** `received`: the peer has the event and must not get it again; only its release is not acknowledged (MQTT, QoS 2). */
+  readonly state: "given" | "received";
+}
+
+/**
+ * The events that a peer has and has not acknowledged, in the order of their positions. What it acknowledges out of order does not hold back the
+ * rest; the lowest position bounds the cursor.
+ */
+export class DeliveryWindow {
+  readonly #entries = new Map<Ticket, InFlight>();
+  #lastTicket: Ticket = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Position of the oldest event that is not acknowledged; undefined when all are. */
+  get lowest(): Position | undefined {
+    const [first] = this.#entries.values();
+    return first?.position;
+  }
+
+  /** Those in flight, in ascending position. */
+  get entries(): Iterable<InFlight> {
+    return this.#entries.values();
+  }
+
+  find(ticket: Ticket): InFlight | undefined {
+    return this.#entries.get(ticket);
+  }
+
+  /** Takes an event in, which must come after all that came before, and numbers it. Asserts that a ticket is free. */
+  give(event: Pick<InFlight, "position" | "topic">): Ticket {
+    const ticket = this.#nextTicket();
+    this.#entries.set(ticket, { ticket, position: event.position, topic: event.topic, state: "given" });
+    return ticket;
+  }
+
+  /** The peer has the event. Answers whether the ticket was in flight. */
+  receive(ticket: Ticket): boolean {
+    const entry = this.#entries.get(ticket);
+    if (entry === undefined) return false;
+    this.#entries.set(ticket, { ...entry, state: "received" }); // keeps its place in the order
+    return true;
+  }
+
+  /** Answers whether the ticket was in flight. */
+  acknowledge(ticket: Ticket): boolean {
+    return this.#entries.delete(ticket);
+  }
+
+  /** Acknowledges a ticket and all given before it. Answers how many. */
+  acknowledgeThrough(ticket: Ticket): number {
+    if (!this.#entries.has(ticket)) return 0;
+    let count = 0;
+    for (const known of this.#entries.keys()) {
+      this.#entries.delete(known);
+      count += 1;
+      if (known === ticket) break;
+    }
+    return count;
+  }
+
+  /** Forgets what lies after `to`: the chain took it back. */
+  rollBack(to: Position): void {
+    for (const { ticket, position } of this.#entries.values()) if (position > to) this.#entries.delete(ticket);
+  }
+
+  #nextTicket(): Ticket {
+    if (this.#entries.size >= ticketMax) throw new RangeError("every ticket is in flight");
+    do {
+      this.#lastTicket = (this.#lastTicket % ticketMax) + 1;
+    } while (this.#entries.has(this.#lastTicket));
+    return this.#lastTicket;
+  }
+}

@@ -1,0 +1,25 @@
+import type { Event } from "./event.ts";
+import type { TopicFilter } from "./topic-filter.ts";
+
+/** How often an event may come: at most once, at least once, exactly once. */
+export type QoS = 0 | 1 | 2;
+
+/** What a session wants, and how. */
+export interface SessionFilter {
+  readonly filter: TopicFilter;
+  readonly qos: QoS;
+  /** Leaves out what the session itself published. */
+  readonly isNoLocal: boolean;
+  /** Whether the mark of a retained event is passed on (MQTT 5.0, section 3.8.3.1). */
+  readonly isRetainAsPublished: boolean;
+  /** Given back with each event that the filter matches; undefined for none. */
+  readonly identifier: number | undefined;
+}
+
+/** The QoS with which an event was published: 1 where nothing says otherwise. The mark is written by gateways that know of QoS. */
+export function publishedQos(event: Pick<Event, "extensions">, extensionPrefix: string): QoS {
+  const key = `${extensionPrefix}qos`;
+  const value = event.extensions.find(([name]) => name === key)?.[1];
+  if (value === "0") return 0;
+  return value === "2" ? 2 : 1;
+}

@@ -1,0 +1,30 @@
+import type { EventId } from "@stele/wire";
+import type { Ticket } from "../../domain/delivery-window.ts";
+import type { Event } from "../../domain/event.ts";
+import type { QoS, SessionFilter } from "../../domain/session-filter.ts";
+
+/** An event for a session. */
+export interface Delivery {
+  readonly event: Event;
+  readonly eventId: EventId;
+  readonly qos: QoS;
+  /** What the peer acknowledges; undefined with QoS 0. */
+  readonly ticket: Ticket | undefined;
+  /** Whether an earlier connection of the session may have had it. */
+  readonly isRepeated: boolean;
+  /** The filters that match; empty where they were removed since. */
+  readonly filters: readonly SessionFilter[];
+}
+
+/** `taken-over`: another connection has the session. `stopping`: the broker stops. */
+export type EndReason = "taken-over" | "stopping";
+
+/** The connection of a session, as the engine sees it. Its methods return at once and never throw. */
+export interface Peer {
+  deliver(delivery: Delivery): void;
+  /** The peer has the event; it is to acknowledge its release (MQTT, QoS 2). */
+  release(ticket: Ticket): void;
+  /** Whether it takes another event now. Once it does again, it calls {@link Session.wake}. */
+  readonly hasRoom: boolean;
+  ended(reason: EndReason): void;
+}

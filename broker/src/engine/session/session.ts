@@ -1,0 +1,275 @@
+import { DeliveryWindow, type InFlight, type Ticket } from "../../domain/delivery-window.ts";
+import type { Event, EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Interest } from "../../domain/interest.ts";
+import { before, endOfBlock, type Position } from "../../domain/position.ts";
+import { publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
+import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { PublishOutcome } from "../broker.ts";
+import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
+import type { Feed } from "../dispatch/feed.ts";
+import type { EventIds } from "../event-ids.ts";
+import type { IndexProgress } from "../follow/index-progress.ts";
+import { pause } from "../../lib/pause.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Peer } from "./peer.ts";
+
+export interface SessionParts {
+  readonly groupId: GroupId;
+  readonly progress: IndexProgress;
+  readonly dispatcher: Dispatcher;
+  readonly eventIds: EventIds;
+  readonly slices: TimeSlices;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+  readonly extensionPrefix: string;
+  readonly createFeed: (interest: Interest, after: Position) => Feed;
+}
+
+interface Standing extends SessionFilter {
+  /** Only events after this position: those since the filter was added. */
+  readonly after: Position;
+}
+
+/** A peer with what feeds it. */
+interface Connection {
+  readonly peer: Peer;
+  readonly feed: Feed;
+  readonly windowMax: number;
+  readonly closing: AbortController;
+  /** Events up to here were given to an earlier connection, or passed. */
+  readonly repeatedUpTo: Position;
+  readonly repeats: ReadonlyMap<Position, InFlight>;
+}
+
+/**
+ * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
+ * peer one event after the other, as long as the peer has credit and room.
+ */
+export class Session implements Reader, Interest {
+  readonly #parts: SessionParts;
+  readonly #filters = new Map<TopicFilter, Standing>();
+  readonly #window = new DeliveryWindow();
+  /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
+  readonly inbound = new Map<number, Promise<PublishOutcome>>();
+  /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
+  #takenUpTo: Position;
+  #connection: Connection | undefined;
+  #lastOffered: EventBatch | undefined;
+  /** The event that was given or passed last. */
+  #lastTaken: Event | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.#takenUpTo = this.#indexedUpTo();
+    parts.dispatcher.attach(parts.groupId, this);
+  }
+
+  readonly only = undefined;
+
+  includes(topic: TopicName): boolean {
+    for (const filter of this.#filters.keys()) if (matchesFilter(filter, topic)) return true;
+    for (const entry of this.#window.entries) if (entry.topic === topic) return true;
+    return false;
+  }
+
+  get isConnected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Events given and not acknowledged. */
+  get inFlightCount(): number {
+    return this.#window.size;
+  }
+
+  /** Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. */
+  connect(peer: Peer, windowMax: number): void {
+    const lowest = this.#window.lowest;
+    const feed = this.#parts.createFeed(this, lowest === undefined ? this.#takenUpTo : before(lowest));
+    this.#connection = {
+      peer,
+      feed,
+      windowMax,
+      closing: new AbortController(),
+      repeatedUpTo: this.#takenUpTo,
+      repeats: new Map(Array.from(this.#window.entries, (entry) => [entry.position, entry])),
+    };
+    for (const { ticket, state } of this.#window.entries) if (state === "received") peer.release(ticket);
+    void this.#run(this.#connection);
+  }
+
+  /** Takes the session from its peer. What is in flight stays. */
+  disconnect(): void {
+    const connection = this.#connection;
+    if (connection === undefined) return;
+    this.#passUnmatched(connection);
+    this.#connection = undefined;
+    connection.closing.abort();
+    connection.feed.leave();
+    this.wake();
+  }
+
+  /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. */
+  subscribe(order: SessionFilter): boolean {
+    const { dispatcher, groupId } = this.#parts;
+    const known = this.#filters.get(order.filter);
+    this.#filters.set(order.filter, { ...order, after: known?.after ?? this.#indexedUpTo() });
+    if (known === undefined) dispatcher.addFilter(groupId, order.filter, this);
+    return known === undefined;
+  }
+
+  /** Answers whether there was such a filter. */
+  unsubscribe(filter: TopicFilter): boolean {
+    if (!this.#filters.delete(filter)) return false;
+    this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
+    return true;
+  }
+
+  get filterCount(): number {
+    return this.#filters.size;
+  }
+
+  /** Answers whether the ticket was in flight. */
+  acknowledge(ticket: Ticket): boolean {
+    const isKnown = this.#window.acknowledge(ticket);
+    if (isKnown) this.wake();
+    return isKnown;
+  }
+
+  /** The peer has an event of QoS 2, and still is to acknowledge its release. Answers whether the ticket was in flight. */
+  receive(ticket: Ticket): boolean {
+    return this.#window.receive(ticket);
+  }
+
+  /** The peer may take another event. */
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** Ends the session: nothing of it is kept. */
+  remove(): void {
+    this.disconnect();
+    for (const filter of this.#filters.keys()) this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
+    this.#parts.dispatcher.release(this.#parts.groupId, this);
+  }
+
+  offer(batch: EventBatch): void {
+    if (batch === this.#lastOffered) return; // several filters match it
+    this.#lastOffered = batch;
+    this.#connection?.feed.offer(batch);
+  }
+
+  fallBehind(): void {
+    this.#connection?.feed.fallBehind();
+  }
+
+  cutBack(to: Position): void {
+    this.#window.rollBack(to);
+    this.#takenUpTo = minOf(this.#takenUpTo, to);
+    for (const [filter, standing] of this.#filters) {
+      this.#filters.set(filter, { ...standing, after: minOf(standing.after, to) });
+    }
+    this.#connection?.feed.cutBack(to);
+    this.wake();
+  }
+
+  async #run(connection: Connection): Promise<void> {
+    const { feed, closing } = connection;
+    while (!closing.signal.aborted) {
+      await this.#room(connection);
+      const event = await this.#next(connection);
+      if (event === undefined || closing.signal.aborted) return;
+      if (feed.taken !== event) continue; // the chain took it back
+      this.#give(event, connection);
+      await this.#parts.slices.pause();
+    }
+  }
+
+  /** Waits until the peer may be given another event, or the connection ends. */
+  async #room({ peer, windowMax, closing }: Connection): Promise<void> {
+    while (!closing.signal.aborted && (this.#window.size >= windowMax || !peer.hasRoom)) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** Waits out a store that fails: the feed has not moved, so asking again loses nothing. */
+  async #next({ feed, closing }: Connection): Promise<Event | undefined> {
+    const { clock, logger, limits } = this.#parts;
+    while (!closing.signal.aborted) {
+      try {
+        return await feed.next(closing.signal);
+      } catch (error) {
+        logger.error("events of a session not read", { error });
+        await pause(clock, limits.retryDelayMsMin, closing.signal);
+      }
+    }
+    return undefined;
+  }
+
+  #give(event: Event, { peer, repeatedUpTo, repeats }: Connection): void {
+    const { position } = event;
+    this.#lastTaken = event;
+    if (position <= repeatedUpTo) {
+      const entry = repeats.get(position);
+      const isInFlight = entry !== undefined && this.#window.find(entry.ticket)?.state === "given";
+      if (isInFlight) peer.deliver(this.#toDelivery(event, { ticket: entry.ticket, isRepeated: true }));
+      return;
+    }
+    this.#takenUpTo = position;
+    const filters = this.#filtersOf(event);
+    if (filters.length === 0) return;
+    const ticket = this.#qosOf(event, filters) === 0 ? undefined : this.#window.give(event);
+    peer.deliver(this.#toDelivery(event, { ticket, isRepeated: false }));
+  }
+
+  #toDelivery(
+    event: Event,
+    { ticket, isRepeated }: { readonly ticket: Ticket | undefined; readonly isRepeated: boolean },
+  ) {
+    const filters = this.#filtersOf(event);
+    // A filter that was removed meanwhile no longer says which QoS it had; the ticket says that it was above 0.
+    const qos = filters.length > 0 ? this.#qosOf(event, filters) : 1;
+    const eventId = this.#parts.eventIds.of(event);
+    return { event, eventId, ticket, isRepeated, filters, qos };
+  }
+
+  #filtersOf({ topic, position }: Event): readonly SessionFilter[] {
+    const found: SessionFilter[] = [];
+    for (const standing of this.#filters.values()) {
+      if (position > standing.after && matchesFilter(standing.filter, topic)) found.push(standing);
+    }
+    return found;
+  }
+
+  #qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
+    const granted = Math.max(...filters.map(({ qos }) => qos));
+    return Math.min(granted, publishedQos(event, this.#parts.extensionPrefix)) as QoS; // both are
+  }
+
+  /** Where all is given, events that no filter matches need not be read again by the next connection. */
+  #passUnmatched({ feed, repeatedUpTo }: Connection): void {
+    const isGiven = feed.taken === undefined || feed.taken === this.#lastTaken;
+    if (isGiven && feed.isEmpty && feed.fedUpTo > repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, feed.fedUpTo);
+  }
+
+  #indexedUpTo(): Position {
+    return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
+  }
+}
+
+function minOf(left: Position, right: Position): Position {
+  return left < right ? left : right;
+}
+
+function maxOf(left: Position, right: Position): Position {
+  return left > right ? left : right;
+}

@@ -1,0 +1,298 @@
+import type { Duplex } from "node:stream";
+import { BrokerError, toBrokerError } from "@stele/wire";
+import type { Broker } from "../../engine/broker.ts";
+import type { Attachment } from "../../engine/session/sessions.ts";
+import type { EndReason } from "../../engine/session/peer.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type Accepted, acceptConnect } from "./accept.ts";
+import { decodePacket } from "./codec/decode-packet.ts";
+import {
+  encodeAcknowledgement,
+  encodeConnack,
+  encodeReasoned,
+  encodeSuback,
+  encodeUnsuback,
+  PINGRESP,
+} from "./codec/encode-packet.ts";
+import { type Frame, Framer } from "./codec/framer.ts";
+import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packet.ts";
+import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
+import type { Properties } from "./codec/properties.ts";
+import { type Answer, Inbound } from "./inbound.ts";
+import { closeGraceMs, connectTimeoutMs, keepAliveFactor, packetBytesMax } from "./limits.ts";
+import { Outbound } from "./outbound.ts";
+import { Outbox } from "./outbox.ts";
+import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
+import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
+import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
+import { publishWill } from "./will.ts";
+
+export interface ConnectionParts {
+  readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
+  readonly known: KnownTopics;
+  /** Whether a publish opens its topic. */
+  readonly opensTopics: boolean;
+  /** What every extension key begins with. */
+  readonly extensionPrefix: string;
+  readonly logger: Logger;
+  readonly newClientId: () => string;
+  readonly onClosed: (connection: Connection) => void;
+}
+
+/** What a connection has once its CONNECT was accepted. */
+interface Opened {
+  readonly version: ProtocolVersion;
+  readonly accepted: Accepted;
+  readonly attachment: Attachment;
+  readonly inbound: Inbound;
+  readonly outbound: Outbound;
+}
+
+/** One MQTT connection: bytes in, packets out, whatever carries them. */
+export class Connection {
+  readonly #stream: Duplex;
+  readonly #parts: ConnectionParts;
+  readonly #framer = new Framer(packetBytesMax);
+  readonly #outbox: Outbox;
+  #opened: Opened | undefined;
+  #isClosed = false;
+  /** Whether something of what was received has to be done before more is read. */
+  #isBusy = false;
+  #silence: NodeJS.Timeout;
+  #expirySeconds = 0;
+
+  constructor(stream: Duplex, parts: ConnectionParts) {
+    this.#stream = stream;
+    this.#parts = parts;
+    this.#outbox = new Outbox(stream);
+    this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
+    stream.on("data", (chunk: Buffer) => this.#receive(chunk));
+    stream.on("drain", () => this.#drained());
+    stream.on("error", () => this.#closed(false));
+    stream.on("close", () => this.#closed(false));
+    stream.on("end", () => this.#closed(false));
+  }
+
+  /** Says why to a client of 5.0, and closes. */
+  end(reasonCode: number): void {
+    if (this.#opened?.version === 5) this.#outbox.write(encodeReasoned("disconnect", reasonCode));
+    this.#closed(false);
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#isClosed) return;
+    this.#silence.refresh();
+    this.#handle(() => this.#framer.push(chunk, (frame) => this.#take(frame)));
+  }
+
+  #resume(): void {
+    this.#isBusy = false;
+    if (this.#isClosed) return;
+    this.#handle(() => this.#framer.resume((frame) => this.#take(frame)));
+  }
+
+  #handle(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#fail(error);
+    }
+    if (this.#isClosed) return;
+    // Nothing more is read from a client that waits for us, or that does not read.
+    if (this.#isBusy || !this.#outbox.hasRoom) this.#stream.pause();
+    else this.#stream.resume();
+  }
+
+  #drained(): void {
+    this.#opened?.attachment.session.wake();
+    if (!this.#isBusy && !this.#isClosed) this.#stream.resume();
+  }
+
+  /** Whether the next packet may be taken. */
+  #take(frame: Frame): boolean {
+    const packet = decodePacket(frame, this.#opened?.version ?? 4);
+    if (this.#opened === undefined) this.#connect(packet);
+    else this.#serve(packet, this.#opened);
+    return !this.#isBusy && !this.#isClosed;
+  }
+
+  #connect(packet: ClientPacket): void {
+    if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
+    try {
+      this.#opened = this.#open(packet);
+    } catch (error) {
+      this.#refuse(packet.version, error);
+    }
+  }
+
+  #open(packet: ConnectPacket): Opened {
+    const { version } = packet;
+    const { broker, known, opensTopics, extensionPrefix: prefix } = this.#parts;
+    const accepted = acceptConnect(packet, this.#parts.newClientId);
+    const { groupId, clientId } = accepted;
+    const opener = new TopicOpener({ broker, known, groupId, isAutomatic: opensTopics });
+    const onEnded = (why: EndReason): void => this.#endedByBroker(why);
+    const outbound = new Outbound({
+      outbox: this.#outbox,
+      version,
+      packetBytesMax: accepted.packetBytesMax,
+      prefix,
+      onEnded,
+    });
+    const { will } = packet;
+    const order = {
+      groupId,
+      key: clientId,
+      isClean: packet.isClean,
+      windowMax: accepted.windowMax,
+      will: will && {
+        delayMs: (will.properties.willDelayInterval ?? 0) * 1000,
+        publish: () => publishWill(will, { broker, opener, groupId, prefix, logger: this.#parts.logger }),
+      },
+      onConnected: (isSessionPresent: boolean) => {
+        this.#outbox.write(
+          encodeConnack({ isSessionPresent, reasonCode: 0, properties: accepted.properties }, version),
+        );
+      },
+    };
+    const attachment = broker.attach(order, outbound);
+    const { session } = attachment;
+    outbound.begin(session);
+    const inbound = new Inbound({
+      ...{ broker, opener, session, groupId, prefix },
+      onAnswer: (answer) => this.#answer(answer),
+      onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
+      onLost: (topic, error) => this.#parts.logger.warn("MQTT publish of QoS 0 refused", { topic, code: error.code }),
+    });
+    this.#expirySeconds = accepted.expirySeconds;
+    this.#watchSilence(packet.keepAliveSeconds);
+    return { version, accepted, attachment, inbound, outbound };
+  }
+
+  #watchSilence(keepAliveSeconds: number): void {
+    clearTimeout(this.#silence);
+    if (keepAliveSeconds === 0) return;
+    const silent = (): void => this.#end("the client was silent for too long", reason.keepAliveTimeout);
+    this.#silence = setTimeout(silent, keepAliveSeconds * 1000 * keepAliveFactor);
+  }
+
+  #refuse(version: ProtocolVersion, error: unknown): void {
+    const reasonCode = error instanceof PacketError ? error.reasonCode : toReasonCode(toBrokerError(error));
+    this.#parts.logger.info("MQTT connection refused", { reason: messageOf(error) });
+    const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
+    const properties: Properties = { reasonString: messageOf(error) };
+    this.#outbox.write(encodeConnack({ isSessionPresent: false, reasonCode: code, properties }, version));
+    this.#closed(false);
+  }
+
+  #serve(packet: ClientPacket, opened: Opened): void {
+    const { version, attachment, inbound, outbound } = opened;
+    const { session } = attachment;
+    switch (packet.type) {
+      case "publish": {
+        if (version === 5 && packet.isRetained) {
+          throw new PacketError(reason.retainNotSupported, "retained messages are not supported");
+        }
+        const waiting = inbound.take(packet);
+        if (waiting !== undefined) {
+          this.#isBusy = true;
+          void waiting.then(() => this.#resume());
+        }
+        break;
+      }
+      case "puback":
+      case "pubrec":
+      case "pubcomp":
+        outbound.acknowledge(packet);
+        break;
+      case "pubrel": {
+        const isKnown = session.inbound.delete(packet.packetId);
+        const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
+        this.#outbox.write(encodeAcknowledgement("pubcomp", { packetId: packet.packetId, reasonCode }, version));
+        break;
+      }
+      case "subscribe": {
+        const reasonCodes = subscribeAll(packet, session, version);
+        this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
+        break;
+      }
+      case "unsubscribe": {
+        const reasonCodes = unsubscribeAll(packet, session);
+        this.#outbox.write(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version));
+        break;
+      }
+      case "pingreq":
+        this.#outbox.write(PINGRESP);
+        break;
+      case "disconnect":
+        this.#leave(packet.reasonCode, packet.properties);
+        break;
+      case "auth":
+        throw protocolError("no authentication was begun");
+      case "connect":
+        throw protocolError("a second CONNECT"); // [MQTT-3.1.0-2]
+    }
+  }
+
+  #leave(reasonCode: number, { sessionExpiryInterval }: Properties): void {
+    if (sessionExpiryInterval !== undefined) {
+      if (this.#expirySeconds === 0 && sessionExpiryInterval > 0) {
+        throw protocolError("a session that was to end with its connection cannot be kept"); // section 3.14.2.2.2
+      }
+      this.#expirySeconds = Math.min(sessionExpiryInterval, this.#expirySeconds);
+    }
+    this.#closed(reasonCode !== reason.disconnectWithWill);
+  }
+
+  #answer({ packetId, qos, reasonCode, error }: Answer): void {
+    const opened = this.#opened;
+    if (opened === undefined || this.#isClosed) return;
+    if (error !== undefined) {
+      this.#parts.logger.info("MQTT publish refused", { code: error.code, reason: error.message });
+      if (opened.version === 4) {
+        this.#closed(false); // 3.1.1 cannot say it
+        return;
+      }
+    }
+    const { wantsReasons } = opened.accepted;
+    const properties = error !== undefined && wantsReasons ? { reasonString: `${error.code} ${error.message}` } : {};
+    const type = qos === 1 ? "puback" : "pubrec";
+    this.#outbox.write(encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version));
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof PacketError) {
+      // [MQTT-3.1.2-2] of 3.1.1: the one refusal that a client of an unknown version is told.
+      if (error.reasonCode === UNSUPPORTED_PROTOCOL_VERSION) this.#refuse(4, error);
+      else this.#end(error.message, error.reasonCode);
+    } else {
+      this.#parts.logger.error("MQTT connection failed", { error });
+      this.#end("internal error", error instanceof BrokerError ? toReasonCode(error) : reason.unspecified);
+    }
+  }
+
+  #end(why: string, reasonCode = PROTOCOL_ERROR): void {
+    this.#parts.logger.info("MQTT connection ended", { reason: why });
+    this.end(reasonCode);
+  }
+
+  #endedByBroker(why: EndReason): void {
+    this.end(why === "taken-over" ? reason.sessionTakenOver : reason.shuttingDown);
+  }
+
+  /** `isRegular`: the client said that it leaves, so its will is not published. */
+  #closed(isRegular: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#silence);
+    this.#opened?.attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
+    this.#stream.end();
+    this.#stream.resume(); // else a client that still sends keeps the socket half open
+    setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
+    this.#parts.onClosed(this);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

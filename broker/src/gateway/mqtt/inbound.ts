@@ -1,0 +1,151 @@
+import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
+import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
+import type { Session } from "../../engine/session/session.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import type { PublishPacket } from "./codec/packet.ts";
+import { PacketError, protocolError } from "./codec/packet-error.ts";
+import { receiveMax, topicAliasMax } from "./limits.ts";
+import { toExtensions } from "./mapping.ts";
+import { reason, toReasonCode } from "./reason-codes.ts";
+import type { TopicOpener } from "./topic-opener.ts";
+
+/** What a publish of QoS 1 or 2 is answered with. */
+export interface Answer {
+  readonly packetId: number;
+  readonly qos: 1 | 2;
+  readonly reasonCode: number;
+  /** Why it was refused; undefined when it was not. */
+  readonly error: BrokerError | undefined;
+}
+
+export interface InboundParts {
+  readonly broker: Pick<Broker, "submit">;
+  readonly opener: TopicOpener;
+  readonly session: Session;
+  readonly groupId: string | undefined;
+  readonly prefix: string;
+  /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
+  readonly onAnswer: (answer: Answer) => void;
+  /** The fate of a publish is not known: it may be neither acknowledged nor refused. */
+  readonly onUnknown: () => void;
+  /** A publish of QoS 0, which is never answered, was refused. */
+  readonly onLost: (topic: string, error: BrokerError) => void;
+}
+
+interface Pending {
+  readonly packetId: number;
+  readonly qos: 1 | 2;
+  outcome: PublishOutcome | undefined;
+}
+
+/** The publishes of one connection: each is committed before it is acknowledged. */
+export class Inbound {
+  readonly #parts: InboundParts;
+  readonly #aliases = new Map<number, string>();
+  /** In the order in which they came. */
+  #pending: Pending[] = [];
+
+  constructor(parts: InboundParts) {
+    this.#parts = parts;
+  }
+
+  /** Publishes with QoS 1 or 2 that were not answered yet. */
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  /** A promise where the topic has to be opened first: until it settles, nothing else may be taken. @throws PacketError. */
+  take(packet: PublishPacket): Promise<void> | undefined {
+    const topic = this.#resolveTopic(packet);
+    const { qos, packetId } = packet;
+    if (qos > 0 && this.#pending.length >= receiveMax) {
+      throw new PacketError(reason.receiveMaximumExceeded, `more than ${receiveMax} publishes are not acknowledged`);
+    }
+    const pending: Pending | undefined = qos === 0 ? undefined : { packetId, qos, outcome: undefined };
+    if (pending !== undefined) this.#pending.push(pending);
+    if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
+    const call = this.#toCall(packet, topic);
+    const { opener } = this.#parts;
+    const onSettled = this.#remember(pending, topic);
+    if (opener.isKnown(topic)) {
+      this.#submit(call, onSettled);
+      return undefined;
+    }
+    return opener.ensure(topic).then(
+      () => this.#submit(call, onSettled),
+      (error: unknown) => onSettled({ status: "REFUSED", error }),
+    );
+  }
+
+  /** A publish that an earlier one has made already is answered as that one is. */
+  #isRepeated(pending: Pending): boolean {
+    const earlier = this.#parts.session.inbound.get(pending.packetId);
+    void earlier?.then((outcome) => this.#settle(pending, outcome));
+    return earlier !== undefined;
+  }
+
+  /** What to do once the outcome is known. With QoS 2 the session remembers the identifier until the client releases it. */
+  #remember(pending: Pending | undefined, topic: string): OnSettled {
+    if (pending === undefined) {
+      return (outcome) => {
+        if (outcome.status === "REFUSED") this.#parts.onLost(topic, toBrokerError(outcome.error));
+      };
+    }
+    if (pending.qos === 1) return (outcome) => this.#settle(pending, outcome);
+    const { inbound } = this.#parts.session;
+    const { promise, resolve } = createDeferred<PublishOutcome>();
+    inbound.set(pending.packetId, promise);
+    return (outcome) => {
+      // Not published, or nobody knows: a repeat is published once more.
+      if (outcome.status !== "SUCCESS") inbound.delete(pending.packetId);
+      resolve(outcome);
+      this.#settle(pending, outcome);
+    };
+  }
+
+  #resolveTopic({ topic, properties }: PublishPacket): string {
+    const { topicAlias } = properties;
+    if (topicAlias === undefined) return topic;
+    if (topicAlias > topicAliasMax) {
+      throw new PacketError(reason.topicAliasInvalid, `topic alias ${topicAlias}, at most ${topicAliasMax} are taken`);
+    }
+    const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
+    if (known === undefined) throw protocolError(`topic alias ${topicAlias} stands for no topic yet`);
+    this.#aliases.set(topicAlias, known);
+    return known;
+  }
+
+  #toCall(packet: PublishPacket, topic: string): PublishCall {
+    const { groupId, prefix } = this.#parts;
+    // The bytes received belong to the socket's next read; the content outlasts it.
+    const content = Uint8Array.from(packet.payload);
+    return { topic, groupId, content, extensions: toExtensions(packet, { prefix, now: Date.now() }), mayBeEmpty: true };
+  }
+
+  #submit(call: PublishCall, onSettled: OnSettled): void {
+    try {
+      this.#parts.broker.submit(call, onSettled);
+    } catch (error) {
+      onSettled({ status: "REFUSED", error });
+    }
+  }
+
+  #settle(pending: Pending, outcome: PublishOutcome): void {
+    pending.outcome = outcome;
+    for (let [first] = this.#pending; first?.outcome !== undefined; [first] = this.#pending) {
+      this.#pending.shift();
+      this.#answer(first, first.outcome);
+    }
+  }
+
+  #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
+    if (outcome.status !== "REFUSED") {
+      if (outcome.status === "TIMEOUT") this.#parts.onUnknown();
+      else this.#parts.onAnswer({ packetId, qos, reasonCode: reason.success, error: undefined });
+      return;
+    }
+    const error = toBrokerError(outcome.error);
+    const reasonCode = isBrokerError(error, "topicNotExist") ? reason.topicNameInvalid : toReasonCode(error);
+    this.#parts.onAnswer({ packetId, qos, reasonCode, error });
+  }
+}

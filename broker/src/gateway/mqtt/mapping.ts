@@ -1,0 +1,137 @@
+import type { Extensions } from "../../domain/event.ts";
+import type { Delivery } from "../../engine/session/peer.ts";
+import type { PublishOrder } from "./codec/encode-packet.ts";
+import type { PublishPacket, QoS } from "./codec/packet.ts";
+import type { Properties, UserProperty } from "./codec/properties.ts";
+
+/**
+ * What MQTT says about a message beside its topic and payload, as extensions of the event, behind the extension prefix. User properties whose name
+ * has the prefix are extensions as they are; others stand behind `user-`.
+ */
+const key = {
+  qos: "qos",
+  retain: "retain",
+  expiresAt: "expires-at",
+  format: "payload-format",
+  contentType: "content-type",
+  responseTopic: "response-topic",
+  correlationData: "correlation-data",
+  user: "user-",
+} as const;
+
+type PublishLike = Pick<PublishPacket, "qos" | "isRetained" | "properties">;
+
+/** The extensions of the event that a PUBLISH becomes. `now` is the time of day in milliseconds. */
+export function toExtensions(
+  packet: PublishLike,
+  { prefix, now }: { readonly prefix: string; readonly now: number },
+): Extensions {
+  const { properties } = packet;
+  const extensions: [string, string][] = [];
+  const add = (name: string, value: string | undefined): void => {
+    if (value !== undefined) extensions.push([prefix + name, value]);
+  };
+  // 1 is what an event without the mark has.
+  if (packet.qos !== 1) add(key.qos, String(packet.qos));
+  if (packet.isRetained) add(key.retain, "true");
+  const { messageExpiryInterval: expiry, payloadFormatIndicator: format } = properties;
+  if (expiry !== undefined) add(key.expiresAt, String(now + expiry * 1000));
+  if (format !== undefined) add(key.format, String(format));
+  add(key.contentType, properties.contentType);
+  add(key.responseTopic, properties.responseTopic);
+  add(key.correlationData, properties.correlationData?.toString("base64"));
+  for (const [name, value] of properties.userProperties ?? []) {
+    extensions.push([name.startsWith(prefix) ? name : `${prefix}${key.user}${name}`, value]);
+  }
+  return extensions;
+}
+
+export interface OutgoingOptions {
+  readonly prefix: string;
+  readonly now: number;
+}
+
+/** The PUBLISH of an event; undefined once the event has expired. */
+export function toPublish(delivery: Delivery, options: OutgoingOptions): PublishOrder | undefined {
+  const { event, qos, ticket, isRepeated, filters } = delivery;
+  const properties = toProperties(delivery, options);
+  if (properties === undefined) return undefined;
+  const isRetained = findExtension(event.extensions, options.prefix + key.retain) === "true";
+  return {
+    topic: event.topic,
+    payload: toPayload(event.content),
+    qos: qos as QoS,
+    packetId: ticket ?? 0,
+    isDuplicate: isRepeated,
+    isRetained: isRetained && filters.some(({ isRetainAsPublished }) => isRetainAsPublished),
+    properties,
+  };
+}
+
+function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** Undefined once the event has expired. */
+function toProperties({ event, eventId, filters }: Delivery, { prefix, now }: OutgoingOptions): Properties | undefined {
+  const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
+  const leftSeconds = secondsLeft(read(key.expiresAt), now);
+  if (leftSeconds !== undefined && leftSeconds <= 0) return undefined; // [MQTT-3.3.2-5]
+  const format = read(key.format);
+  const correlation = read(key.correlationData);
+  const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
+  const place: UserProperty[] = [
+    [`${prefix}eventId`, eventId],
+    [`${prefix}sequence`, String(event.sequence)],
+    [`${prefix}block`, String(event.blockNumber)],
+  ];
+  return {
+    userProperties: [...place, ...toUserProperties(event.extensions, prefix)],
+    ...(leftSeconds !== undefined && { messageExpiryInterval: leftSeconds }),
+    ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
+    ...optional("contentType", read(key.contentType)),
+    ...optional("responseTopic", read(key.responseTopic)),
+    ...(correlation !== undefined && { correlationData: Buffer.from(correlation, "base64") }),
+    ...(identifiers.length > 0 && { subscriptionIdentifiers: identifiers }),
+  };
+}
+
+/** Those that have a property of their own. */
+const ownProperties = [
+  key.qos,
+  key.retain,
+  key.expiresAt,
+  key.format,
+  key.contentType,
+  key.responseTopic,
+  key.correlationData,
+];
+
+function toUserProperties(extensions: Extensions, prefix: string): UserProperty[] {
+  const user = prefix + key.user;
+  return extensions
+    .filter(([name, value]) => !ownProperties.some((own) => prefix + own === name) && isText(name) && isText(value))
+    .map(([name, value]) => [name.startsWith(user) ? name.slice(user.length) : name, value]);
+}
+
+/** Longest message expiry, in seconds. */
+const expirySecondsMax = 2 ** 32 - 1;
+
+/** Seconds until a time in milliseconds, which any producer may have written; undefined where it is no time. */
+function secondsLeft(expiresAt: string | undefined, now: number): number | undefined {
+  if (expiresAt === undefined || !/^\d{1,15}$/.test(expiresAt)) return undefined;
+  return Math.min(Math.ceil((Number(expiresAt) - now) / 1000), expirySecondsMax);
+}
+
+/** MQTT has no text with U+0000 ([MQTT-1.5.4-2]); other producers may. */
+function isText(value: string): boolean {
+  return !value.includes("\0");
+}
+
+function optional<Name extends "contentType" | "responseTopic">(name: Name, value: string | undefined): Properties {
+  return value === undefined || !isText(value) ? {} : { [name]: value };
+}
+
+function findExtension(extensions: Extensions, name: string): string | undefined {
+  return extensions.find(([known]) => known === name)?.[1];
+}

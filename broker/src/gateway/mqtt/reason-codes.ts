@@ -1,0 +1,62 @@
+import { type BrokerError, errorCatalogue } from "@stele/wire";
+
+/** Reason codes of MQTT 5.0, section 2.4, that the broker gives. */
+export const reason = {
+  success: 0x00,
+  disconnectWithWill: 0x04,
+  noSubscription: 0x11,
+  unspecified: 0x80,
+  implementationSpecific: 0x83,
+  clientIdInvalid: 0x85,
+  notAuthorized: 0x87,
+  serverUnavailable: 0x88,
+  shuttingDown: 0x8b,
+  authenticationMethodInvalid: 0x8c,
+  keepAliveTimeout: 0x8d,
+  sessionTakenOver: 0x8e,
+  filterInvalid: 0x8f,
+  topicNameInvalid: 0x90,
+  packetIdNotFound: 0x92,
+  receiveMaximumExceeded: 0x93,
+  topicAliasInvalid: 0x94,
+  quotaExceeded: 0x97,
+  retainNotSupported: 0x9a,
+  sharedNotSupported: 0x9e,
+} as const;
+
+/** Codes of contents and extensions that are too long. */
+const tooLong: ReadonlySet<number> = new Set([
+  errorCatalogue.contentTooLong.code,
+  errorCatalogue.extensionsTooLong.code,
+]);
+
+/** What a refused publish, subscribe or connect is answered with. */
+export function toReasonCode(error: BrokerError): number {
+  switch (error.kind) {
+    case "unauthenticated":
+    case "forbidden":
+      return reason.notAuthorized;
+    case "exhausted":
+      return reason.quotaExceeded;
+    case "invalid":
+      return tooLong.has(error.code) ? reason.quotaExceeded : reason.topicNameInvalid;
+    default:
+      return reason.implementationSpecific;
+  }
+}
+
+/** Return codes of a 3.1.1 CONNACK (section 3.2.2.3) for the reasons of 5.0. */
+export function toReturnCode(reasonCode: number): number {
+  switch (reasonCode) {
+    case reason.success:
+      return 0;
+    case 0x84:
+      return 1;
+    case reason.clientIdInvalid:
+      return 2;
+    case reason.notAuthorized:
+      return 5;
+    default:
+      return 3;
+  }
+}

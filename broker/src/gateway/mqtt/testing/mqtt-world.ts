@@ -1,0 +1,58 @@
+import { defaultGroupId } from "../../../domain/group-id.ts";
+import { createBroker, type RunningBroker } from "../../../engine/create-broker.ts";
+import { defaultEngineLimits } from "../../../engine/limits.ts";
+import { RecordingSink } from "../../../engine/testing/recording-sink.ts";
+import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../../../ledger/memory/memory-chain.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { createSystemClock } from "../../../lib/system/clock.ts";
+import { createSystemRandomness } from "../../../lib/system/randomness.ts";
+import { noMetrics } from "../../../ports/metrics.ts";
+import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import { MqttServer } from "../mqtt-server.ts";
+
+/** A broker over a chain in memory that listens for MQTT on loopback. */
+export class MqttWorld {
+  readonly broker: RunningBroker;
+  readonly server: MqttServer;
+  port = 0;
+
+  private constructor() {
+    const clock = createSystemClock();
+    const randomness = createSystemRandomness();
+    const finality = { isFinal: true, confirmations: 0 };
+    this.broker = createBroker({
+      ledgers: [createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality })],
+      store: createMemoryStore(),
+      sink: new RecordingSink(),
+      clock,
+      randomness,
+      metrics: noMetrics,
+      logger: silentLogger,
+      limits: defaultEngineLimits,
+      defaultGroupId,
+      extensionPrefix: "svc-",
+      hasCoordinator: true,
+    });
+    this.server = new MqttServer({
+      broker: this.broker,
+      logger: silentLogger,
+      extensionPrefix: "svc-",
+      opensTopics: true,
+      newClientId: randomness.uuid,
+      connectionsMax: 1_000,
+    });
+  }
+
+  static async start(): Promise<MqttWorld> {
+    const world = new MqttWorld();
+    await world.broker.start();
+    world.port = await world.server.listen({ host: "127.0.0.1", port: 0 });
+    return world;
+  }
+
+  async stop(): Promise<void> {
+    await this.server.close();
+    await this.broker.stop(1_000);
+  }
+}
