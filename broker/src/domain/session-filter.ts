@@ -16,10 +16,26 @@ export interface SessionFilter {
   readonly identifier: number | undefined;
 }
 
-/** The QoS with which an event was published: 1 where nothing says otherwise. The mark is written by gateways that know of QoS. */
+/** Extensions, behind the extension prefix, by which an event says how it was published. */
+export const sessionMarks = {
+  /** The QoS of the publish; 1 where nothing says otherwise. */
+  qos: "qos",
+  /** The session that published it. */
+  origin: "origin",
+} as const;
+
+/** The QoS with which an event was published. The mark is written by gateways that know of QoS. */
 export function publishedQos(event: Pick<Event, "extensions">, extensionPrefix: string): QoS {
-  const key = `${extensionPrefix}qos`;
-  const value = event.extensions.find(([name]) => name === key)?.[1];
+  const value = findMark(event, extensionPrefix + sessionMarks.qos);
   if (value === "0") return 0;
   return value === "2" ? 2 : 1;
+}
+
+/** The session that published an event, as far as it says so. */
+export function originOf(event: Pick<Event, "extensions">, extensionPrefix: string): string | undefined {
+  return findMark(event, extensionPrefix + sessionMarks.origin);
+}
+
+function findMark({ extensions }: Pick<Event, "extensions">, key: string): string | undefined {
+  return extensions.find(([name]) => name === key)?.[1];
 }

@@ -3,12 +3,13 @@ import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Interest } from "../../domain/interest.ts";
 import { before, endOfBlock, type Position } from "../../domain/position.ts";
-import { publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
+import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
 import type { PublishOutcome } from "../broker.ts";
 import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
 import type { Feed } from "../dispatch/feed.ts";
@@ -25,6 +26,7 @@ export interface SessionParts {
   readonly eventIds: EventIds;
   readonly slices: TimeSlices;
   readonly clock: Clock;
+  readonly randomness: Randomness;
   readonly logger: Logger;
   readonly limits: EngineLimits;
   readonly extensionPrefix: string;
@@ -65,8 +67,12 @@ export class Session implements Reader, Interest {
   #lastTaken: Event | undefined;
   #wake: (() => void) | undefined;
 
+  /** Marks what this session publishes, where its own filters leave that out. */
+  readonly #origin: string;
+
   constructor(parts: SessionParts) {
     this.#parts = parts;
+    this.#origin = parts.randomness.uuid();
     this.#takenUpTo = this.#indexedUpTo();
     parts.dispatcher.attach(parts.groupId, this);
   }
@@ -133,6 +139,15 @@ export class Session implements Reader, Interest {
 
   get filterCount(): number {
     return this.#filters.size;
+  }
+
+  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  originFor(topic: string): string | undefined {
+    const name = topic as TopicName; // one that is none matches no filter that matters
+    for (const { filter, isNoLocal } of this.#filters.values()) {
+      if (isNoLocal && matchesFilter(filter, name)) return this.#origin;
+    }
+    return undefined;
   }
 
   /** Answers whether the ticket was in flight. */
@@ -242,10 +257,12 @@ export class Session implements Reader, Interest {
     return { event, eventId, ticket, isRepeated, filters, qos };
   }
 
-  #filtersOf({ topic, position }: Event): readonly SessionFilter[] {
+  #filtersOf(event: Event): readonly SessionFilter[] {
+    const isOwn = originOf(event, this.#parts.extensionPrefix) === this.#origin;
     const found: SessionFilter[] = [];
     for (const standing of this.#filters.values()) {
-      if (position > standing.after && matchesFilter(standing.filter, topic)) found.push(standing);
+      const isWanted = event.position > standing.after && !(isOwn && standing.isNoLocal);
+      if (isWanted && matchesFilter(standing.filter, event.topic)) found.push(standing);
     }
     return found;
   }

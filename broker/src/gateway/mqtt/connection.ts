@@ -19,7 +19,7 @@ import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packe
 import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
 import { type Answer, Inbound } from "./inbound.ts";
-import { closeGraceMs, connectTimeoutMs, keepAliveFactor, packetBytesMax } from "./limits.ts";
+import { closeGraceMs, connectTimeoutMs, keepAliveFactor, packetBytesMax, sessionExpirySecondsMax } from "./limits.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
@@ -136,6 +136,7 @@ export class Connection {
       outbox: this.#outbox,
       version,
       packetBytesMax: accepted.packetBytesMax,
+      topicAliasMax: packet.properties.topicAliasMaximum ?? 0,
       prefix,
       onEnded,
     });
@@ -239,7 +240,7 @@ export class Connection {
       if (this.#expirySeconds === 0 && sessionExpiryInterval > 0) {
         throw protocolError("a session that was to end with its connection cannot be kept"); // section 3.14.2.2.2
       }
-      this.#expirySeconds = Math.min(sessionExpiryInterval, this.#expirySeconds);
+      this.#expirySeconds = Math.min(sessionExpiryInterval, sessionExpirySecondsMax);
     }
     this.#closed(reasonCode !== reason.disconnectWithWill);
   }

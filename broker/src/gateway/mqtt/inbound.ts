@@ -116,10 +116,17 @@ export class Inbound {
   }
 
   #toCall(packet: PublishPacket, topic: string): PublishCall {
-    const { groupId, prefix } = this.#parts;
+    const { groupId, prefix, session } = this.#parts;
+    const origin = session.originFor(topic);
     // The bytes received belong to the socket's next read; the content outlasts it.
     const content = Uint8Array.from(packet.payload);
-    return { topic, groupId, content, extensions: toExtensions(packet, { prefix, now: Date.now() }), mayBeEmpty: true };
+    return {
+      topic,
+      groupId,
+      content,
+      extensions: toExtensions(packet, { prefix, now: Date.now(), origin }),
+      mayBeEmpty: true,
+    };
   }
 
   #submit(call: PublishCall, onSettled: OnSettled): void {

@@ -1,4 +1,5 @@
 import type { Extensions } from "../../domain/event.ts";
+import { sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import type { PublishPacket, QoS } from "./codec/packet.ts";
@@ -9,7 +10,7 @@ import type { Properties, UserProperty } from "./codec/properties.ts";
  * has the prefix are extensions as they are; others stand behind `user-`.
  */
 const key = {
-  qos: "qos",
+  ...sessionMarks,
   retain: "retain",
   expiresAt: "expires-at",
   format: "payload-format",
@@ -21,11 +22,16 @@ const key = {
 
 type PublishLike = Pick<PublishPacket, "qos" | "isRetained" | "properties">;
 
-/** The extensions of the event that a PUBLISH becomes. `now` is the time of day in milliseconds. */
-export function toExtensions(
-  packet: PublishLike,
-  { prefix, now }: { readonly prefix: string; readonly now: number },
-): Extensions {
+export interface IncomingOptions {
+  readonly prefix: string;
+  /** Time of day, in milliseconds. */
+  readonly now: number;
+  /** Names the session that publishes, where it does not want its own events. */
+  readonly origin?: string | undefined;
+}
+
+/** The extensions of the event that a PUBLISH becomes. */
+export function toExtensions(packet: PublishLike, { prefix, now, origin }: IncomingOptions): Extensions {
   const { properties } = packet;
   const extensions: [string, string][] = [];
   const add = (name: string, value: string | undefined): void => {
@@ -40,6 +46,7 @@ export function toExtensions(
   add(key.contentType, properties.contentType);
   add(key.responseTopic, properties.responseTopic);
   add(key.correlationData, properties.correlationData?.toString("base64"));
+  add(key.origin, origin);
   for (const [name, value] of properties.userProperties ?? []) {
     extensions.push([name.startsWith(prefix) ? name : `${prefix}${key.user}${name}`, value]);
   }
@@ -48,7 +55,10 @@ export function toExtensions(
 
 export interface OutgoingOptions {
   readonly prefix: string;
+  /** Time of day, in milliseconds. */
   readonly now: number;
+  /** Whether the event's place is given as user properties. */
+  readonly hasPlace: boolean;
 }
 
 /** The PUBLISH of an event; undefined once the event has expired. */
@@ -73,7 +83,8 @@ function toPayload({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 }
 
 /** Undefined once the event has expired. */
-function toProperties({ event, eventId, filters }: Delivery, { prefix, now }: OutgoingOptions): Properties | undefined {
+function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOptions): Properties | undefined {
+  const { prefix, now, hasPlace } = options;
   const read = (name: string): string | undefined => findExtension(event.extensions, prefix + name);
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   if (leftSeconds !== undefined && leftSeconds <= 0) return undefined; // [MQTT-3.3.2-5]
@@ -86,7 +97,7 @@ function toProperties({ event, eventId, filters }: Delivery, { prefix, now }: Ou
     [`${prefix}block`, String(event.blockNumber)],
   ];
   return {
-    userProperties: [...place, ...toUserProperties(event.extensions, prefix)],
+    userProperties: [...(hasPlace ? place : []), ...toUserProperties(event.extensions, prefix)],
     ...(leftSeconds !== undefined && { messageExpiryInterval: leftSeconds }),
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
     ...optional("contentType", read(key.contentType)),

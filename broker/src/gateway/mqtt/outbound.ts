@@ -1,7 +1,7 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { Session } from "../../engine/session/session.ts";
-import { encodeAcknowledgement, encodePublish } from "./codec/encode-packet.ts";
+import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
 import { toPublish } from "./mapping.ts";
 import type { Outbox } from "./outbox.ts";
@@ -12,6 +12,8 @@ export interface OutboundParts {
   readonly version: ProtocolVersion;
   /** Largest packet that the client takes. */
   readonly packetBytesMax: number;
+  /** Topic aliases that the client takes. */
+  readonly topicAliasMax: number;
   readonly prefix: string;
   readonly onEnded: (why: EndReason) => void;
 }
@@ -19,6 +21,8 @@ export interface OutboundParts {
 /** What one connection delivers: events as PUBLISH, and the acknowledgements of the client. */
 export class Outbound implements Peer {
   readonly #parts: OutboundParts;
+  /** The first topics of the connection get one each. */
+  readonly #aliases = new Map<string, number>();
   #session: Session | undefined;
 
   constructor(parts: OutboundParts) {
@@ -35,10 +39,9 @@ export class Outbound implements Peer {
   }
 
   deliver(delivery: Delivery): void {
-    const { outbox, version, packetBytesMax, prefix } = this.#parts;
-    const order = toPublish(delivery, { prefix, now: Date.now() });
-    const bytes = order && encodePublish(order, version);
-    if (bytes !== undefined && bytes.length <= packetBytesMax) outbox.write(bytes);
+    const { outbox } = this.#parts;
+    const bytes = this.#encode(delivery);
+    if (bytes !== undefined) outbox.write(bytes);
     // Expired, or too large for this client: counts as delivered ([MQTT-3.1.2-25]).
     else if (delivery.ticket !== undefined) this.#session?.acknowledge(delivery.ticket);
   }
@@ -65,5 +68,30 @@ export class Outbound implements Peer {
     const { outbox, version } = this.#parts;
     const code = isKnown ? reason.success : reason.packetIdNotFound;
     outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: code }, version));
+  }
+
+  /** Undefined for what the client is not to get. */
+  #encode(delivery: Delivery): Buffer | undefined {
+    const { version, packetBytesMax, prefix } = this.#parts;
+    const options = { prefix, now: Date.now() };
+    const order = toPublish(delivery, { ...options, hasPlace: version === 5 });
+    if (order === undefined) return undefined;
+    const bytes = encodePublish(this.#alias(order), version);
+    if (bytes.length <= packetBytesMax) return bytes;
+    // What the broker adds must not keep an event from a client that would take it without.
+    const bare = toPublish(delivery, { ...options, hasPlace: false });
+    const fewer = bare && encodePublish(bare, version);
+    return fewer !== undefined && fewer.length <= packetBytesMax ? fewer : undefined;
+  }
+
+  /** A topic goes in words once, with its alias, and by its alias alone from then on (MQTT 5.0, section 3.3.2.3.4). */
+  #alias(order: PublishOrder): PublishOrder {
+    const { topic } = order;
+    const known = this.#aliases.get(topic);
+    if (known !== undefined) return { ...order, topic: "", properties: { ...order.properties, topicAlias: known } };
+    const topicAlias = this.#aliases.size + 1;
+    if (topicAlias > this.#parts.topicAliasMax) return order;
+    this.#aliases.set(topic, topicAlias);
+    return { ...order, properties: { ...order.properties, topicAlias } };
   }
 }

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import type { Attachment, AttachOrder } from "./sessions.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Attachment {
+  const defaults = { groupId: undefined, key: "c", isClean: false, windowMax: 10, will: undefined };
+  return engine.broker.attach({ ...defaults, onConnected: () => {}, ...order }, peer);
+}
+
+function subscribe({ session }: Attachment, text: string, order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {}): void {
+  const filter = parseTopicFilter(text);
+  session.subscribe({ filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined, ...order });
+}
+
+const kept = { expiryMs: 60_000, isRegular: true };
+
+describe("a session", () => {
+  it("gets what is published after it subscribed, each once however many filters match", async () => {
+    const peer = new RecordingPeer();
+    await engine.publish("a", "before");
+    const attachment = attach(peer);
+    subscribe(attachment, "a");
+    subscribe(attachment, "#");
+    await engine.publishMany("a", 3);
+    expect(peer.sequences).toEqual([2, 3, 4]);
+    expect(peer.deliveries[0]?.filters.map(({ filter }) => filter)).toEqual(["a", "#"]);
+  });
+
+  it("is given no more than its window, and goes on as it acknowledges", async () => {
+    const peer = new RecordingPeer();
+    const attachment = attach(peer, { windowMax: 2 });
+    subscribe(attachment, "a");
+    await engine.publishMany("a", 5);
+    expect(peer.sequences).toEqual([1, 2]);
+    attachment.session.acknowledge(peer.ticketOf(2));
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2, 3]);
+  });
+
+  it("is given nothing while its peer has no room", async () => {
+    const peer = new RecordingPeer();
+    const attachment = attach(peer);
+    subscribe(attachment, "a", { qos: 0 });
+    peer.hasRoom = false;
+    await engine.publishMany("a", 3);
+    expect(peer.sequences.length).toBeLessThanOrEqual(1); // the loop may have waited for an event already
+    peer.hasRoom = true;
+    attachment.session.wake();
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([1, 2, 3]);
+  });
+
+  it("gets again, with the same tickets, what an earlier connection did not acknowledge, and then what came meanwhile", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first);
+    subscribe(attachment, "a");
+    await engine.publishMany("a", 3);
+    attachment.session.acknowledge(first.ticketOf(2));
+    attachment.detach(kept);
+    await engine.publishMany("a", 2);
+    const second = new RecordingPeer();
+    const again = attach(second);
+    await engine.clock.settle();
+    expect(again.isPresent).toBe(true);
+    expect(second.deliveries.map(({ event, ticket, isRepeated }) => [event.sequence, ticket, isRepeated])).toEqual([
+      [1, first.ticketOf(1), true],
+      [3, first.ticketOf(3), true],
+      [4, expect.any(Number), false],
+      [5, expect.any(Number), false],
+    ]);
+  });
+
+  it("asks for the release of what was received, and does not give it again", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first);
+    subscribe(attachment, "a", { qos: 2 });
+    await engine.publishMany("a", 2);
+    attachment.session.receive(first.ticketOf(1));
+    attachment.detach(kept);
+    const second = new RecordingPeer();
+    attach(second);
+    await engine.clock.settle();
+    expect(second.released).toEqual([first.ticketOf(1)]);
+    expect(second.sequences).toEqual([2]);
+  });
+
+  it("completes what is in flight of a filter that was removed", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first);
+    subscribe(attachment, "a");
+    await engine.publish("a", "1");
+    attachment.session.unsubscribe(parseTopicFilter("a"));
+    await engine.publish("a", "2");
+    attachment.detach(kept);
+    const second = new RecordingPeer();
+    attach(second);
+    await engine.clock.settle();
+    expect(second.sequences).toEqual([1]);
+  });
+
+  it("ends with its connection where it is kept for no time", async () => {
+    const attachment = attach(new RecordingPeer());
+    subscribe(attachment, "a");
+    attachment.detach({ expiryMs: 0, isRegular: true });
+    expect(attach(new RecordingPeer()).isPresent).toBe(false);
+  });
+
+  it("ends when the time for which it is kept has passed", async () => {
+    attach(new RecordingPeer()).detach({ expiryMs: 5_000, isRegular: true });
+    await engine.clock.advance(4_999);
+    const present = attach(new RecordingPeer());
+    expect(present.isPresent).toBe(true);
+    present.detach({ expiryMs: 5_000, isRegular: true });
+    await engine.clock.advance(5_001);
+    expect(attach(new RecordingPeer()).isPresent).toBe(false);
+  });
+
+  it("begins anew for a connection that asks for it", async () => {
+    const attachment = attach(new RecordingPeer());
+    subscribe(attachment, "a");
+    attachment.detach(kept);
+    const peer = new RecordingPeer();
+    expect(attach(peer, { isClean: true }).isPresent).toBe(false);
+    await engine.publish("a", "1");
+    expect(peer.sequences).toEqual([]);
+  });
+
+  it("goes to the newest connection; the earlier one is told, and can no longer end it", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first);
+    subscribe(attachment, "a");
+    const second = new RecordingPeer();
+    attach(second);
+    expect(first.endedBecause).toBe("taken-over");
+    attachment.detach({ expiryMs: 0, isRegular: true });
+    await engine.publish("a", "1");
+    expect(first.sequences).toEqual([]);
+    expect(second.sequences).toEqual([1]);
+  });
+
+  it("leaves out what it published itself where its filter asks for it", async () => {
+    const peer = new RecordingPeer();
+    const attachment = attach(peer);
+    subscribe(attachment, "a", { isNoLocal: true });
+    const origin = attachment.session.originFor("a") ?? "";
+    const content = new Uint8Array([1]);
+    const call = { topic: "a", groupId: undefined, content, extensions: [["svc-origin", origin]] as const };
+    engine.broker.submit(call, () => {});
+    await engine.publish("a", "another's");
+    await engine.clock.settle();
+    expect(attachment.session.originFor("b")).toBeUndefined();
+    expect(peer.sequences).toEqual([2]);
+  });
+
+  it("gives each event with the lower of the QoS of its publish and of its filter", async () => {
+    const peer = new RecordingPeer();
+    subscribe(attach(peer), "a", { qos: 2 });
+    for (const qos of ["0", "1", "2"]) {
+      const extensions = [["svc-qos", qos]] as const;
+      engine.broker.submit({ topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions }, () => {});
+    }
+    await engine.clock.settle();
+    expect(peer.deliveries.map(({ qos, ticket }) => [qos, ticket !== undefined])).toEqual([
+      [0, false],
+      [1, true],
+      [2, true],
+    ]);
+  });
+});
+
+describe("a will", () => {
+  const will = (delayMs: number, published: string[]) => ({ delayMs, publish: () => void published.push("will") });
+  const lost = { expiryMs: 60_000, isRegular: false };
+
+  it("is published when the connection is lost, and not when the client left", () => {
+    const published: string[] = [];
+    attach(new RecordingPeer(), { will: will(0, published) }).detach(kept);
+    expect(published).toEqual([]);
+    attach(new RecordingPeer(), { will: will(0, published) }).detach(lost);
+    expect(published).toEqual(["will"]);
+  });
+
+  it("waits for its delay, and is dropped when the client comes back before", async () => {
+    const published: string[] = [];
+    attach(new RecordingPeer(), { will: will(5_000, published) }).detach(lost);
+    await engine.clock.advance(4_999);
+    attach(new RecordingPeer()).detach(kept);
+    await engine.clock.advance(10_000);
+    expect(published).toEqual([]);
+    attach(new RecordingPeer(), { will: will(5_000, published) }).detach(lost);
+    await engine.clock.advance(5_000);
+    expect(published).toEqual(["will"]);
+  });
+
+  it("is published when the session ends before its delay has passed", async () => {
+    const published: string[] = [];
+    attach(new RecordingPeer(), { will: will(50_000, published) }).detach({ expiryMs: 1_000, isRegular: false });
+    await engine.clock.advance(1_000);
+    expect(published).toEqual(["will"]);
+  });
+
+  it("is published when a new session takes the place of the one that was lost", () => {
+    const published: string[] = [];
+    attach(new RecordingPeer(), { will: will(50_000, published) }).detach(lost);
+    attach(new RecordingPeer(), { isClean: true });
+    expect(published).toEqual(["will"]);
+  });
+});
