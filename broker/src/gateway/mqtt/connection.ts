@@ -48,6 +48,9 @@ interface Opened {
   readonly outbound: Outbound;
 }
 
+/** First byte of every CONNECT. */
+const CONNECT_BYTE = 0x10;
+
 /** One MQTT connection: bytes in, packets out, whatever carries them. */
 export class Connection {
   readonly #stream: Duplex;
@@ -81,7 +84,11 @@ export class Connection {
 
   #receive(chunk: Buffer): void {
     if (this.#isClosed) return;
-    this.#silence.refresh();
+    if (this.#opened === undefined && this.#framer.pendingBytes === 0 && chunk[0] !== CONNECT_BYTE) {
+      this.#end("the first bytes are no CONNECT"); // rather than wait for the rest of some other protocol
+      return;
+    }
+    if (this.#opened !== undefined) this.#silence.refresh();
     this.#handle(() => this.#framer.push(chunk, (frame) => this.#take(frame)));
   }
 

@@ -7,6 +7,7 @@ import { MemoryChain } from "../../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { createSystemClock } from "../../../lib/system/clock.ts";
 import { createSystemRandomness } from "../../../lib/system/randomness.ts";
+import type { Ledger } from "../../../ports/ledger.ts";
 import { noMetrics } from "../../../ports/metrics.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { MqttServer } from "../mqtt-server.ts";
@@ -17,12 +18,14 @@ export class MqttWorld {
   readonly server: MqttServer;
   port = 0;
 
-  private constructor() {
+  private constructor(change: (ledger: Ledger) => void) {
     const clock = createSystemClock();
     const randomness = createSystemRandomness();
     const finality = { isFinal: true, confirmations: 0 };
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality });
+    change(ledger);
     this.broker = createBroker({
-      ledgers: [createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality })],
+      ledgers: [ledger],
       store: createMemoryStore(),
       sink: new RecordingSink(),
       clock,
@@ -44,8 +47,9 @@ export class MqttWorld {
     });
   }
 
-  static async start(): Promise<MqttWorld> {
-    const world = new MqttWorld();
+  /** `change` may give the ledger other answers. */
+  static async start(change: (ledger: Ledger) => void = () => {}): Promise<MqttWorld> {
+    const world = new MqttWorld(change);
     await world.broker.start();
     world.port = await world.server.listen({ host: "127.0.0.1", port: 0 });
     return world;

@@ -1,0 +1,180 @@
+import { BrokerError } from "@stele/wire";
+import mqttPacket from "mqtt-packet";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let world: MqttWorld;
+beforeEach(async () => {
+  world = await MqttWorld.start();
+});
+afterEach(() => world.stop());
+
+const subscription = (filter: string, qos = 1) => ({
+  cmd: "subscribe",
+  messageId: 1,
+  subscriptions: [{ topic: filter, qos }],
+});
+const publication = (topic: string, fields: object = {}) => ({
+  cmd: "publish",
+  topic,
+  payload: "x",
+  qos: 1,
+  messageId: 7,
+  ...fields,
+});
+
+describe.each([4, 5] as const)("a client of level %s", (version) => {
+  it("gets what another publishes with each QoS, in order", async () => {
+    const reader = await RawClient.connect(world.port, version, { clientId: "reader" });
+    reader.send(subscription("a/#", 2));
+    expect(await reader.next("suback")).toMatchObject({ granted: [2] });
+    const writer = await RawClient.connect(world.port, version, { clientId: "writer" });
+    writer.send(publication("a/b", { qos: 0, payload: "none" }));
+    writer.send(publication("a/b", { qos: 1, payload: "one" }));
+    writer.send(publication("a/b", { qos: 2, payload: "two", messageId: 8 }));
+    expect(await writer.next("puback")).toMatchObject({ messageId: 7 });
+    expect(await writer.next("pubrec")).toMatchObject({ messageId: 8 });
+    writer.send({ cmd: "pubrel", messageId: 8 });
+    expect(await writer.next("pubcomp")).toMatchObject({ messageId: 8 });
+    const got = [await reader.next("publish"), await reader.next("publish"), await reader.next("publish")];
+    expect(got.map(({ payload, qos }) => [String(payload), qos])).toEqual([
+      ["none", 0],
+      ["one", 1],
+      ["two", 2],
+    ]);
+  });
+
+  it("publishes a QoS 2 message once however often it is sent before its release", async () => {
+    const writer = await RawClient.connect(world.port, version);
+    for (const dup of [false, true]) writer.send(publication("a", { qos: 2, dup }));
+    await writer.next("pubrec");
+    await writer.next("pubrec");
+    expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(1);
+    writer.send({ cmd: "pubrel", messageId: 7 });
+    await writer.next("pubcomp");
+    writer.send(publication("a", { qos: 2 }));
+    await writer.next("pubrec");
+    expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(2);
+  });
+
+  it("finds its session again, with what was published meanwhile", async () => {
+    const kept = {
+      clientId: "kept",
+      clean: false,
+      ...(version === 5 && { properties: { sessionExpiryInterval: 60 } }),
+    };
+    const first = await RawClient.connect(world.port, version, kept);
+    first.send(subscription("a"));
+    await first.next("suback");
+    first.destroy();
+    const writer = await RawClient.connect(world.port, version, { clientId: "writer" });
+    writer.send(publication("a"));
+    await writer.next("puback");
+    const second = await RawClient.open(world.port, version);
+    second.send({ cmd: "connect", keepalive: 0, ...kept });
+    expect(await second.next("connack")).toMatchObject({ sessionPresent: true });
+    expect(await second.next("publish")).toMatchObject({ topic: "a", qos: 1 });
+  });
+
+  it("is understood byte by byte", async () => {
+    const client = await RawClient.open(world.port, version);
+    const bytes = [
+      { cmd: "connect", protocolId: "MQTT", clientId: "slow", clean: true, keepalive: 0, protocolVersion: version },
+      subscription("a"),
+      publication("a", { dup: false, retain: false }),
+    ].map((packet) => mqttPacket.generate(packet as never, { protocolVersion: version })); // fields by the test
+    for (const byte of Buffer.concat(bytes)) client.sendBytes(Buffer.of(byte));
+    await client.next("connack");
+    await client.next("suback");
+    const both = [(await client.nextAny()).cmd, (await client.nextAny()).cmd];
+    expect(both.toSorted()).toEqual(["puback", "publish"]);
+  });
+
+  it("is closed without an answer for bytes that are no MQTT", async () => {
+    const client = await RawClient.open(world.port, version);
+    client.sendBytes(Buffer.from("GET / HTTP/1.1\r\n\r\n"));
+    await client.closed;
+    expect(client.packets).toEqual([]);
+  });
+
+  it("loses its connection to another one of the same name", async () => {
+    const first = await RawClient.connect(world.port, version, { clientId: "same" });
+    await RawClient.connect(world.port, version, { clientId: "same" });
+    await first.closed;
+    if (version === 5) expect(first.packets.at(-1)).toMatchObject({ cmd: "disconnect", reasonCode: 0x8e });
+  });
+});
+
+describe("a refused publish", () => {
+  it("is told a client of 5.0 with the catalogue's code", async () => {
+    const client = await RawClient.connect(world.port, 5);
+    client.send(publication("ümlaut"));
+    const answer = await client.next("puback");
+    expect(answer.reasonCode).toBe(0x90);
+    expect(answer.properties?.reasonString).toMatch(/^100106 /);
+  });
+
+  it("closes the connection of a client of 3.1.1, and is never acknowledged", async () => {
+    const client = await RawClient.connect(world.port, 4);
+    client.send(publication("ümlaut"));
+    await client.closed;
+    expect(client.packets.map(({ cmd }) => cmd)).toEqual(["connack"]);
+  });
+});
+
+describe("what the standard forbids ends the connection with its reason", () => {
+  it.each([
+    ["a second CONNECT, [MQTT-3.1.0-2]", { cmd: "connect", clientId: "raw", clean: true, keepalive: 0 }, 0x82],
+    ["a retained message, which CONNACK excluded", publication("a", { retain: true }), 0x9a],
+    ["a topic alias above the maximum", publication("a", { properties: { topicAlias: 101 } }), 0x94],
+    ["an alias that stands for nothing", publication("", { properties: { topicAlias: 1 } }), 0x82],
+    ["AUTH", { cmd: "auth", reasonCode: 0x19, properties: { authenticationMethod: "x" } }, 0x82],
+  ])("%s", async (_, packet, reasonCode) => {
+    const client = await RawClient.connect(world.port, 5);
+    client.send(packet);
+    expect(await client.next("disconnect")).toMatchObject({ reasonCode });
+    await client.closed;
+  });
+});
+
+describe("an acknowledgement", () => {
+  /** Holds back what the ledger answers. */
+  async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
+    const gate = createDeferred<void>();
+    await world.stop();
+    world = await MqttWorld.start((ledger) => {
+      const append = ledger.append.bind(ledger);
+      const held: Ledger["append"] = async (batches, signal) => {
+        await gate.promise;
+        return outcome === undefined ? append(batches, signal) : outcome();
+      };
+      ledger.append = held;
+    });
+    await world.broker.open({ topic: "a", groupId: undefined });
+    return gate;
+  }
+
+  it("waits until the event is committed and indexed", async () => {
+    const gate = await holding();
+    const client = await RawClient.connect(world.port, 5);
+    client.send(publication("a"));
+    client.send({ cmd: "pingreq" });
+    await client.next("pingresp");
+    expect(client.packets.map(({ cmd }) => cmd)).toEqual(["connack", "pingresp"]);
+    gate.resolve();
+    expect(await client.next("puback")).toMatchObject({ messageId: 7, reasonCode: 0 });
+    expect((await world.broker.state({ topic: "a", groupId: undefined })).sequence).toBe(1);
+  });
+
+  it("never comes for an event whose fate is not known: the connection ends", async () => {
+    const gate = await holding(() => Promise.reject(new BrokerError("transactionTimeout")));
+    const client = await RawClient.connect(world.port, 5);
+    client.send(publication("a"));
+    gate.resolve();
+    expect((await client.nextAny()).cmd).toBe("disconnect");
+    await client.closed;
+  });
+});
