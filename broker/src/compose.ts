@@ -19,7 +19,7 @@ import type { Secrets } from "./config/load-config.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
-import type { GroupHealth } from "./engine/broker.ts";
+import type { Broker, GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
@@ -142,7 +142,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
-  const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
+  const server = createServer(config, { broker: broker.calls, chain: embedded?.chain, metrics, logger });
   closers.add(() => server.close());
   const url = await listen(server, config);
   signal?.throwIfAborted();
@@ -150,7 +150,7 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
-  return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
+  return { url, health: () => broker.groupHealth(), dataDir: folder.path("."), failure: failure.promise, stop };
 }
 
 /** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
@@ -314,7 +314,7 @@ function toEngineLimits(config: Config): EngineLimits {
 }
 
 interface ServerParts {
-  readonly broker: RunningBroker;
+  readonly broker: Broker;
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;

@@ -4,6 +4,8 @@ import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subs
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
+import type { Caller } from "./access/caller.ts";
+import type { Action } from "./access/policy.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -56,8 +58,6 @@ export interface SubscribeCall extends TopicCall {
 
 export interface UnsubscribeCall {
   readonly subscriptionId: string;
-  /** The interface that the call came by: JSON-RPC refuses it without a coordinator (100601). */
-  readonly interfaceType: InterfaceType;
 }
 
 /** One subscription as the admin listing shows it. */
@@ -71,6 +71,11 @@ export interface NodeListing {
   /** Where clients reach the node, host:port; undefined for the one process that has the store alone. */
   readonly address: string | undefined;
   readonly subscriptions: readonly SubscriptionStatus[];
+}
+
+export interface EventCall {
+  readonly eventId: string;
+  readonly groupId: string | undefined;
 }
 
 export interface EventResult extends Event {
@@ -125,30 +130,35 @@ export interface NodeHealth {
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Inputs are what clients wrote; whatever is wrong with them is thrown
- * as a BrokerError of the catalogue, and nothing is changed then.
+ * Every operation of the broker, for gateways of any protocol. Each asks first whether the caller has the right (100702). Inputs are what
+ * clients wrote. A wrong input throws a BrokerError of the catalogue, and then nothing has changed.
  */
 export interface Broker {
-  open(call: TopicCall): Promise<void>;
-  close(call: TopicCall): Promise<void>;
-  exist(call: TopicCall): Promise<boolean>;
-  state(call: TopicCall): Promise<Topic>;
-  list(call: ListCall): Promise<ListResult>;
+  open(caller: Caller, call: TopicCall): Promise<void>;
+  close(caller: Caller, call: TopicCall): Promise<void>;
+  exist(caller: Caller, call: TopicCall): Promise<boolean>;
+  state(caller: Caller, call: TopicCall): Promise<Topic>;
+  list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
-   * Publishes. Settles with SUCCESS once the event is durable on the chain and found by getEvent, with TIMEOUT when its fate is not known
-   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws where that is known at once. Events of
-   * one topic are committed in the order in which they were submitted.
+   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
+   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws what is wrong with the call itself.
+   * Events of one topic are committed in the order in which they were submitted.
    */
-  submit(call: PublishCall, onSettled: OnSettled): void;
-  subscribe(call: SubscribeCall): Promise<SubscriptionId>;
-  unSubscribe(call: UnsubscribeCall): Promise<void>;
-  getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
-  getProof(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<ProofResult>;
-  /** Every live node, also those that deliver none. */
-  listSubscriptions(): Promise<readonly NodeListing[]>;
+  submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
+  subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
+  /** By JSON-RPC only with a coordinator (100601). */
+  unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;
+  /** Asks for the right again once the event is found, and with it its topic. */
+  getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
+  /** Asks as getEvent does. */
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
+  /** Every live node, also those that deliver no subscription. */
+  listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
   /** Also of a group that is not up. */
-  listSkippedEntries(call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
-  health(): readonly GroupHealth[];
+  listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
+  health(caller: Caller): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
-  node(): NodeHealth | undefined;
+  node(caller: Caller): NodeHealth | undefined;
+  /** Asks for a right alone, for what a gateway answers without the broker or makes once for many callers. @throws BrokerError 100702. */
+  authorize(caller: Caller, action: Action): void;
 }

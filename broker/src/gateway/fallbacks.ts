@@ -24,8 +24,12 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
-      const status = isBrokerError(failure, "parameterInvalid") ? 400 : 500;
-      sendFailure(reply.status(isRest(request) ? 200 : status), failure, context);
+      sendFailure(reply.status(isRest(request) ? 200 : statusOf(failure)), failure, context);
     },
   };
+}
+
+function statusOf(failure: unknown): number {
+  if (isBrokerError(failure, "parameterInvalid")) return 400;
+  return isBrokerError(failure, "accessDenied") ? 403 : 500;
 }

@@ -163,7 +163,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     (scope, _options, done) => {
       registerRest(scope, { ...options, runner });
       registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
-      if (chain !== undefined) registerChain(scope, { source: chain, logger }, findHolding);
+      if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
       registerAdmin(scope, {
         ...options,
         hasChain: chain !== undefined,

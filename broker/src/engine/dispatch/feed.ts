@@ -1,7 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
 import { isPattern, matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
 import type { Turnstile } from "../../lib/turnstile.ts";
@@ -24,6 +24,8 @@ export interface FeedParts {
   readonly reads?: Turnstile | undefined;
   /** Called after each read from the store that succeeded. */
   readonly onRead?: (() => void) | undefined;
+  /** Whether events of a topic may reach the subscriber; all may when left out. */
+  readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
   /** Reads the index's generation, where nodes share the store. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
@@ -78,7 +80,7 @@ export class Feed {
 
   /** Offers a batch that was just indexed and matches the filter. */
   offer(batch: EventBatch): void {
-    if (this.#mode === "live") this.#take(batch);
+    if (this.#mode === "live" && this.#mayReceive(batch.topic)) this.#take(batch);
     this.#rouse();
   }
 
@@ -187,10 +189,15 @@ export class Feed {
     this.#parts.onRead?.();
     if (cuts !== this.#cuts) return;
     for (const batch of batches) {
-      if (matchesFilter(filter, batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
+      if (matchesFilter(filter, batch.topic) && this.#mayReceive(batch.topic))
+        this.#push(eventsBetween(batch, { after, upTo }));
     }
     const last = batches.at(-1);
     this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
+  }
+
+  #mayReceive(topic: TopicName): boolean {
+    return this.#parts.mayReceive?.(topic) !== false;
   }
 
   #indexedUpTo(): Position {

@@ -13,6 +13,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
 import type { Store } from "../../ports/store.ts";
+import type { Caller } from "../access/caller.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -114,9 +115,9 @@ export class SubscriptionService {
   }
 
   /** @throws BrokerError 100503, 100504, 100505, 100601, 200207, 200300. */
-  async unSubscribe(call: UnsubscribeCall): Promise<void> {
+  async unSubscribe({ protocol }: Caller, call: UnsubscribeCall): Promise<void> {
     const { hasCoordinator, ownership } = this.#parts;
-    if (call.interfaceType === "JsonRPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
+    if (protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = parseSubscriptionId(call.subscriptionId);
     await this.#inTurn(id, async () => {
       await ownership.claim(id);

@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   {
     method: "unSubscribe",
     params: { subscriptionId: "s" },
-    call: { subscriptionId: "s", interfaceType: "JsonRPC" },
+    call: { subscriptionId: "s" },
     result: "true",
   },
   {

@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
   {
     operation: "unSubscribe",
     parameters: { subscriptionId: "s" },
-    call: { subscriptionId: "s", interfaceType: "RESTful" },
+    call: { subscriptionId: "s" },
     result: true,
   },
   {

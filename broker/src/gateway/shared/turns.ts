@@ -3,8 +3,8 @@ import { turnsSliceMs, turnTimeoutMs } from "../limits.ts";
 /** Gives the place back. */
 export type Leave = () => void;
 
-/** Whoever waits; one connection is one caller, whatever the number of its calls. */
-export type Caller = object;
+/** Whoever waits; all calls of one connection have the same. */
+type Caller = object;
 
 interface Waiting {
   readonly since: number;
