@@ -43,6 +43,9 @@ export async function serve(
     ...options,
   });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  const close = () => server.close();
+  const close = async (): Promise<void> => {
+    await server.drain();
+    await server.close();
+  };
   return { url, calls, callers, errors, close, [Symbol.asyncDispose]: close };
 }
