@@ -112,8 +112,8 @@ describe("stele verify <eventId>", () => {
 
   test("refutes a proof of another event", async () => {
     const honest = brokerOf(honestClaims({ chain, topic, batches }), { chain, topic, batches });
-    const getProof: Broker["getProof"] = async (caller, call) =>
-      honest.getProof?.(caller, { ...call, eventId: idAt(0) }) as never; // It is there.
+    const getProof: Broker["getProof"] = async (by, call) =>
+      honest.getProof?.(by, { ...call, eventId: idAt(0) }) as never; // It is there.
     expect(await run([idAt(1)], { operations: { getProof } })).toMatchObject({ exitCode: 1 });
   });
 

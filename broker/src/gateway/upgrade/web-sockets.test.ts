@@ -27,6 +27,10 @@ async function serveEcho(options: Partial<HttpServerOptions> = {}) {
   return { ...server, connections, address: `${server.url.replace("http", "ws")}${path}` };
 }
 
+/** The head of a request that asks for an upgrade, but for its last line. */
+const head = (line: string, upgrade: string) =>
+  `${line} HTTP/1.1\r\nhost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${upgrade}\r\nHTTP2-Settings: AAMA\r\n`;
+
 /** What a request to open a connection is answered with. */
 async function refusalOf(client: WebSocket): Promise<unknown> {
   client.on("error", () => {});
@@ -66,29 +70,29 @@ describe("a WebSocket connection", () => {
   });
 
   it("takes memory from the budget of all requests and gives it back at its end", async () => {
-    let readBytes = () => -1;
-    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (readBytes = read) };
+    const readings: (() => number)[] = [];
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void readings.push(read) };
     await using server = await serveEcho({ metrics });
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
     const [connection] = server.connections;
     expect(connection?.findHolding().tryTake(50_000)).toBe(true);
-    expect(readBytes()).toBe(50_000);
+    expect(readings[0]?.()).toBe(50_000);
     const closed = once(connection?.webSocket ?? client, "close");
     client.terminate();
     await closed;
-    expect(readBytes()).toBe(0);
+    expect(readings[0]?.()).toBe(0);
   });
 });
 
 describe("a request for a WebSocket connection is refused", () => {
   it.each([
-    ["from a foreign page", { origin: "http://evil.example" }, 403, 100_703],
-    ["for a foreign host", { headers: { host: "evil.example" } }, 403, 100_703],
-  ])("%s, as any other request is", async (_, options, status, code) => {
+    ["from a foreign page", { origin: "http://evil.example" }],
+    ["for a foreign host", { headers: { host: "evil.example" } }],
+  ])("%s, as any other request is", async (_, options) => {
     await using server = await serveEcho();
     const refusal = await refusalOf(new WebSocket(server.address, ["echo"], options));
-    expect(refusal).toEqual([status, expect.objectContaining({ code })]);
+    expect(refusal).toEqual([403, expect.objectContaining({ code: 100_703 })]);
     expect(server.connections).toEqual([]);
   });
 
@@ -116,8 +120,6 @@ describe("a request for a WebSocket connection is refused", () => {
 });
 
 describe("a request that asks for an upgrade which is not offered", () => {
-  const head = (line: string, upgrade: string) =>
-    `${line} HTTP/1.1\r\nhost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${upgrade}\r\nHTTP2-Settings: AAMA\r\n`;
   const last = "GET /ctx/health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
   it("is served without it, with its body, and so are the ones behind it", async () => {
