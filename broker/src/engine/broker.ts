@@ -1,6 +1,6 @@
 import type { EventId } from "@stele/wire";
 import type { Event, Extensions } from "../domain/event.ts";
-import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subscription.ts";
+import type { Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
@@ -26,10 +26,10 @@ export interface PublishResult {
   readonly status: "SUCCESS" | "TIMEOUT";
 }
 
-/** What became of a publish: its result, or why nothing was published. */
+/** How a publish ended: its result, or why nothing was published. */
 export type PublishOutcome = PublishResult | { readonly status: "REFUSED"; readonly error: unknown };
 
-/** Told once what became of a publish, in a later turn than the one of its submission. It must not throw. */
+/** Called once when a publish has ended, in a later turn than the one of its submission. It must not throw. */
 export type OnSettled = (outcome: PublishOutcome) => void;
 
 export interface ListCall {
@@ -47,7 +47,8 @@ export interface ListResult extends TopicPage {
 
 export interface SubscribeCall extends TopicCall {
   readonly url: string;
-  readonly interfaceType: Extract<InterfaceType, "RESTful" | "JsonRPC">;
+  /** Form of the callbacks. */
+  readonly format: WebhookFormat;
   /** Identifier of an earlier subscription, to continue it; undefined for a first one. */
   readonly subscriptionId: string | undefined;
   /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
@@ -95,7 +96,7 @@ export interface SkippedEntriesCall {
   readonly limit: string | undefined;
 }
 
-/** What was left out of a group's index, newest first. */
+/** Entries that the index of a group skipped, newest first. */
 export interface SkippedEntriesResult {
   readonly groupId: string;
   readonly entries: readonly SkippedEntry[];
@@ -107,16 +108,16 @@ export interface GroupHealth {
   readonly ready: boolean;
   /** Why it is not ready; undefined when it is. */
   readonly reason: string | undefined;
-  /** What an operator should know though the group serves. */
+  /** A warning to the operator of a group that serves. */
   readonly warning?: string | undefined;
-  /** Whether this node reads the chain and writes the index, or is told by the node that does. */
+  /** `follows`: this node reads the chain and writes the index. `watches`: another node does, and this one reads the index. */
   readonly role?: "follows" | "watches";
   /** Active subscriptions that this node delivers. */
   readonly subscriptions?: number;
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;
-  /** Which chain it is, where the registry is, and who signs; as far as is known. */
+  /** The chain, the address of the registry, and the signer; those that are known. */
   readonly chain?: Readonly<Record<string, string | number>>;
 }
 

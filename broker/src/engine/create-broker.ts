@@ -1,6 +1,6 @@
 import type { Keccak256 } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
-import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
+import type { CallbackSubscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -279,7 +279,7 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #createWorker(subscription: Subscription): DeliveryWorker {
+  #createWorker(subscription: CallbackSubscription): DeliveryWorker {
     const { groupId, filter, cursor, owner } = subscription;
     const member = this.#cluster?.member;
     const group = this.#groups.find(groupId);

@@ -109,7 +109,7 @@ const healthOf = (groupId: GroupId) => broker.health().find((group) => group.gro
 const content = new Uint8Array([1]);
 const order = {
   topic: "a",
-  interfaceType: "RESTful",
+  format: "RESTful",
   subscriptionId: undefined,
   offset: undefined,
   secret: undefined,

@@ -6,7 +6,7 @@ import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
   readonly code?: string;
-  /** What was being read when it failed; most often the whole request line. */
+  /** The bytes that Node failed to read; most often the whole request line. */
   readonly rawPacket?: unknown;
 }
 
@@ -26,7 +26,7 @@ const answers: Readonly<Record<string, Answer>> = {
 
 const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
-/** Answers what Node cannot read as a request, so that no route ever sees it, and closes the connection. */
+/** Answers a request that Node cannot parse, which no route ever sees, and closes the connection. */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;

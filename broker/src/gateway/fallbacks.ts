@@ -7,8 +7,8 @@ import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
 
 /**
- * Answers for what no route answers. Under `/rest` a failure has HTTP status 200 (INTERFACE.md, Errors); elsewhere the status says
- * what kind of failure it is.
+ * Answers requests that no route answers. Under `/rest` a failure has HTTP status 200 (INTERFACE.md, Errors); elsewhere the status tells the
+ * kind of failure.
  */
 export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
   const restPath = `${basePath}/rest`;

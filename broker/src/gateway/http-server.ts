@@ -41,7 +41,7 @@ export interface HttpServerOptions {
   /** Longest request body. A longer publish is answered 100201, anything else 200001. */
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage & InFlightMetrics;
-  /** Memory of long requests that are read and long answers that are not taken; past it, the slowest connections are ended. */
+  /** Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections. */
   readonly memoryInFlightBytesMax: number;
   readonly version: string;
   /** The group that a call without groupId means. */
@@ -116,7 +116,7 @@ class HttpServer implements Listener {
     await this.#app.close();
   }
 
-  /** Whoever checks readiness learns of the end; whoever has a connection is told to use another one for the next request. */
+  /** Readiness fails, and each answer asks its client to use another connection for the next request. */
   async #serveOn(): Promise<void> {
     const { server } = this.#app;
     if (!server.listening) return;

@@ -48,7 +48,7 @@ interface Row {
 const content = new Uint8Array([1]);
 const groupId = undefined;
 const blank = { topic: "", groupId: "\n" };
-const order = { url: "http://receiver/", interfaceType: "RESTful", offset: undefined, secret: undefined } as const;
+const order = { url: "http://receiver/", format: "RESTful", offset: undefined, secret: undefined } as const;
 const ignore = (): void => {};
 
 /** Every call of the broker: one that is added has to be added here. */

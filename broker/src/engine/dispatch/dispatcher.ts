@@ -1,6 +1,6 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import { TopicTrie } from "../../domain/topic-trie.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
@@ -11,7 +11,7 @@ interface Standing {
 }
 
 /** Makes the worker of a subscription, not yet started. */
-export type WorkerFactory = (subscription: Subscription) => DeliveryWorker;
+export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWorker;
 
 /** Keeps a worker for each active callback subscription and hands it the batches that match. */
 export class Dispatcher {
@@ -27,7 +27,7 @@ export class Dispatcher {
   }
 
   /** Starts delivery; nothing once this has stopped. A worker that the subscription already has must be stopped first. */
-  add(subscription: Subscription): void {
+  add(subscription: CallbackSubscription): void {
     if (this.#isStopped) return;
     const worker = this.#createWorker(subscription);
     this.#standing.set(subscription.id, { subscription, worker });

@@ -127,7 +127,7 @@ export class TestCluster {
       topic,
       groupId: undefined,
       url: "http://receiver/",
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,

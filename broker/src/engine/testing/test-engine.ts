@@ -90,7 +90,7 @@ export class TestEngine {
       topic,
       groupId: undefined,
       url: "http://receiver/",
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,

@@ -34,7 +34,7 @@ export interface AdminOptions {
   readonly findHolding: FindHolding;
 }
 
-/** What operators ask: subscriptions, health, metrics, and where everything is. */
+/** The pages for operators: subscriptions, health, metrics, and an index of all addresses. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
   const listing = new SharedListing(options);
   const callers = new ConnectionCallers("admin");
@@ -107,8 +107,8 @@ interface ReadinessOptions extends AdminOptions, Called {
 }
 
 /**
- * 503 while no group can serve, as on a node that is not among those that share its store: whoever sends work here elsewhere because one chain of several is away would take the others away too.
- * One group by itself can be asked about.
+ * 503 while no group can serve, as on a node that lost its membership. One group that is down does not make the node unready: a load balancer
+ * would take the other groups away too. The query can ask about one group.
  */
 function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {
   const all = options.broker.health(caller);

@@ -41,7 +41,7 @@ export class ChainReader {
     this.#options = options;
   }
 
-  /** Refuses what waits, so that a server that closes need not wait for it. */
+  /** Refuses all waiting calls, so that a server that closes need not wait for them. */
   close(): void {
     for (const gate of Object.values(this.#gates)) gate.close();
   }

@@ -62,7 +62,7 @@ async function run(
   { broker, runner }: JsonRpcOptions,
 ): Promise<unknown> {
   const reader = new RpcReader(params, operations[name]);
-  const result = await runner.run(name, { broker, interfaceType: "JsonRPC", reader, caller, isWaiting });
+  const result = await runner.run(name, { broker, format: "JsonRPC", reader, caller, isWaiting });
   return typeof result === "boolean" ? String(result) : result;
 }
 

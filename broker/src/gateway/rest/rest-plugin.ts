@@ -37,7 +37,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
 
 function createHandler(name: AskedOperation, options: RestOptions, callers: ConnectionCallers) {
   const rules = toParameterRules(operations[name], options.extensionPrefix);
-  const context = { broker: options.broker, interfaceType: "RESTful" } as const;
+  const context = { broker: options.broker, format: "RESTful" } as const;
   const send = name === "subscribe" ? sendIdentifier : sendResult;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {

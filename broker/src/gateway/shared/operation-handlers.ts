@@ -1,7 +1,8 @@
 import type { OperationName, OperationResult } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
+import type { WebhookFormat } from "../../domain/subscription.ts";
 import type { Caller } from "../../engine/access/caller.ts";
-import type { Broker, EventCall, PublishCall, SubscribeCall, TopicCall } from "../../engine/broker.ts";
+import type { Broker, EventCall, PublishCall, TopicCall } from "../../engine/broker.ts";
 import { toProof } from "../../engine/query/to-proof.ts";
 import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
@@ -16,14 +17,14 @@ export interface ParameterReader {
   extensions(): Extensions;
 }
 
-/** Who calls, whom, and the form of the callbacks that go with the transport. */
+/** The broker, the caller, and the form of callbacks that goes with the transport. */
 export interface OperationContext {
   readonly broker: Broker;
   readonly caller: Caller;
-  readonly interfaceType: SubscribeCall["interfaceType"];
+  readonly format: WebhookFormat;
 }
 
-/** What is answered by a promise. A publish is submitted instead, see {@link readPublishCall}. */
+/** Operations that answer by a promise. A publish is submitted instead, see {@link readPublishCall}. */
 export type AskedOperation = Exclude<OperationName, "publish">;
 
 type OperationHandler<Name extends AskedOperation> = (
@@ -34,7 +35,7 @@ type OperationHandler<Name extends AskedOperation> = (
 // Outside 1…99 the engine takes its default.
 const pageSizeLeftOut = 0;
 
-/** How each operation is asked of the broker: parameters in, documented result out, and no rule between. */
+/** Each operation: parameters in, documented result out, and no rule between. */
 export const operationHandlers: { readonly [Name in AskedOperation]: OperationHandler<Name> } = {
   open: async ({ broker, caller }, reader) => {
     await broker.open(caller, readTopicCall(reader));
@@ -45,11 +46,11 @@ export const operationHandlers: { readonly [Name in AskedOperation]: OperationHa
     return true;
   },
   exist: ({ broker, caller }, reader) => broker.exist(caller, readTopicCall(reader)),
-  subscribe: ({ broker, caller, interfaceType }, reader) =>
+  subscribe: ({ broker, caller, format }, reader) =>
     broker.subscribe(caller, {
       ...readTopicCall(reader),
       url: reader.text("url"),
-      interfaceType,
+      format,
       subscriptionId: reader.optionalText("subscriptionId"),
       offset: reader.optionalText("offset"),
       secret: reader.optionalText("secret"),

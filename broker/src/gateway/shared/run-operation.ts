@@ -15,7 +15,7 @@ export interface OperationCall extends OperationContext {
   readonly isWaiting?: (() => boolean) | undefined;
 }
 
-/** Runs operations. Those that read much take turns, so that a connection that asks a thousand at once holds up nobody else. */
+/** Runs operations. Expensive reads take turns, so that a connection with a thousand calls at once does not hold up the others. */
 export class OperationRunner {
   readonly #reads = new Turns(readsRunningMax);
   readonly #turns: { readonly [Name in AskedOperation]?: Turns } = {

@@ -8,7 +8,7 @@ export interface AnswerLimit {
   readonly error: RpcError;
   /** Whether one result by itself may be longer. */
   readonly firstFits: boolean;
-  /** Longest result that always fits: one that tells of a change is never withheld. */
+  /** Longest result that always fits: the result of a change is never withheld. */
   readonly shortResultBytesMax: number;
 }
 
@@ -21,7 +21,7 @@ export interface RpcRequest {
   readonly isWaiting?: (() => boolean) | undefined;
 }
 
-/** One place where JSON-RPC 2.0 is spoken, and what the protocol leaves to it. */
+/** One JSON-RPC 2.0 endpoint: its methods, limits and error forms. */
 export interface RpcEndpoint {
   /** Below the context segment. */
   readonly path: string;
@@ -30,7 +30,7 @@ export interface RpcEndpoint {
   readonly answerLimit: AnswerLimit;
   /** Takes a request that needs no promise of its own, and calls back once, now or later. False for any other, which is to be called. */
   submit?(request: RpcRequest, onOutcome: (outcome: RpcOutcome | RpcText) => void): boolean;
-  /** Runs a method. Failures that are to be told are outcomes. */
+  /** Runs a method. Failures that the client gets are outcomes. */
   call(request: RpcRequest): Promise<RpcOutcome | RpcText>;
   /** A failure of the protocol itself, in the form that this endpoint's errors have. */
   toProtocolError(name: RpcErrorName, details: string): RpcError;

@@ -59,7 +59,7 @@ function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Contex
   if (refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", refusal) };
   if (body instanceof BodyRefused) return { error: endpoint.toBusyError(body.details) };
   const bytes = body instanceof Buffer ? body : Buffer.alloc(0);
-  // While the request runs, what was made of the bytes is needed and they are not.
+  // Only the parsed values are needed while the request runs: let go of the bytes.
   request.body = undefined;
   const shape = measureJson(bytes);
   if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("parseError", shape.refusal) };
@@ -98,7 +98,7 @@ function createErrorHandler(endpoint: RpcEndpoint) {
   };
 }
 
-/** How the log names what concerns no single method. */
+/** Operation in log lines that concern no single method. */
 function toOperation({ path }: RpcEndpoint): string {
   return path.slice(1);
 }
