@@ -35,6 +35,28 @@ const strangers = {
   sink: ["webhook", "session"],
 };
 
+/** Each folder of broker/src/engine, and the ones beside it that it may import. Files of the engine itself may be imported by all. */
+const engineFolders = {
+  access: [],
+  publish: [],
+  dispatch: [],
+  integrity: [],
+  deliver: ["dispatch", "integrity"],
+  query: ["deliver", "dispatch"],
+  subscribe: ["access", "deliver", "dispatch", "integrity", "query"],
+  cluster: ["deliver", "dispatch", "subscribe"],
+  follow: ["cluster", "deliver", "dispatch"],
+  topics: ["publish"],
+};
+
+/** Files that still import what their folder may not. The list only gets shorter. */
+const engineExceptions = {
+  "dispatch/dispatcher.ts": ["deliver"],
+  "dispatch/feed.ts": ["follow"],
+  "publish/batcher.ts": ["follow"],
+  "integrity/mender.ts": ["follow"],
+};
+
 /** Folders that receive clock, randomness, environment, disk and network as ports. */
 const pureFolders = ["domain", "engine"];
 const outsidePackages = Object.keys(
@@ -85,6 +107,41 @@ function folderOverrides([name, allowed]) {
     return override([`broker/src/${name}/${child}/**/*.ts`], [...folderPatterns(name, allowed), ...own]);
   });
   return [base, ...children];
+}
+
+function engineOverride(files, folder, allowed) {
+  const message = `broker/src/engine/${folder} may import of the engine's folders only: ${allowed.join(", ") || "none"}.`;
+  const others = Object.keys(engineFolders).filter((other) => other !== folder && !allowed.includes(other));
+  const own = others.map((other) => restriction([`../${other}/**`], message));
+  return override(files, [...folderPatterns("engine", brokerFolders.engine), ...own]);
+}
+
+function engineOverrides() {
+  const folders = Object.entries(engineFolders).map(([folder, allowed]) =>
+    engineOverride([`broker/src/engine/${folder}/**/*.ts`], folder, allowed),
+  );
+  const exceptions = Object.entries(engineExceptions).map(([file, extra]) => {
+    const [folder] = file.split("/");
+    return engineOverride([`broker/src/engine/${file}`], folder, [...engineFolders[folder], ...extra]);
+  });
+  return [...folders, ...exceptions];
+}
+
+/** A folder that reaches itself through what it may import; exceptions do not count. */
+function findCycle(table) {
+  const visit = (folder, path) => {
+    if (path.includes(folder)) return [...path.slice(path.indexOf(folder)), folder];
+    for (const next of table[folder] ?? []) {
+      const cycle = visit(next, [...path, folder]);
+      if (cycle !== undefined) return cycle;
+    }
+    return undefined;
+  };
+  for (const folder of Object.keys(table)) {
+    const cycle = visit(folder, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
 }
 
 const purityRules = {
@@ -147,6 +204,7 @@ export const oxlintConfig = {
   overrides: [
     ...Object.entries(workspaces).map(workspaceOverride),
     ...Object.entries(brokerFolders).flatMap(folderOverrides),
+    ...engineOverrides(),
     purityRules,
     testFreedom,
     override(
@@ -163,6 +221,13 @@ export const oxlintConfig = {
     },
   ],
 };
+
+for (const table of [workspaces, brokerFolders, engineFolders]) {
+  const cycle = findCycle(table);
+  if (cycle === undefined) continue;
+  console.error(`The import table has a cycle: ${cycle.join(" → ")}.`);
+  process.exitCode = 1;
+}
 
 const text = `${JSON.stringify(oxlintConfig, null, 2)}\n`;
 const file = new URL("../.oxlintrc.json", import.meta.url);

@@ -8,6 +8,8 @@ import { version } from "./version.ts";
 const up = { ready: true, reason: undefined, indexedBlock: 1, chain: { chainId: 7, other: "x", signer: "0xaa" } };
 const down = { ready: false, reason: "http://two: the connection was refused", indexedBlock: -1 };
 
+const place = { url: "http://127.0.0.1:8080", listeners: [], dataDir: "/data" };
+
 function settings(argv: readonly string[] = []): Config {
   const outcome = loadConfig({ env: {}, argv, readFile: () => "", version });
   if (outcome.status !== "loaded") throw new Error(outcome.status);
@@ -15,7 +17,7 @@ function settings(argv: readonly string[] = []): Config {
 }
 
 test("it says which implementation signs, and that callbacks are paused where they are", () => {
-  const started = { url: "http://127.0.0.1:8080", dataDir: "/data", groups: [{ groupId: "1", ...up }] };
+  const started = { ...place, groups: [{ groupId: "1", ...up }] };
   expect(toBanner(started, settings())).toMatch(/^ {2}Signing {3}native addon \(secp256k1\)$/m);
   expect(toBanner(started, settings())).not.toContain("Callbacks");
   expect(toBanner(started, settings(["--deliveries", "paused"]))).toMatch(/^ {2}Callbacks paused/m);
@@ -40,8 +42,17 @@ test.each<[readonly GroupHealth[], string, readonly string[]]>([
     ["1: not up yet: http://two: the connection was refused", "2: not up yet: http://two: the connection was refused"],
   ],
 ])("it says which groups are not up, and why %#", (groups, state, rows) => {
-  const banner = toBanner({ url: "http://127.0.0.1:8080", dataDir: "/data", groups }, settings());
+  const banner = toBanner({ ...place, groups }, settings());
   expect(banner).toMatch(/^ {2}REST {6}http:\/\/127\.0\.0\.1:8080\/rest\/<operation>$/m);
   expect(banner.split("\n")[0]).toBe(`Stele ${version} ${state}`);
   expect([...banner.matchAll(/^ {2}Group {5}(.*)$/gm)].map(([, row]) => row)).toEqual(rows);
+});
+
+test("it lists every listener with its address", () => {
+  const listeners = [
+    { name: "HTTP", address: "http://127.0.0.1:8080" },
+    { name: "MQTT", address: "mqtt://127.0.0.1:1883" },
+  ];
+  const banner = toBanner({ ...place, listeners, groups: [] }, settings());
+  expect(banner).toMatch(/^ {2}HTTP {6}http:\/\/127\.0\.0\.1:8080\n {2}MQTT {6}mqtt:\/\/127\.0\.0\.1:1883$/m);
 });

@@ -1,4 +1,5 @@
 import { describeDatabase } from "./compose-database.ts";
+import type { ListenerAddress } from "./compose-listen.ts";
 import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
@@ -8,6 +9,7 @@ import { version } from "./version.ts";
 /** What has started: where it is, and how its groups are. */
 export interface Started {
   readonly url: string;
+  readonly listeners: readonly ListenerAddress[];
   readonly dataDir: string;
   readonly groups: readonly GroupHealth[];
 }
@@ -21,8 +23,9 @@ const signing = {
 } as const;
 
 /** What is printed once the broker listens: where everything is, and which groups are not up yet and why. */
-export function toBanner({ url, dataDir, groups }: Started, config: Config): string {
+export function toBanner({ url, listeners, dataDir, groups }: Started, config: Config): string {
   const rows = [
+    ...listeners.map(({ name, address }) => [name, address] as const),
     ["REST", `${url}/rest/<operation>`],
     ["JSON-RPC", `${url}/jsonrpc`],
     ...(servesChain(config) ? [["Chain", `${url}/chain`]] : []),

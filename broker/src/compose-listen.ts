@@ -1,39 +1,81 @@
+import { environmentName, flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
-import type { HttpServer } from "./gateway/http-server.ts";
+import type { Listener, Place } from "./gateway/shared/connection/listener.ts";
 
-type Place = Pick<Config, "host" | "port">;
+/** Where a listener listens, and the settings that say so. */
+export interface ConfiguredPlace extends Place {
+  readonly hostSetting: keyof Config;
+  readonly portSetting: keyof Config;
+}
+
+/** A listener, not started, and its place. */
+export interface PlacedListener {
+  readonly listener: Listener;
+  readonly place: ConfiguredPlace;
+}
+
+/** A listener that listens. */
+export interface ListenerAddress {
+  readonly name: string;
+  /** As clients write it. */
+  readonly address: string;
+}
+
+/** How an operator changes a setting. */
+function choose(setting: keyof Config): string {
+  return `by ${flagName(setting)} or ${environmentName(setting)}`;
+}
 
 /** Why a place cannot be listened at and what to do, by the system's code. */
-const refusals: ReadonlyMap<string, (place: Place) => string> = new Map([
+const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Map([
   [
     "EADDRINUSE",
-    ({ host, port }) =>
-      `Port ${port} of ${host} is taken: end what listens there, or choose another one by --port or STELE_PORT.`,
+    ({ host, port, portSetting }) =>
+      `Port ${port} of ${host} is taken: end what listens there, or choose another one ${choose(portSetting)}.`,
   ],
   [
     "EACCES",
-    ({ host, port }) =>
-      `Port ${port} of ${host} may not be used by this user: systems keep ports below 1024 for root. Choose another one by --port or STELE_PORT.`,
+    ({ host, port, portSetting }) =>
+      `Port ${port} of ${host} may not be used by this user: systems keep ports below 1024 for root. Choose another one ${choose(portSetting)}.`,
   ],
   [
     "EADDRNOTAVAIL",
-    ({ host }) =>
-      `${host} is not an address of this machine. Choose one by --host or STELE_HOST: 127.0.0.1 serves this machine, 0.0.0.0 everyone.`,
+    ({ host, hostSetting }) =>
+      `${host} is not an address of this machine. Choose one ${choose(hostSetting)}: 127.0.0.1 serves this machine, 0.0.0.0 everyone.`,
   ],
   [
     "ENOTFOUND",
-    ({ host }) =>
-      `${host} is a name that this machine cannot resolve. Choose another one, or an address, by --host or STELE_HOST.`,
+    ({ host, hostSetting }) =>
+      `${host} is a name that this machine cannot resolve. Choose another one, or an address, ${choose(hostSetting)}.`,
   ],
 ]);
 
-/** Answers the base URL. @throws Error that says why not and what to do. */
-export async function listen(server: HttpServer, { host, port }: Place): Promise<string> {
+/** Starts listeners in their order. @throws Error that says which place cannot be listened at, why, and what to do. */
+export async function listenAll(listeners: readonly PlacedListener[]): Promise<readonly ListenerAddress[]> {
+  const addresses: ListenerAddress[] = [];
+  for (const { listener, place } of listeners) {
+    addresses.push({ name: listener.name, address: await listen(listener, place) });
+  }
+  return addresses;
+}
+
+async function listen(listener: Listener, place: ConfiguredPlace): Promise<string> {
   try {
-    return await server.listen({ host, port });
+    return await listener.listen(place);
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
     const refusal = refusals.get(code);
-    throw refusal === undefined ? cause : new Error(refusal({ host, port }), { cause });
+    throw refusal === undefined ? cause : new Error(refusal(place), { cause });
   }
+}
+
+/**
+ * Drains all at once, then closes all, also where one fails. The last one begins: a protocol that also takes connections of the HTTP port says
+ * goodbye to its clients before that port ends them.
+ */
+export async function closeAll(listeners: readonly PlacedListener[]): Promise<void> {
+  const reversed = listeners.toReversed();
+  const drained = await Promise.allSettled(reversed.map(async ({ listener }) => listener.drain()));
+  const closed = await Promise.allSettled(reversed.map(async ({ listener }) => listener.close()));
+  for (const outcome of [...drained, ...closed]) if (outcome.status === "rejected") throw outcome.reason;
 }

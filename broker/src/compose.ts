@@ -3,7 +3,7 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
-import { listen } from "./compose-listen.ts";
+import { closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
@@ -19,10 +19,11 @@ import type { Secrets } from "./config/load-config.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
-import type { GroupHealth } from "./engine/broker.ts";
+import type { Broker, GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
-import { createHttpServer, type HttpServer } from "./gateway/http-server.ts";
+import { createHttpServer } from "./gateway/http-server.ts";
+import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
@@ -52,6 +53,8 @@ import { version } from "./version.ts";
 export interface RunningServer {
   /** Base URL, context segment included. */
   readonly url: string;
+  /** Every listener, the one of HTTP first. */
+  readonly listeners: readonly ListenerAddress[];
   /** How each group is at this moment. */
   health(): readonly GroupHealth[];
   /** Absolute path of the data folder. */
@@ -142,15 +145,25 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
-  const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
-  closers.add(() => server.close());
-  const url = await listen(server, config);
+  const server = createServer(config, { broker: broker.calls, chain: embedded?.chain, metrics, logger });
+  const { host, port } = config;
+  const listeners = [{ listener: server, place: { host, port, hostSetting: "host", portSetting: "port" } }] as const;
+  closers.add(() => closeAll(listeners));
+  const addresses = await listenAll(listeners);
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
-  return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
+  const url = addresses[0]?.address ?? "";
+  return {
+    url,
+    listeners: addresses,
+    health: () => broker.groupHealth(),
+    dataDir: folder.path("."),
+    failure: failure.promise,
+    stop,
+  };
 }
 
 /** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
@@ -314,13 +327,13 @@ function toEngineLimits(config: Config): EngineLimits {
 }
 
 interface ServerParts {
-  readonly broker: RunningBroker;
+  readonly broker: Broker;
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
 }
 
-function createServer(config: Config, { chain, ...parts }: ServerParts): HttpServer {
+function createServer(config: Config, { chain, ...parts }: ServerParts): Listener {
   return createHttpServer({
     ...parts,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,

@@ -77,7 +77,7 @@ async function serve({ config, secrets, secretFile }: LoadedConfig): Promise<voi
     const server = await startServer(config, { logger, secrets, signal });
     void stopOnFailure(server, logger);
     logger.info("broker started", { url: server.url, dataDir: server.dataDir, version });
-    process.stderr.write(toBanner({ url: server.url, dataDir: server.dataDir, groups: server.health() }, config));
+    process.stderr.write(toBanner({ ...server, groups: server.health() }, config));
     await aborted(signal);
     await server.stop();
   } catch (error) {

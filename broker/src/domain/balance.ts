@@ -1,9 +1,6 @@
 import type { GroupId } from "./group-id.ts";
 import type { NodeId } from "./node.ts";
-import type { InterfaceType, SubscriptionState } from "./subscription.ts";
-
-/** Listeners that any node can serve: only their subscriptions are given out. */
-export const callbackTypes: readonly InterfaceType[] = ["RESTful", "JsonRPC"];
+import type { SubscriptionState } from "./subscription.ts";
 
 /** A live member, and the groups that it can deliver. */
 export interface Deliverer {

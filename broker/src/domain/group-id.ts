@@ -9,6 +9,11 @@ export const defaultGroupId = "1" as GroupId; // A literal that passes parseGrou
 /** Longest groupId, in characters. */
 export const groupIdCharactersMax = 64;
 
+/** The groupId that a call means, unchecked: a blank one counts as left out. */
+export function orDefaultGroup(text: string | undefined, defaultId: GroupId): string {
+  return text === undefined || text.trim() === "" ? defaultId : text;
+}
+
 /** Checks a groupId: 1 to 64 printable ASCII characters. @throws BrokerError 100306. */
 export function parseGroupId(text: string): GroupId {
   if (!/^[\x21-\x7e]+$/.test(text) || text.length > groupIdCharactersMax) {

@@ -7,9 +7,38 @@ import type { TopicFilter } from "./topic-filter.ts";
 /** A subscription's identifier: a UUID in lower case. */
 export type SubscriptionId = string & { readonly __brand: "SubscriptionId" };
 
+/** Forms of callbacks. */
+export const webhookFormats = ["RESTful", "JsonRPC"] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];
+
+/** Protocols whose listeners hold a connection. */
+export type SessionProtocol = "MQTT" | "STOMP";
+
 /** Kinds of listener as the admin listing names them. */
-export const interfaceTypes = ["RESTful", "JsonRPC", "MQTT", "STOMP"] as const;
-export type InterfaceType = (typeof interfaceTypes)[number];
+export type InterfaceType = WebhookFormat | SessionProtocol;
+
+/** Events are called back, one after the other. */
+export interface WebhookDelivery {
+  readonly kind: "webhook";
+  readonly format: WebhookFormat;
+  readonly url: string;
+  /** Signing secret of the callbacks (Standard Webhooks 1.0), as the subscriber gave it. */
+  readonly secret: string | undefined;
+}
+
+/** The connection of a session takes events at its own pace. */
+export interface SessionDelivery {
+  readonly kind: "session";
+  readonly protocol: SessionProtocol;
+  readonly sessionId: string;
+}
+
+/** How events reach a subscriber. */
+export type Delivery = WebhookDelivery | SessionDelivery;
+
+export function interfaceTypeOf(delivery: Delivery): InterfaceType {
+  return delivery.kind === "webhook" ? delivery.format : delivery.protocol;
+}
 
 /**
  * `suspended`: delivery has given up until somebody subscribes again; the cursor stays. `locked`: the secret is kept and cannot be opened, so
@@ -23,11 +52,7 @@ export interface Subscription {
   readonly id: SubscriptionId;
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
-  readonly interfaceType: InterfaceType;
-  /** Callback address; empty for a listener that holds a connection. */
-  readonly url: string;
-  /** Signing secret of the callbacks (Standard Webhooks 1.0), as the subscriber gave it. */
-  readonly secret: string | undefined;
+  readonly delivery: Delivery;
   readonly state: SubscriptionState;
   /** Every matching event up to here is acknowledged; none beyond it. */
   readonly cursor: Position;
@@ -47,6 +72,13 @@ export interface Subscription {
    * 2^40, so that one that is made anew under the same identifier has none that the removed one had; then it counts up.
    */
   readonly epoch: number;
+}
+
+/** A subscription that a callback worker may deliver. */
+export type CallbackSubscription = Subscription & { readonly delivery: WebhookDelivery };
+
+export function isCallback(subscription: Subscription): subscription is CallbackSubscription {
+  return subscription.delivery.kind === "webhook";
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -1,9 +1,11 @@
 import type { EventId } from "@stele/wire";
 import type { Event, Extensions } from "../domain/event.ts";
-import type { InterfaceType, Subscription, SubscriptionId } from "../domain/subscription.ts";
+import type { Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
+import type { Caller } from "./access/caller.ts";
+import type { Action } from "./access/policy.ts";
 import type { Peer } from "./session/peer.ts";
 import type { Attachment, AttachOrder } from "./session/sessions.ts";
 
@@ -28,10 +30,10 @@ export interface PublishResult {
   readonly status: "SUCCESS" | "TIMEOUT";
 }
 
-/** What became of a publish: its result, or why nothing was published. */
+/** How a publish ended: its result, or why nothing was published. */
 export type PublishOutcome = PublishResult | { readonly status: "REFUSED"; readonly error: unknown };
 
-/** Told once what became of a publish, in a later turn than the one of its submission. It must not throw. */
+/** Called once when a publish has ended, in a later turn than the one of its submission. It must not throw. */
 export type OnSettled = (outcome: PublishOutcome) => void;
 
 export interface ListCall {
@@ -49,7 +51,8 @@ export interface ListResult extends TopicPage {
 
 export interface SubscribeCall extends TopicCall {
   readonly url: string;
-  readonly interfaceType: Extract<InterfaceType, "RESTful" | "JsonRPC">;
+  /** Form of the callbacks. */
+  readonly format: WebhookFormat;
   /** Identifier of an earlier subscription, to continue it; undefined for a first one. */
   readonly subscriptionId: string | undefined;
   /** `OFFSET_FIRST`, `OFFSET_LAST` or an eventId, exclusive; undefined counts as `OFFSET_LAST`. Ignored when a subscription continues. */
@@ -60,8 +63,6 @@ export interface SubscribeCall extends TopicCall {
 
 export interface UnsubscribeCall {
   readonly subscriptionId: string;
-  /** The interface that the call came by: JSON-RPC refuses it without a coordinator (100601). */
-  readonly interfaceType: InterfaceType;
 }
 
 /** One subscription as the admin listing shows it. */
@@ -75,6 +76,11 @@ export interface NodeListing {
   /** Where clients reach the node, host:port; undefined for the one process that has the store alone. */
   readonly address: string | undefined;
   readonly subscriptions: readonly SubscriptionStatus[];
+}
+
+export interface EventCall {
+  readonly eventId: string;
+  readonly groupId: string | undefined;
 }
 
 export interface EventResult extends Event {
@@ -94,7 +100,7 @@ export interface SkippedEntriesCall {
   readonly limit: string | undefined;
 }
 
-/** What was left out of a group's index, newest first. */
+/** Entries that the index of a group skipped, newest first. */
 export interface SkippedEntriesResult {
   readonly groupId: string;
   readonly entries: readonly SkippedEntry[];
@@ -106,16 +112,16 @@ export interface GroupHealth {
   readonly ready: boolean;
   /** Why it is not ready; undefined when it is. */
   readonly reason: string | undefined;
-  /** What an operator should know though the group serves. */
+  /** A warning to the operator of a group that serves. */
   readonly warning?: string | undefined;
-  /** Whether this node reads the chain and writes the index, or is told by the node that does. */
+  /** `follows`: this node reads the chain and writes the index. `watches`: another node does, and this one reads the index. */
   readonly role?: "follows" | "watches";
   /** Active subscriptions that this node delivers. */
   readonly subscriptions?: number;
   readonly indexedBlock: number;
   /** The newest block of the chain that was heard of, final or not. */
   readonly headBlock?: number | undefined;
-  /** Which chain it is, where the registry is, and who signs; as far as is known. */
+  /** The chain, the address of the registry, and the signer; those that are known. */
   readonly chain?: Readonly<Record<string, string | number>>;
 }
 
@@ -129,32 +135,37 @@ export interface NodeHealth {
 }
 
 /**
- * Every operation of the broker, for gateways of any protocol. Inputs are what clients wrote; whatever is wrong with them is thrown
- * as a BrokerError of the catalogue, and nothing is changed then.
+ * Every operation of the broker, for gateways of any protocol. Each asks first whether the caller has the right (100702). Inputs are what
+ * clients wrote. A wrong input throws a BrokerError of the catalogue, and then nothing has changed.
  */
 export interface Broker {
-  open(call: TopicCall): Promise<void>;
-  close(call: TopicCall): Promise<void>;
-  exist(call: TopicCall): Promise<boolean>;
-  state(call: TopicCall): Promise<Topic>;
-  list(call: ListCall): Promise<ListResult>;
+  open(caller: Caller, call: TopicCall): Promise<void>;
+  close(caller: Caller, call: TopicCall): Promise<void>;
+  exist(caller: Caller, call: TopicCall): Promise<boolean>;
+  state(caller: Caller, call: TopicCall): Promise<Topic>;
+  list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
-   * Publishes. Settles with SUCCESS once the event is durable on the chain and found by getEvent, with TIMEOUT when its fate is not known
-   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws where that is known at once. Events of
-   * one topic are committed in the order in which they were submitted.
+   * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
+   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws what is wrong with the call itself.
+   * Events of one topic are committed in the order in which they were submitted.
    */
-  submit(call: PublishCall, onSettled: OnSettled): void;
+  submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300. */
-  attach(order: AttachOrder, peer: Peer): Attachment;
-  subscribe(call: SubscribeCall): Promise<SubscriptionId>;
-  unSubscribe(call: UnsubscribeCall): Promise<void>;
-  getEvent(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<EventResult>;
-  getProof(call: { readonly eventId: string; readonly groupId: string | undefined }): Promise<ProofResult>;
-  /** Every live node, also those that deliver none. */
-  listSubscriptions(): Promise<readonly NodeListing[]>;
+  attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment;
+  subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
+  /** By JSON-RPC only with a coordinator (100601). */
+  unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;
+  /** Asks for the right again once the event is found, and with it its topic. */
+  getEvent(caller: Caller, call: EventCall): Promise<EventResult>;
+  /** Asks as getEvent does. */
+  getProof(caller: Caller, call: EventCall): Promise<ProofResult>;
+  /** Every live node, also those that deliver no subscription. */
+  listSubscriptions(caller: Caller): Promise<readonly NodeListing[]>;
   /** Also of a group that is not up. */
-  listSkippedEntries(call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
-  health(): readonly GroupHealth[];
+  listSkippedEntries(caller: Caller, call: SkippedEntriesCall): Promise<SkippedEntriesResult>;
+  health(caller: Caller): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
-  node(): NodeHealth | undefined;
+  node(caller: Caller): NodeHealth | undefined;
+  /** Asks for a right alone, for what a gateway answers without the broker or makes once for many callers. @throws BrokerError 100702. */
+  authorize(caller: Caller, action: Action): void;
 }

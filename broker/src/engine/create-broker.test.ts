@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { defaultGroupId } from "../domain/group-id.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import type { PublishCall } from "./broker.ts";
+import { testCaller } from "./testing/as-caller.ts";
 import { publish } from "./testing/publish.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 
@@ -292,7 +293,7 @@ describe("subscribe", () => {
     const id = await engine.subscribe("a");
     await engine.subscribe("a");
     await expect(engine.subscribe("a")).rejects.toEqual(refusal("busy"));
-    await broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    await broker.unSubscribe({ subscriptionId: id });
     await engine.subscribe("a");
   });
 
@@ -302,18 +303,18 @@ describe("subscribe", () => {
     const id = await engine.subscribe("a");
     await engine.publish("a", "1");
     await clock.settle();
-    await broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    await broker.unSubscribe({ subscriptionId: id });
     await engine.publish("a", "2");
     await clock.settle();
     expect(sink.sequencesOf(id)).toEqual([1]);
     expect(await engine.listSubscriptions()).toEqual([]);
-    const again = broker.unSubscribe({ subscriptionId: id, interfaceType: "RESTful" });
+    const again = broker.unSubscribe({ subscriptionId: id });
     await expect(again).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
   it("without a coordinator, JSON-RPC cannot unSubscribe", async () => {
-    const { broker } = await start({ hasCoordinator: false });
-    const call = broker.unSubscribe({ subscriptionId: "x", interfaceType: "JsonRPC" });
+    const { running } = await start({ hasCoordinator: false });
+    const call = running.calls.unSubscribe({ ...testCaller, protocol: "JSON-RPC" }, { subscriptionId: "x" });
     await expect(call).rejects.toEqual(refusal("noCoordinator"));
   });
 });

@@ -1,7 +1,8 @@
 import type { Keccak256 } from "@stele/wire";
 import type { GroupId } from "../domain/group-id.ts";
 import { toInterest } from "../domain/interest.ts";
-import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+import type { CallbackSubscription, SubscriptionId } from "../domain/subscription.ts";
 import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
@@ -15,6 +16,8 @@ import type { Metrics } from "../ports/metrics.ts";
 import type { Randomness } from "../ports/randomness.ts";
 import type { Sink } from "../ports/sink.ts";
 import type { Store } from "../ports/store.ts";
+import { Access } from "./access/access.ts";
+import { allowAll, type Policy } from "./access/policy.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { handOverGraceMs } from "./cluster/hand-over.ts";
@@ -30,6 +33,7 @@ import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
+import { GuardedBroker } from "./guarded-broker.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { Mender } from "./integrity/mender.ts";
 import { IndexScrub, Scrubber } from "./integrity/scrubber.ts";
@@ -70,14 +74,18 @@ export interface EngineOptions {
   readonly hasCoordinator: boolean;
   /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
   readonly keccak?: Keccak256 | undefined;
+  /** Who may do what; everybody everything when left out. */
+  readonly policy?: Policy | undefined;
   /** `paused`: no callback is attempted, and everything else works. `active` when left out. */
   readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */
   readonly cluster?: ClusterOptions | undefined;
 }
 
-/** The broker with its lifecycle. */
-export interface RunningBroker extends Broker {
+/** The engine with its lifecycle. */
+export interface RunningBroker {
+  /** What gateways call. */
+  readonly calls: Broker;
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
@@ -86,6 +94,8 @@ export interface RunningBroker extends Broker {
    * others waits for attempts no longer than for a hand-over, and keeps some of the time for leaving.
    */
   stop(graceMs: number): Promise<void>;
+  /** As `health` of the calls, for the process itself: nobody's right is asked. */
+  groupHealth(): readonly GroupHealth[];
 }
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
@@ -104,6 +114,7 @@ interface EngineParts extends EngineOptions {
 }
 
 class Engine implements RunningBroker {
+  readonly calls: Broker;
   readonly #options: EngineParts;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
@@ -114,19 +125,16 @@ class Engine implements RunningBroker {
   readonly #failures: ReceiverFailures;
   readonly #reads: Turnstile;
   readonly #slices: TimeSlices;
-  readonly #inlet: Inlet;
-  readonly #topics: TopicService;
-  readonly #events: EventQuery;
-  readonly #proofs: ProofQuery;
   readonly #subscriptions: SubscriptionService;
-  readonly #subscriptionQuery: SubscriptionQuery;
-  readonly #skippedEntries: SkippedEntriesQuery;
   readonly #sessions: Sessions;
+  readonly #access: Access;
   readonly #stopping = new AbortController();
   #starting: Promise<void> = Promise.resolve();
 
   constructor(options: EngineParts) {
     this.#options = options;
+    const { policy = allowAll, defaultGroupId } = options;
+    this.#access = new Access({ policy, defaultGroupId });
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);
     this.#reads = new Turnstile(options.limits.feedReadsMax);
@@ -149,17 +157,30 @@ class Engine implements RunningBroker {
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
-    this.#inlet = new Inlet(parts);
-    this.#topics = new TopicService(parts);
-    this.#events = new EventQuery(parts);
-    this.#proofs = new ProofQuery({ ...parts, events: this.#events });
-    this.#subscriptions = new SubscriptionService({ ...parts, events: this.#events, ownership });
-    this.#subscriptionQuery = new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator });
-    this.#skippedEntries = new SkippedEntriesQuery(parts);
-    this.#sessions = new Sessions({ ...parts, toSessionParts: (groupId) => this.#toSessionParts(groupId) });
+    const events = new EventQuery(parts);
+    this.#subscriptions = new SubscriptionService({ ...parts, events, ownership });
+    this.#sessions = new Sessions({
+      ...parts,
+      access: this.#access,
+      toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
+    });
+    this.calls = new GuardedBroker({
+      access: this.#access,
+      groups: this.#groups,
+      inlet: new Inlet(parts),
+      topics: new TopicService(parts),
+      events,
+      proofs: new ProofQuery({ ...parts, events }),
+      sessions: this.#sessions,
+      subscriptions: this.#subscriptions,
+      subscriptionQuery: new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator }),
+      skippedEntries: new SkippedEntriesQuery(parts),
+      groupHealth: () => this.groupHealth(),
+      nodeHealth: () => this.#nodeHealth(),
+    });
     this.#lives = this.#groups.all.map((group) => this.#createLife(group));
-    options.metrics.watchGroups(() => this.health());
-    if (this.#cluster !== undefined) options.metrics.watchNode(() => this.node());
+    options.metrics.watchGroups(() => this.groupHealth());
+    if (this.#cluster !== undefined) options.metrics.watchNode(() => this.#nodeHealth());
   }
 
   async start(): Promise<void> {
@@ -206,21 +227,7 @@ class Engine implements RunningBroker {
     await closers.closeAll();
   }
 
-  open: Broker["open"] = (call) => this.#topics.open(call);
-  close: Broker["close"] = (call) => this.#topics.close(call);
-  exist: Broker["exist"] = (call) => this.#topics.exist(call);
-  state: Broker["state"] = (call) => this.#topics.state(call);
-  list: Broker["list"] = (call) => this.#topics.list(call);
-  submit: Broker["submit"] = (call, onSettled) => this.#inlet.submit(call, onSettled);
-  attach: Broker["attach"] = (order, peer) => this.#sessions.attach(order, peer);
-  subscribe: Broker["subscribe"] = (call) => this.#subscriptions.subscribe(call);
-  unSubscribe: Broker["unSubscribe"] = (call) => this.#subscriptions.unSubscribe(call);
-  getEvent: Broker["getEvent"] = async (call) => this.#events.get(this.#groups.get(call.groupId), call.eventId);
-  getProof: Broker["getProof"] = async (call) => this.#proofs.get(this.#groups.get(call.groupId), call.eventId);
-  listSubscriptions: Broker["listSubscriptions"] = () => this.#subscriptionQuery.list();
-  listSkippedEntries: Broker["listSkippedEntries"] = (call) => this.#skippedEntries.list(call);
-
-  health(): readonly GroupHealth[] {
+  groupHealth(): readonly GroupHealth[] {
     const failure = this.#cluster?.member.failure;
     const healths = this.#lives.map((life) => this.#withPause(life.health()));
     return failure === undefined
@@ -228,7 +235,7 @@ class Engine implements RunningBroker {
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
   }
 
-  node(): NodeHealth | undefined {
+  #nodeHealth(): NodeHealth | undefined {
     const { cluster } = this.#options;
     const reason = this.#cluster?.member.failure;
     return cluster && { address: cluster.address, isMember: reason === undefined, reason };
@@ -284,7 +291,7 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #toSessionParts(groupId: GroupId): SessionParts {
+  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): SessionParts {
     const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
     return {
       ...this.#options,
@@ -294,7 +301,7 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       slices: this.#slices,
       logger: this.#loggerOf(groupId),
-      createFeed: (interest, after) => new Feed({ ...this.#feedParts(groupId), interest, after }),
+      createFeed: (interest, after) => new Feed({ ...this.#feedParts(groupId), mayReceive, interest, after }),
     };
   }
 
@@ -305,7 +312,7 @@ class Engine implements RunningBroker {
     return { ...this.#options, groupId, progress, findGeneration, reads: this.#reads };
   }
 
-  #createWorker(subscription: Subscription): DeliveryWorker {
+  #createWorker(subscription: CallbackSubscription): DeliveryWorker {
     const { groupId, filter, cursor, owner } = subscription;
     const member = this.#cluster?.member;
     return new DeliveryWorker(subscription, {
@@ -315,6 +322,7 @@ class Engine implements RunningBroker {
         ...this.#feedParts(groupId),
         interest: toInterest(filter),
         after: cursor,
+        mayReceive: this.#access.receiverOf(subscription),
         onRead: () => this.#options.troubles.clear(subscription.id),
       }),
       progressWriter: this.#progressWriter,

@@ -9,7 +9,8 @@ import type { Ledger, Outage } from "../ports/ledger.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
-import { createBroker, type RunningBroker } from "./create-broker.ts";
+import { createBroker } from "./create-broker.ts";
+import { asCaller, type CalledBroker } from "./testing/as-caller.ts";
 import { defaultEngineLimits } from "./limits.ts";
 import { RecordingSink } from "./testing/recording-sink.ts";
 import { VirtualClock } from "../ports/testing/virtual-clock.ts";
@@ -44,7 +45,7 @@ class Away {
 let lines: LogFields[];
 let clock: VirtualClock;
 let sink: RecordingSink;
-let broker: RunningBroker;
+let broker: CalledBroker;
 afterEach(async () => stop());
 
 async function stop(): Promise<void> {
@@ -80,7 +81,7 @@ function build(
     new Away(two, { chain: second, isFinal: false }),
   ] as const;
   Object.assign(groups[1].ledger, { publishTimeoutMs: earlier.publishTimeoutMs });
-  broker = createBroker({
+  const running = createBroker({
     ledgers: groups.map(({ ledger }) => ledger),
     store: earlier.store ?? createMemoryStore(),
     sink,
@@ -93,6 +94,7 @@ function build(
     extensionPrefix: "svc-",
     hasCoordinator: true,
   });
+  broker = asCaller(running);
   return groups;
 }
 
@@ -107,7 +109,7 @@ const healthOf = (groupId: GroupId) => broker.health().find((group) => group.gro
 const content = new Uint8Array([1]);
 const order = {
   topic: "a",
-  interfaceType: "RESTful",
+  format: "RESTful",
   subscriptionId: undefined,
   offset: undefined,
   secret: undefined,

@@ -1,5 +1,5 @@
 import { BrokerError, quote } from "@stele/wire";
-import { type GroupId, parseGroupId } from "../domain/group-id.ts";
+import { type GroupId, orDefaultGroup, parseGroupId } from "../domain/group-id.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import { SharedMutex } from "../lib/shared-mutex.ts";
@@ -121,7 +121,7 @@ function notUp({ id, closedBecause }: Group): string {
 
 /** The groups that this broker serves, by groupId. */
 export class Groups {
-  readonly #byId: ReadonlyMap<GroupId, Group>;
+  readonly #byId: ReadonlyMap<string, Group>;
   readonly #defaultId: GroupId;
 
   constructor(groups: readonly Group[], defaultId: GroupId) {
@@ -147,10 +147,9 @@ export class Groups {
 
   /** Like `get`, also of a group that is not up. @throws BrokerError 100306 malformed, 200211 unknown. */
   getAny(groupId: string | undefined): Group {
-    const isLeftOut = groupId === undefined || groupId.trim() === "";
-    const id = isLeftOut ? this.#defaultId : parseGroupId(groupId);
-    const group = this.#byId.get(id);
-    if (group === undefined) throw new BrokerError("groupUnknown", { details: quote(id) });
+    const text = orDefaultGroup(groupId, this.#defaultId);
+    const group = this.#byId.get(text);
+    if (group === undefined) throw new BrokerError("groupUnknown", { details: quote(parseGroupId(text)) });
     return group;
   }
 }

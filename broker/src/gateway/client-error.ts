@@ -2,10 +2,11 @@ import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { errorCatalogue } from "@stele/wire";
 import { headerBytesMax } from "./limits.ts";
+import { isAnswering } from "./shared/is-answering.ts";
 
 interface ClientError extends Error {
   readonly code?: string;
-  /** What was being read when it failed; most often the whole request line. */
+  /** The bytes that Node failed to read; most often the whole request line. */
   readonly rawPacket?: unknown;
 }
 
@@ -25,7 +26,7 @@ const answers: Readonly<Record<string, Answer>> = {
 
 const malformed: Answer = { status: 400, details: "the request is not valid HTTP" };
 
-/** Answers what Node cannot read as a request, so that no route ever sees it, and closes the connection. */
+/** Answers a request that Node cannot parse, which no route ever sees, and closes the connection. */
 export function createClientErrorHandler(basePath: string) {
   return (error: ClientError, socket: Socket): void => {
     const { status, details } = answers[error.code ?? ""] ?? malformed;
@@ -40,12 +41,6 @@ function isRestPacket(packet: unknown, basePath: string): boolean {
   const prefix = `${basePath}/rest/`;
   const start = packet instanceof Buffer ? packet.toString("latin1", 0, prefix.length + "POST ".length) : "";
   return start.startsWith(`GET ${prefix}`) || start.startsWith(`POST ${prefix}`);
-}
-
-// While an earlier request of the connection is under way, anything written now would be taken for its answer.
-function isAnswering(socket: Socket): boolean {
-  // Node keeps the response that owns the socket there, and tests it for this very reason in its own handler.
-  return (socket as Socket & { _httpMessage?: unknown })._httpMessage instanceof Object;
 }
 
 function toResponse({ status, details }: Answer): string {

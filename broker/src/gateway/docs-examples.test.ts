@@ -27,7 +27,7 @@ describe.each(pages)("docs/%s", (page) => {
 
   it.each(examples)("$command", async ({ command, kind, answer }) => {
     await using server = await serve({
-      state: (call) =>
+      state: (_, call) =>
         call.topic === "nothing"
           ? Promise.reject(new BrokerError("topicNotExist", { details: '"nothing"' }))
           : Promise.resolve(sampleTopic),

@@ -7,8 +7,8 @@ import { fromFramework } from "./shared/from-framework.ts";
 import { sendFailure } from "./shared/send-failure.ts";
 
 /**
- * Answers for what no route answers. Under `/rest` a failure has HTTP status 200 (INTERFACE.md, Errors); elsewhere the status says
- * what kind of failure it is.
+ * Answers requests that no route answers. Under `/rest` a failure has HTTP status 200 (INTERFACE.md, Errors); elsewhere the status tells the
+ * kind of failure.
  */
 export function createFallbacks({ basePath, logger }: { readonly basePath: string; readonly logger: Logger }) {
   const restPath = `${basePath}/rest`;
@@ -24,8 +24,12 @@ export function createFallbacks({ basePath, logger }: { readonly basePath: strin
     },
     answerError: (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
       const failure = fromFramework(error);
-      const status = isBrokerError(failure, "parameterInvalid") ? 400 : 500;
-      sendFailure(reply.status(isRest(request) ? 200 : status), failure, context);
+      sendFailure(reply.status(isRest(request) ? 200 : statusOf(failure)), failure, context);
     },
   };
+}
+
+function statusOf(failure: unknown): number {
+  if (isBrokerError(failure, "parameterInvalid")) return 400;
+  return isBrokerError(failure, "accessDenied") ? 403 : 500;
 }

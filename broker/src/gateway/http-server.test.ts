@@ -122,6 +122,7 @@ describe("listen", () => {
       defaultGroup: "1",
     });
     await expect(second.listen({ host: "127.0.0.1", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await second.drain();
     await second.close();
   });
 });

@@ -27,7 +27,10 @@ import {
 import { registerRest } from "./rest/rest-plugin.ts";
 import { toBasePath } from "./shared/base-path.ts";
 import { createBodyCollector } from "./shared/collect-body.ts";
+import type { Listener, Place } from "./shared/connection/listener.ts";
+import type { UpgradeRoute } from "./shared/connection/upgrade.ts";
 import { OperationRunner } from "./shared/run-operation.ts";
+import { WebSockets } from "./upgrade/web-sockets.ts";
 
 export interface HttpServerOptions {
   readonly broker: Broker;
@@ -38,7 +41,7 @@ export interface HttpServerOptions {
   /** Longest request body. A longer publish is answered 100201, anything else 200001. */
   readonly bodyBytesMax: number;
   readonly metrics: MetricsPage & InFlightMetrics;
-  /** Memory of long requests that are read and long answers that are not taken; past it, the slowest connections are ended. */
+  /** Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections. */
   readonly memoryInFlightBytesMax: number;
   readonly version: string;
   /** The group that a call without groupId means. */
@@ -55,22 +58,22 @@ export interface HttpServerOptions {
   readonly closeDelayMs?: number | undefined;
   /** How long requests under way may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
+  /** Protocols over WebSocket; none when left out. */
+  readonly upgrades?: readonly UpgradeRoute[] | undefined;
 }
 
-/** REST, JSON-RPC, admin and the chain on one port. */
-export interface HttpServer {
-  /** Answers the base URL, context segment included. Rejects with the system's error, such as EADDRINUSE. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  /** Is no longer ready, stops accepting after the delay, lets requests under way finish within the deadline, then closes every connection. */
-  close(): Promise<void>;
+/**
+ * REST, JSON-RPC, admin and the chain on one port, and protocols over WebSocket. Its address is the base URL, context segment included. While it
+ * drains it is no longer ready: it stops accepting after the delay, then requests under way have until the deadline.
+ */
+export function createHttpServer(options: HttpServerOptions): Listener {
+  return new HttpServer(options);
 }
 
-export function createHttpServer(options: HttpServerOptions): HttpServer {
-  return new StartableServer(options);
-}
-
-class StartableServer implements HttpServer {
+class HttpServer implements Listener {
+  readonly name = "HTTP";
   readonly #app: FastifyInstance;
+  readonly #webSockets: WebSockets;
   readonly #basePath: string;
   readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
@@ -80,34 +83,40 @@ class StartableServer implements HttpServer {
     this.#basePath = toBasePath(options.basePath);
     this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
-    this.#app = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
+    const { app, webSockets } = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
+    this.#app = app;
+    this.#webSockets = webSockets;
   }
 
-  async listen(address: { readonly host: string; readonly port: number }): Promise<string> {
-    return `${await this.#app.listen({ ...address, backlog: connectionsWaitingMax })}${this.#basePath}`;
+  async listen(place: Place): Promise<string> {
+    return `${await this.#app.listen({ ...place, backlog: connectionsWaitingMax })}${this.#basePath}`;
   }
 
-  async close(): Promise<void> {
+  async drain(): Promise<void> {
     const isFirst = !this.#isClosing;
     this.#isClosing = true;
     if (isFirst && this.#closeDelayMs > 0) await this.#serveOn();
-    const { server } = this.#app;
-    const deadline = setTimeout(() => {
-      server.closeAllConnections();
-    }, this.#closeDeadlineMs);
+    this.#webSockets.drain();
     // A connection whose last request ends after the server has closed would be kept alive otherwise.
     const poll = setInterval(() => {
-      server.closeIdleConnections();
+      this.#app.server.closeIdleConnections();
     }, closePollIntervalMs);
+    const deadline = new AbortController();
     try {
-      await this.#app.close();
+      await Promise.race([this.#app.close(), pause(this.#closeDeadlineMs, undefined, { signal: deadline.signal })]);
     } finally {
-      clearTimeout(deadline);
+      deadline.abort();
       clearInterval(poll);
     }
   }
 
-  /** Whoever checks readiness learns of the end; whoever has a connection is told to use another one for the next request. */
+  async close(): Promise<void> {
+    this.#webSockets.close();
+    this.#app.server.closeAllConnections();
+    await this.#app.close();
+  }
+
+  /** Readiness fails, and each answer asks its client to use another connection for the next request. */
   async #serveOn(): Promise<void> {
     const { server } = this.#app;
     if (!server.listening) return;
@@ -116,7 +125,12 @@ class StartableServer implements HttpServer {
   }
 }
 
-function createApp(options: HttpServerOptions, isClosing: () => boolean): FastifyInstance {
+interface App {
+  readonly app: FastifyInstance;
+  readonly webSockets: WebSockets;
+}
+
+function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
   const { broker, logger, basePath, version, chain } = options;
   const fallbacks = createFallbacks({ basePath, logger });
   const answersCaller = createCallerGuard({
@@ -163,7 +177,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     (scope, _options, done) => {
       registerRest(scope, { ...options, runner });
       registerJsonRpc(scope, { broker, logger, runner, openRpc: toOpenRpc(document) }, findHolding);
-      if (chain !== undefined) registerChain(scope, { source: chain, logger }, findHolding);
+      if (chain !== undefined) registerChain(scope, { broker, source: chain, logger }, findHolding);
       registerAdmin(scope, {
         ...options,
         hasChain: chain !== undefined,
@@ -176,7 +190,7 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): Fastif
     },
     { prefix: basePath },
   );
-  return app;
+  return { app, webSockets: new WebSockets(app, { basePath, logger, findHolding, routes: options.upgrades ?? [] }) };
 }
 
 function toHostPort(address: AddressInfo | string | null): string {

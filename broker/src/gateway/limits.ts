@@ -55,7 +55,7 @@ export const turnsSliceMs = 5;
 /** How long such a call waits for its turn; then it is answered 200300. */
 export const turnTimeoutMs = 30_000;
 
-/** Values of one JSON body: members, elements and what holds them. A value may take 50 times the memory of its text. */
+/** Values of one JSON body: members, elements, and the objects and arrays that hold them. A value may take 50 times the memory of its text. */
 export const jsonValuesMax = 100_000;
 
 /**
@@ -82,10 +82,10 @@ export const answerSliceBytes = 256 * 1024;
 /** How long a client may take nothing of its answer, or send nothing of a long body, before its connection is ended. */
 export const progressTimeoutMs = 10_000;
 
-/** Bytes a second that keep a connection from that; at half this rate it is ended after twice `progressTimeoutMs`. */
+/** Bytes a second that keep a connection alive; at half this rate the server ends it after twice `progressTimeoutMs`. */
 export const progressBytesPerSecondMin = 32 * 1024;
 
-/** A client that moved bytes so shortly before keeps its connection when memory runs out; whoever asks for memory is refused. */
+/** When memory runs out, a client that moved bytes this recently keeps its connection, and the request for memory is refused. */
 export const paceGraceMs = 1000;
 
 /** How often connections are checked against the bounds above. */
@@ -121,7 +121,7 @@ export const chainPauseFromMs = 50;
 /** Look-ups that wait, and computations that wait; further ones are answered -32005. */
 export const chainCallsWaitingMax = 2048;
 
-/** How long one of them waits before it is answered -32005, told when a place is free. */
+/** How long one of them waits. When a place gets free later than this, its answer is -32005. */
 export const chainWaitTimeoutMs = 10_000;
 
 /** Answer to one request or batch of the chain over HTTP, in bytes; a call that would exceed it is answered -32003. */

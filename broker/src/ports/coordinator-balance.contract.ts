@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { a, b, both, c, type CoordinatorTrial, nodeIdOf } from "./coordinator-trial.contract.ts";
-import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+import { group, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
 /** How subscriptions are shared out. */
 export function testBalance(trial: CoordinatorTrial): void {
@@ -11,10 +11,10 @@ export function testBalance(trial: CoordinatorTrial): void {
       await trial.join(c, []);
       await trial.insert([
         subscriptionOf(1),
-        subscriptionOf(2, { owner: nodeIdOf(9), epoch: 5, interfaceType: "JsonRPC" }),
+        subscriptionOf(2, { owner: nodeIdOf(9), epoch: 5, delivery: webhookTo({ format: "JsonRPC" }) }),
         subscriptionOf(3, { groupId: otherGroup, state: "suspended" }),
-        subscriptionOf(4, { interfaceType: "MQTT" }),
-        subscriptionOf(5, { interfaceType: "STOMP", owner: nodeIdOf(9) }),
+        subscriptionOf(4, { delivery: sessionOf("MQTT") }),
+        subscriptionOf(5, { delivery: sessionOf("STOMP"), owner: nodeIdOf(9) }),
       ]);
       expect(await trial.one.balance(a)).toEqual({ given: 3, asked: 0 });
       const owners = [await trial.ownerOf(1), await trial.ownerOf(2)];

@@ -3,7 +3,7 @@ import { parseGroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
 import { a, addressOf, b, both, c, type CoordinatorTrial, lastsMs, nodeIdOf } from "./coordinator-trial.contract.ts";
 import type { Departure, Hint } from "./coordinator.ts";
-import { blockOf, group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+import { blockOf, group, otherGroup, sessionOf, subscriptionOf } from "./store-examples.contract.ts";
 
 const first = blockOf(1);
 const hintOf = (number: number): Hint => ({ kind: "subscription", id: subscriptionOf(number).id });
@@ -56,7 +56,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await trial.one.takeLease(group, a);
       await trial.one.takeLease(otherGroup, c);
       await trial.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
-      await trial.insert([subscriptionOf(6, { owner: a, interfaceType: "MQTT" })]);
+      await trial.insert([subscriptionOf(6, { owner: a, delivery: sessionOf("MQTT") })]);
       await trial.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
       await trial.expire(a, [b, c]);
       await listHeard();

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { a, b, c, type CoordinatorTrial, lastsMs, noMember } from "./coordinator-trial.contract.ts";
-import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+import { group, otherGroup, sessionOf, subscriptionOf } from "./store-examples.contract.ts";
 
 const keyOf = (number: number, epoch: number) => ({ id: subscriptionOf(number).id, epoch });
 
@@ -17,8 +17,8 @@ export function testOwnership(trial: CoordinatorTrial): void {
     });
 
     it("to what nobody owns makes an owner, under a new epoch; again, it changes nothing", async () => {
-      await trial.insert([subscriptionOf(1, { epoch: 7, interfaceType: "MQTT" })]);
-      const held = { ...subscriptionOf(1), interfaceType: "MQTT", owner: a, epoch: 8 };
+      await trial.insert([subscriptionOf(1, { epoch: 7, delivery: sessionOf("MQTT") })]);
+      const held = { ...subscriptionOf(1), delivery: sessionOf("MQTT"), owner: a, epoch: 8 };
       expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
       expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
       expect(await trial.store.findSubscription(subscriptionOf(1).id)).toEqual(held);
@@ -153,7 +153,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
     await trial.join(a);
     await trial.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),
-      subscriptionOf(1, { owner: a, epoch: 1, interfaceType: "MQTT", groupId: otherGroup }),
+      subscriptionOf(1, { owner: a, epoch: 1, delivery: sessionOf("MQTT"), groupId: otherGroup }),
       subscriptionOf(2, { owner: a, state: "suspended" }),
       subscriptionOf(4, { owner: b }),
       subscriptionOf(5),

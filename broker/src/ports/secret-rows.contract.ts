@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../domain/node.ts";
 import type { SecretRows } from "./secret-rows.ts";
 import type { Store } from "./store.ts";
-import { subscriptionOf } from "./store-examples.contract.ts";
+import { subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
 const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
 
@@ -18,10 +18,10 @@ export function testSecretRows(name: string, create: () => Promise<Store & Secre
 
     it("replaces a secret that is still as given, at any epoch, and nothing else", async () => {
       const given = [1, 2, 3].map((number) =>
-        subscriptionOf(number, { secret: `old ${number}`, owner: node, epoch: number }),
+        subscriptionOf(number, { delivery: webhookTo({ secret: `old ${number}` }), owner: node, epoch: number }),
       );
       for (const subscription of given) await store.insertSubscription(subscription, 0);
-      await store.insertSubscription(subscriptionOf(4, { secret: undefined }), 0);
+      await store.insertSubscription(subscriptionOf(4, { delivery: webhookTo({ secret: undefined }) }), 0);
       const unknown = [4, 5].map((number) => ({ id: subscriptionOf(number).id, from: "old", to: "new" }));
       const changes = given.map(({ id }, index) => ({
         id,
@@ -30,8 +30,10 @@ export function testSecretRows(name: string, create: () => Promise<Store & Secre
       }));
       expect(await store.replaceSecrets([...changes, ...unknown])).toBe(2);
       const rows = await store.listSubscriptions();
-      expect(rows.map(({ secret }) => secret)).toEqual(["new", "old 2", "new", undefined]);
-      expect(rows[0]).toEqual({ ...given[0], secret: "new" });
+      expect(rows.map(({ delivery }) => delivery)).toEqual(
+        ["new", "old 2", "new", undefined].map((secret) => webhookTo({ secret })),
+      );
+      expect(rows[0]).toEqual({ ...given[0], delivery: webhookTo({ secret: "new" }) });
       expect(await store.replaceSecrets([])).toBe(0);
     });
   });

@@ -1,9 +1,9 @@
 import type { EventId } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
-import type { Subscription } from "../domain/subscription.ts";
+import type { Subscription, WebhookDelivery } from "../domain/subscription.ts";
 
 /** Where the notifications of a subscription go. */
-export type CallbackTarget = Pick<Subscription, "id" | "interfaceType" | "url" | "secret">;
+export type CallbackTarget = Pick<Subscription, "id"> & Omit<WebhookDelivery, "kind">;
 
 /** One event on its way to one subscription. A repeat carries the same eventId. */
 export interface Notification {

@@ -1,7 +1,14 @@
 import type { EventBatch } from "../domain/event.ts";
 import { parseGroupId } from "../domain/group-id.ts";
 import { toPosition } from "../domain/position.ts";
-import { parseSubscriptionId, type Subscription } from "../domain/subscription.ts";
+import {
+  type Delivery,
+  parseSubscriptionId,
+  type SessionDelivery,
+  type SessionProtocol,
+  type Subscription,
+  type WebhookDelivery,
+} from "../domain/subscription.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
@@ -56,14 +63,26 @@ export function batchOf(topic: TopicName, place: BatchPlace): EventBatch {
   };
 }
 
-export function subscriptionOf(number: number, changes: Partial<Subscription> = {}): Subscription {
-  return {
+export function webhookTo(changes: Partial<WebhookDelivery> = {}): WebhookDelivery {
+  const url = "http://127.0.0.1:9/callback?a=%20'\"";
+  return { kind: "webhook", format: "RESTful", url, secret: "whsec_c2VjcmV0", ...changes };
+}
+
+export function sessionOf(protocol: SessionProtocol): SessionDelivery {
+  return { kind: "session", protocol, sessionId: `session of ${protocol}` };
+}
+
+type Changes<Kind extends Delivery> = Partial<Subscription> & { readonly delivery?: Kind };
+
+export function subscriptionOf<Kind extends Delivery = WebhookDelivery>(
+  number: number,
+  changes: Changes<Kind> = {},
+): Subscription & { readonly delivery: Kind } {
+  const subscription: Subscription = {
     id: parseSubscriptionId(`00000000-0000-4000-8000-${number.toString(16).padStart(12, "0")}`),
     groupId: group,
     filter: parseTopicFilter("alpha/#"),
-    interfaceType: "RESTful",
-    url: "http://127.0.0.1:9/callback?a=%20'\"",
-    secret: "whsec_c2VjcmV0",
+    delivery: webhookTo(),
     state: "active",
     cursor: toPosition(number, 7),
     notifiedCount: number,
@@ -73,6 +92,7 @@ export function subscriptionOf(number: number, changes: Partial<Subscription> = 
     createdAt: 1_700_000_000_000 + number,
     ...changes,
   };
+  return subscription as Subscription & { readonly delivery: Kind }; // A webhook unless the changes say otherwise.
 }
 
 /** Alpha: 1-3 in block 2, 4-5 in block 4, 6-7 skipped in block 5, 8 in block 6. Beta: 1-2 in block 2, 3 in block 4. */

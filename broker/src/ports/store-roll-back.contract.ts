@@ -235,8 +235,8 @@ function testCursors(store: () => Store): void {
       [toPosition(2, 1), 2],
       [toPosition(6, 0), 9],
     ]);
-    expect(found.map(({ url, state, notifiedAt }) => ({ url, state, notifiedAt }))).toEqual(
-      given.map(({ url, state, notifiedAt }) => ({ url, state, notifiedAt })),
+    expect(found.map(({ delivery, state, notifiedAt }) => ({ delivery, state, notifiedAt }))).toEqual(
+      given.map(({ delivery, state, notifiedAt }) => ({ delivery, state, notifiedAt })),
     );
     await store().saveProgress([
       {

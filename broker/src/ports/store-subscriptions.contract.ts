@@ -4,7 +4,7 @@ import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } f
 import type { Subscription } from "../domain/subscription.ts";
 import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
-import { group, hashOf, history, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+import { group, hashOf, history, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
 const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
 
@@ -13,7 +13,7 @@ export function testSubscriptions(store: () => Store): void {
   it("a subscription comes back as it was given", async () => {
     const given = [
       subscriptionOf(1),
-      subscriptionOf(2, { secret: undefined, url: "", interfaceType: "MQTT", state: "suspended" }),
+      subscriptionOf(2, { delivery: sessionOf("MQTT"), state: "suspended" }),
       subscriptionOf(3, {
         filter: parseTopicFilter("'%_\u0080/+/\"/#"),
         groupId: otherGroup,
@@ -28,13 +28,16 @@ export function testSubscriptions(store: () => Store): void {
   });
   it("a taken identifier changes nothing", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
-    expect(await store().insertSubscription(subscriptionOf(1, { url: "http://other/" }), 0)).toBe("taken");
+    expect(
+      await store().insertSubscription(subscriptionOf(1, { delivery: webhookTo({ url: "http://other/" }) }), 0),
+    ).toBe("taken");
     expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
   });
-  it("an update sets url, kind, secret and state, and nothing else", async () => {
+  it("an update sets delivery and state, and nothing else", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().insertSubscription(subscriptionOf(2), 0);
-    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
+    const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
+    const change = { delivery, state: "suspended" } as const;
     expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
     expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
     expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
@@ -80,7 +83,7 @@ function testMany(store: () => Store): void {
   });
   it("they are counted by receiver, however its address is spelled", async () => {
     const urls = ["http://one.example/a", "HTTP://One.example:80/b?c", "http://two.example/", ""];
-    const given = urls.map((url, index) => subscriptionOf(index + 1, { url }));
+    const given = urls.map((url, index) => subscriptionOf(index + 1, { delivery: webhookTo({ url }) }));
     for (const subscription of given) await store().insertSubscription(subscription, 0);
     const counts = async () => [
       await store().countSubscriptionsTo("http://one.example"),
@@ -89,7 +92,7 @@ function testMany(store: () => Store): void {
     expect(await counts()).toEqual([2, 1]);
     const [first, second] = given;
     if (first === undefined || second === undefined) throw new Error("two subscriptions are given");
-    await store().updateSubscription(first, { ...first, url: "http://two.example/a" });
+    await store().updateSubscription(first, { ...first, delivery: webhookTo({ url: "http://two.example/a" }) });
     expect(await counts()).toEqual([1, 2]);
     await store().deleteSubscription(second);
     expect(await counts()).toEqual([0, 2]);
@@ -141,7 +144,8 @@ function testEpochs(store: () => Store): void {
     const kept = subscriptionOf(1, { owner: node, epoch: 5 });
     await store().insertSubscription(kept, 0);
     const key = { id: kept.id, epoch };
-    const change = { url: "http://new/", interfaceType: "JsonRPC", secret: undefined, state: "suspended" } as const;
+    const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
+    const change = { delivery, state: "suspended" } as const;
     expect(await store().updateSubscription(key, change)).toBe(false);
     expect(await store().setSubscriptionState(key, "suspended")).toBe(false);
     expect(await store().deleteSubscription(key)).toBe(false);
@@ -154,8 +158,9 @@ function testEpochs(store: () => Store): void {
     const moved = { ...progress(1, toPosition(5, 0)), epoch: 5 };
     expect(await store().saveProgress([moved])).toEqual([]);
     expect(await store().setSubscriptionState(kept, "suspended")).toBe(true);
-    expect(await store().updateSubscription(kept, { ...kept, url: "http://new/" })).toBe(true);
-    expect(await store().findSubscription(kept.id)).toEqual({ ...kept, ...moved, url: "http://new/" });
+    const delivery = webhookTo({ url: "http://new/" });
+    expect(await store().updateSubscription(kept, { ...kept, delivery })).toBe(true);
+    expect(await store().findSubscription(kept.id)).toEqual({ ...kept, ...moved, delivery });
     expect(await store().deleteSubscription(kept)).toBe(true);
   });
 }

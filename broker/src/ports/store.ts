@@ -1,7 +1,7 @@
 import type { Event, EventBatch } from "../domain/event.ts";
 import type { GroupId } from "../domain/group-id.ts";
 import type { Position } from "../domain/position.ts";
-import type { Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
+import type { CallbackSubscription, Subscription, SubscriptionId, SubscriptionState } from "../domain/subscription.ts";
 import type { Address, Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { VanishedBatch } from "../domain/vanished-events.ts";
@@ -164,6 +164,9 @@ export class IndexDamagedError extends Error {
   }
 }
 
+/** What subscribing again changes of a callback subscription. */
+export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state">;
+
 /** Blocks that an {@link IndexDamagedError} names, at most. */
 export const damagedBlocksMax = 64;
 
@@ -248,11 +251,8 @@ export interface Store {
    * the cursor is before every event, going back could have taken nothing, and the generation does not matter.
    */
   insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
-  /** Sets url, kind, secret and state; answers false when there is none of that epoch. */
-  updateSubscription(
-    key: SubscriptionKey,
-    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
-  ): Promise<boolean>;
+  /** Sets delivery and state of a callback subscription; answers false when there is none of that epoch. */
+  updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean>;
   /** Answers false when there is none of that epoch. */
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Answers false when there is none of that epoch. */

@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 import type { NodeId } from "../../domain/node.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Claim, Coordinator } from "../../ports/coordinator.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -52,7 +52,7 @@ export class Claims implements Ownership {
     return this.#parts.member.isLive(owner);
   }
 
-  begin(subscription: Subscription): void {
+  begin(subscription: CallbackSubscription): void {
     this.#parts.deliveries.begin(subscription);
   }
 

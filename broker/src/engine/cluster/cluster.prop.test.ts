@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import type { Event } from "../../domain/event.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import { isCallback, type Subscription } from "../../domain/subscription.ts";
 import { matchesFilter } from "../../domain/topic-filter.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../batch-events.ts";
@@ -144,7 +144,7 @@ class World {
     store.insertSubscription = async (subscription, generation) => {
       const outcome = await insert(subscription, generation);
       if (outcome === "inserted") {
-        this.#receive(subscription);
+        if (isCallback(subscription)) this.#receive({ id: subscription.id, url: subscription.delivery.url });
         this.starts.set(subscription.id, subscription.cursor);
       }
       return outcome;

@@ -1,5 +1,10 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import {
+  type CallbackSubscription,
+  isCallback,
+  type Subscription,
+  type SubscriptionId,
+} from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -93,7 +98,7 @@ export class Deliveries {
   }
 
   /** Starts delivery of a subscription that was read or made while the index could not go back. */
-  begin(subscription: Subscription): void {
+  begin(subscription: CallbackSubscription): void {
     if (this.#mayBegin(subscription)) this.#parts.dispatcher.add(subscription);
     else this.lookSoon();
   }
@@ -169,7 +174,9 @@ export class Deliveries {
       await progressWriter.flush();
       const rows = await store.findSubscriptions(page.items);
       if (!this.#serves(membership)) return;
-      const own = new Map(rows.filter((row) => isHeld(row, membership)).map((row) => [row.id, row]));
+      const own = new Map(
+        rows.filter((row): row is CallbackSubscription => isHeld(row, membership)).map((row) => [row.id, row]),
+      );
       const wrong = page.items.filter((id) => dispatcher.findWorker(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
       if (!this.#serves(membership)) return;
@@ -208,8 +215,8 @@ export class Deliveries {
   }
 }
 
-function isHeld({ owner, state }: Subscription, { nodeId }: Membership): boolean {
-  return owner === nodeId && state === "active";
+function isHeld(row: Subscription, { nodeId }: Membership): row is CallbackSubscription {
+  return row.owner === nodeId && row.state === "active" && isCallback(row);
 }
 
 /** Keeps a task among others for as long as it takes. */

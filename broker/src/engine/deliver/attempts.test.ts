@@ -18,7 +18,7 @@ const never = new AbortController().signal;
 const notification: Notification = {
   subscription: {
     id: parseSubscriptionId("00000000-0000-4000-8000-000000000001"),
-    interfaceType: "RESTful",
+    format: "RESTful",
     url: "http://receiver/",
     secret: undefined,
   },

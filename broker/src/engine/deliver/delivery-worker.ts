@@ -1,9 +1,9 @@
 import type { Event } from "../../domain/event.ts";
 import type { Position } from "../../domain/position.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { Notification } from "../../ports/sink.ts";
+import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -34,7 +34,9 @@ export interface DeliveryWorkerParts extends AttemptsParts {
 export class DeliveryWorker {
   readonly feed: Feed;
   readonly #parts: DeliveryWorkerParts;
-  readonly #subscription: Subscription;
+  readonly #subscription: CallbackSubscription;
+  /** The same object for all attempts: the sink keeps what it finds out about it. */
+  readonly #target: CallbackTarget;
   readonly #stopping = new AbortController();
   /** Ends the attempts at the current event. */
   #attempts = new AbortController();
@@ -44,10 +46,12 @@ export class DeliveryWorker {
   /** The event under way; undefined also when it has vanished. */
   #current: Event | undefined;
 
-  constructor(subscription: Subscription, parts: DeliveryWorkerParts) {
+  constructor(subscription: CallbackSubscription, parts: DeliveryWorkerParts) {
     this.feed = parts.feed;
     this.#parts = parts;
     this.#subscription = subscription;
+    const { format, url, secret } = subscription.delivery;
+    this.#target = { id: subscription.id, format, url, secret };
     const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
     this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt };
   }
@@ -162,7 +166,7 @@ export class DeliveryWorker {
   }
 
   #toNotification(event: Event): Notification {
-    return { subscription: this.#subscription, event, eventId: this.#parts.eventIds.of(event) };
+    return { subscription: this.#target, event, eventId: this.#parts.eventIds.of(event) };
   }
 
   #acknowledge(cursor: Position): void {

@@ -1,7 +1,7 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Position } from "../../domain/position.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTrie } from "../../domain/topic-trie.ts";
 import type { Progress } from "../../ports/store.ts";
@@ -25,7 +25,7 @@ export interface Reader {
 }
 
 /** Makes the worker of a subscription, not yet started. */
-export type WorkerFactory = (subscription: Subscription) => DeliveryWorker;
+export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWorker;
 
 /** Keeps a worker for each active callback subscription, and hands workers and readers the batches that match. */
 export class Dispatcher {
@@ -42,7 +42,7 @@ export class Dispatcher {
   }
 
   /** Starts delivery; nothing once this has stopped. A worker that the subscription already has must be stopped first. */
-  add(subscription: Subscription): void {
+  add(subscription: CallbackSubscription): void {
     if (this.#isStopped) return;
     const worker = this.#createWorker(subscription);
     this.#standing.set(subscription.id, { subscription, worker });

@@ -1,6 +1,7 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
 import type { Turnstile } from "../../lib/turnstile.ts";
@@ -23,6 +24,8 @@ export interface FeedParts {
   readonly reads?: Turnstile | undefined;
   /** Called after each read from the store that succeeded. */
   readonly onRead?: (() => void) | undefined;
+  /** Whether events of a topic may reach the subscriber; all may when left out. */
+  readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
   /** Reads the index's generation, where nodes share the store. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
@@ -77,7 +80,7 @@ export class Feed {
 
   /** Offers a batch that was just indexed and matches the filter. */
   offer(batch: EventBatch): void {
-    if (this.#mode === "live") this.#take(batch);
+    if (this.#mode === "live" && this.#mayReceive(batch.topic)) this.#take(batch);
     this.#rouse();
   }
 
@@ -185,10 +188,16 @@ export class Feed {
     this.#parts.onRead?.();
     if (cuts !== this.#cuts) return;
     for (const batch of batches) {
-      if (interest.includes(batch.topic)) this.#push(eventsBetween(batch, { after, upTo }));
+      if (interest.includes(batch.topic) && this.#mayReceive(batch.topic)) {
+        this.#push(eventsBetween(batch, { after, upTo }));
+      }
     }
     const last = batches.at(-1);
     this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
+  }
+
+  #mayReceive(topic: TopicName): boolean {
+    return this.#parts.mayReceive?.(topic) !== false;
   }
 
   #indexedUpTo(): Position {

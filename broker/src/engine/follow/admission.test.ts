@@ -9,7 +9,8 @@ import { silentLogger } from "../../lib/logger.ts";
 import type { Ledger, Outage } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
-import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { createBroker } from "../create-broker.ts";
+import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
@@ -19,7 +20,7 @@ const record = { chainId: 1, genesisHash: "0x00", registryAddress: "0x00" } as c
 
 /** A node on a chain of which it can see more or less. */
 interface Node {
-  readonly broker: RunningBroker;
+  readonly broker: CalledBroker;
   starts: number;
   failure: Error | undefined;
   outage: Outage | undefined;
@@ -50,7 +51,7 @@ function launch(index: number, options: { readonly sender?: Address | undefined 
   const sender = options.sender ?? signers[index];
   const ledger = createMemoryLedger({ groupId: defaultGroupId, chain, isFinal: false, ...(sender && { sender }) });
   let uuids = 0;
-  const broker = createBroker({
+  const running = createBroker({
     ledgers: [ledger],
     store: shared.store,
     sink: new RecordingSink(),
@@ -68,7 +69,7 @@ function launch(index: number, options: { readonly sender?: Address | undefined 
     cluster: { coordinator: shared.coordinator, address: `node-${index}:1`, records: shared.store },
   });
   const node: Node = {
-    broker,
+    broker: asCaller(running),
     starts: 0,
     failure: undefined,
     outage: undefined,
@@ -77,7 +78,7 @@ function launch(index: number, options: { readonly sender?: Address | undefined 
   };
   disturb(ledger, node);
   nodes.push(node);
-  void broker.start();
+  void node.broker.start();
   return node;
 }
 

@@ -5,8 +5,8 @@ import { expect, it } from "vitest";
 import type { EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero, toPosition } from "../../domain/position.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import { toInterest } from "../../domain/interest.ts";
+import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import { matchesFilter, parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
@@ -69,7 +69,7 @@ type Step = typeof steps extends fc.Arbitrary<(infer Value)[]> ? Value : never;
 /** One node that watches what is put into the store, whose answers come when the scheduler lets them. */
 class Node {
   readonly sink = new RecordingSink();
-  readonly subscriptions: Subscription[] = [];
+  readonly subscriptions: CallbackSubscription[] = [];
   readonly #index = createMemoryStore();
   readonly #store: Store;
   readonly #progress = new IndexProgress();
@@ -190,14 +190,12 @@ class Node {
     const filter = filters[filterIndex] ?? parseTopicFilter("#");
     const id = `00000000-0000-4000-8000-${String(this.subscriptions.length).padStart(12, "0")}` as SubscriptionId;
     const cursor = this.#cursorOf(from);
-    const subscription: Subscription = {
+    const subscription: CallbackSubscription = {
       id,
       filter,
       cursor,
       groupId: defaultGroupId,
-      interfaceType: "RESTful",
-      url: "http://receiver/",
-      secret: undefined,
+      delivery: { kind: "webhook", format: "RESTful", url: "http://receiver/", secret: undefined },
       state: "active",
       notifiedCount: 0,
       notifiedAt: 0,
@@ -222,12 +220,12 @@ class Node {
     this.#changing = this.#changing.then(async () => this.#restart(subscription));
   }
 
-  async #restart(subscription: Subscription): Promise<void> {
+  async #restart(subscription: CallbackSubscription): Promise<void> {
     const progress = await this.#dispatcher.remove(subscription.id, 1_000);
     this.#dispatcher.add({ ...subscription, ...progress });
   }
 
-  #createWorker(subscription: Subscription): DeliveryWorker {
+  #createWorker(subscription: CallbackSubscription): DeliveryWorker {
     const { filter, cursor } = subscription;
     const findGeneration = async (): Promise<number> => (await this.#store.findHead(defaultGroupId))?.generation ?? 0;
     return new DeliveryWorker(subscription, {

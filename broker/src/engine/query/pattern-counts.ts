@@ -51,7 +51,7 @@ export class PatternCounts {
     return this.#tally.sum(filter);
   }
 
-  /** Adds what lies between a cursor and what is counted; false, and the tally is of no more use, when that has more batches than there are topics. */
+  /** Adds the events between a cursor and those counted so far. False when they fill more batches than there are topics: then the tally is useless. */
   async #addStretch(cursor: Position): Promise<boolean> {
     const { store, slices, groupId } = this.#parts;
     const { total } = await store.listTopics(groupId, { offset: 0, limit: 1 });

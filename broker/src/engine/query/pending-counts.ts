@@ -40,7 +40,7 @@ export class PendingCounts {
     getOrAdd(ofGroup, cursor, () => new Set()).add(filter);
   }
 
-  /** Counts what was added. */
+  /** Counts for every subscription added. */
   async read(): Promise<void> {
     for (const [groupId, byCursor] of this.#names) await this.#readNames(groupId, byCursor);
     for (const [groupId, byCursor] of this.#patterns) await this.#readPatterns(groupId, byCursor);

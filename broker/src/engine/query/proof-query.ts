@@ -9,7 +9,7 @@ import { Deadline } from "../time.ts";
 import type { EventQuery } from "./event-query.ts";
 import { toProof } from "./to-proof.ts";
 
-/** How long the chain may take to tell what a proof is made from. */
+/** How long the chain may take to answer for a proof. */
 const proofTimeoutMs = 30_000;
 
 export interface ProofQueryParts {
@@ -46,7 +46,7 @@ export class ProofQuery {
     return proof;
   }
 
-  /** Whoever verifies a proof that does not hold would take the broker, or the chain, for a forger. */
+  /** A proof that does not hold would make the broker, or the chain, look like a forger. */
   #check(proof: ProofResult, blockHash: Hash | undefined): void {
     const { eventId } = proof.event;
     const details = `the chain has no block ${proof.event.blockNumber} for ${eventId}`;

@@ -6,7 +6,7 @@ import type { Groups } from "../group.ts";
 /** Entries in an answer when the call does not say how many. */
 const entriesDefault = 100;
 
-/** Tells what was left out of a group's index. */
+/** Lists the entries that the index of a group skipped. */
 export class SkippedEntriesQuery {
   readonly #groups: Groups;
   readonly #store: Store;

@@ -18,14 +18,14 @@ export interface SubscriptionQueryParts {
   readonly coordinator?: Pick<Coordinator, "listNodes"> | undefined;
 }
 
-/** A subscription with what this node knows better than the store. */
+/** A subscription with the progress of its worker, which is ahead of the store. */
 interface Current {
   readonly subscription: Subscription;
-  /** Whether it has been given everything that there is. */
+  /** Whether every matching event is acknowledged. */
   readonly isIdle: boolean;
 }
 
-/** Tells how far each subscription is. */
+/** Lists subscriptions with their progress. */
 export class SubscriptionQuery {
   readonly #parts: SubscriptionQueryParts;
 

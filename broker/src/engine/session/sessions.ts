@@ -1,6 +1,10 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Access } from "../access/access.ts";
+import { anonymous, type Caller, type Principal } from "../access/caller.ts";
 import type { Groups } from "../group.ts";
 import type { Peer } from "./peer.ts";
 import { Session, type SessionParts } from "./session.ts";
@@ -32,6 +36,8 @@ export interface AttachOrder {
 /** A connection's hold on its session. */
 export interface Attachment {
   readonly session: Session;
+  /** Adds a filter; see {@link Session.subscribe}. @throws BrokerError 100702. */
+  subscribe(order: SessionFilter): boolean;
   /** Whether the session was there before. */
   readonly isPresent: boolean;
   /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
@@ -41,12 +47,14 @@ export interface Attachment {
 export interface SessionsParts {
   readonly groups: Groups;
   readonly clock: Clock;
-  /** What a session of a group works with. */
-  readonly toSessionParts: (groupId: GroupId) => SessionParts;
+  readonly access: Access;
+  /** What a session of a group works with, given which topics may reach it. */
+  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => SessionParts;
 }
 
 interface Kept {
   readonly session: Session;
+  principal: Principal;
   peer: Peer | undefined;
   will: AttachOrder["will"];
   cancelExpiry: () => void;
@@ -69,17 +77,23 @@ export class Sessions {
   }
 
   /** Takes over from the connection that has the session. @throws BrokerError 200211, 200205, 200300. */
-  attach(order: AttachOrder, peer: Peer): Attachment {
-    const { id } = this.#parts.groups.get(order.groupId);
+  attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment {
+    const { access, groups } = this.#parts;
+    const { id } = groups.get(order.groupId);
     const name = `${id}/${order.key}`;
     const known = this.#takeOver(name, order.isClean);
     const kept = known ?? this.#create(name, id);
+    kept.principal = caller.principal;
     kept.peer = peer;
     kept.will = order.will;
     order.onConnected(known !== undefined);
     kept.session.connect(peer, order.windowMax);
     return {
       session: kept.session,
+      subscribe: (filter) => {
+        access.authorize(caller, "subscribe", { groupId: id, topic: filter.filter });
+        return kept.session.subscribe(filter);
+      },
       isPresent: known !== undefined,
       detach: (leave) => {
         if (kept.peer === peer) this.#detach(name, kept, leave);
@@ -120,8 +134,18 @@ export class Sessions {
     if (this.#kept.size >= sessionsMax) {
       throw new BrokerError("busy", { details: `${sessionsMax} sessions are kept at this node` });
     }
-    const session = new Session(this.#parts.toSessionParts(groupId));
-    const kept: Kept = { session, peer: undefined, will: undefined, cancelExpiry: nothing, cancelWill: nothing };
+    const { access, toSessionParts } = this.#parts;
+    // Asked of whoever has the session at that time.
+    const mayReceive = (topic: TopicName): boolean => access.receiverFor(kept.principal, groupId)(topic);
+    const session = new Session(toSessionParts(groupId, mayReceive));
+    const kept: Kept = {
+      session,
+      principal: anonymous,
+      peer: undefined,
+      will: undefined,
+      cancelExpiry: nothing,
+      cancelWill: nothing,
+    };
     this.#kept.set(name, kept);
     return kept;
   }

@@ -1,5 +1,5 @@
 import type { NodeId } from "../../domain/node.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 
 /** Which node may change a subscription and deliver it. */
@@ -16,7 +16,7 @@ export interface Ownership {
   /** Whether a row that was just read is this node's. */
   isOwn(subscription: Subscription): boolean;
   /** Starts delivery of a subscription of this node that was made or read while its index could not go back. */
-  begin(subscription: Subscription): void;
+  begin(subscription: CallbackSubscription): void;
 }
 
 /** One process alone with its store. */

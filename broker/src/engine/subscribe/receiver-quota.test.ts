@@ -30,7 +30,7 @@ it("a subscription continues at a full receiver, but moves to none", async () =>
   await expect(engine.subscribe("a", { subscriptionId: second, url: "http://receiver/" })).rejects.toMatchObject(
     overQuota,
   );
-  await engine.broker.unSubscribe({ subscriptionId: first, interfaceType: "RESTful" });
+  await engine.broker.unSubscribe({ subscriptionId: first });
   await engine.subscribe("a", { subscriptionId: second, url: "http://receiver/" });
   await expect(engine.subscribe("a", { url: "http://RECEIVER:80/x" })).rejects.toMatchObject(overQuota);
 });

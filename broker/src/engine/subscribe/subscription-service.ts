@@ -1,5 +1,13 @@
 import { BrokerError, quote } from "@stele/wire";
-import { checkSecret, parseSubscriptionId, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import {
+  type CallbackSubscription,
+  checkSecret,
+  interfaceTypeOf,
+  isCallback,
+  parseSubscriptionId,
+  type Subscription,
+  type SubscriptionId,
+} from "../../domain/subscription.ts";
 import { damagedSubscription } from "../integrity/mended-store.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
@@ -12,7 +20,8 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Sink } from "../../ports/sink.ts";
-import type { Store } from "../../ports/store.ts";
+import type { CallbackChange, Store } from "../../ports/store.ts";
+import type { Caller } from "../access/caller.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
@@ -88,7 +97,7 @@ export class SubscriptionService {
     const { dispatcher } = this.#parts;
     for await (const subscription of subscriptionsOf(this.#parts)) {
       const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
-      if (isIdle && subscription.groupId === groupId) dispatcher.add(subscription);
+      if (isIdle && subscription.groupId === groupId && isCallback(subscription)) dispatcher.add(subscription);
     }
   }
 
@@ -114,9 +123,9 @@ export class SubscriptionService {
   }
 
   /** @throws BrokerError 100503, 100504, 100505, 100601, 200207, 200300. */
-  async unSubscribe(call: UnsubscribeCall): Promise<void> {
+  async unSubscribe({ protocol }: Caller, call: UnsubscribeCall): Promise<void> {
     const { hasCoordinator, ownership } = this.#parts;
-    if (call.interfaceType === "JsonRPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
+    if (protocol === "JSON-RPC" && !hasCoordinator) throw new BrokerError("noCoordinator");
     const id = parseSubscriptionId(call.subscriptionId);
     await this.#inTurn(id, async () => {
       await ownership.claim(id);
@@ -177,7 +186,7 @@ export class SubscriptionService {
     const apply = (): Promise<boolean> =>
       existing === undefined ? this.#make(id, order) : this.#continue(existing, order);
     const { url } = order.call;
-    const isThere = existing !== undefined && findReceiver(existing.url) === findReceiver(url);
+    const isThere = existing !== undefined && findReceiver(urlOf(existing) ?? "") === findReceiver(url);
     return isThere ? apply() : this.#receivers.run(url, apply);
   }
 
@@ -185,7 +194,8 @@ export class SubscriptionService {
   async #secretFor(id: SubscriptionId, { subscriptionId, secret, url }: SubscribeCall): Promise<string | undefined> {
     if (subscriptionId === undefined || secret !== undefined) return secret;
     const existing = await this.#parts.store.findSubscription(id);
-    return existing?.url === url ? existing.secret : undefined;
+    const delivery = existing?.delivery;
+    return delivery?.kind === "webhook" && delivery.url === url ? delivery.secret : undefined;
   }
 
   async #make(id: SubscriptionId, order: Order): Promise<boolean> {
@@ -196,13 +206,12 @@ export class SubscriptionService {
     const { group, filter, call, owner } = order;
     const now = clock.now();
     const { position, generation } = await findStartPosition(this.#parts, group, call.offset);
-    const subscription: Subscription = {
+    const { format, url, secret } = call;
+    const subscription: CallbackSubscription = {
       id,
       filter,
       groupId: group.id,
-      interfaceType: call.interfaceType,
-      url: call.url,
-      secret: call.secret,
+      delivery: { kind: "webhook", format, url, secret },
       state: "active",
       cursor: position,
       notifiedCount: 0,
@@ -227,13 +236,13 @@ export class SubscriptionService {
     return this.#parts.ownership.isShared ? this.#parts.store.countSubscriptions() : this.#count;
   }
 
-  async #continue(existing: Subscription, order: Order): Promise<boolean> {
+  async #continue(stored: Subscription, order: Order): Promise<boolean> {
     const { dispatcher, store, ownership } = this.#parts;
-    checkSame(existing, order);
+    const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
-    const isUnchanged = Object.entries(change).every(([key, value]) => existing[key as keyof typeof change] === value);
-    if (isUnchanged && dispatcher.findWorker(existing.id)?.progress.epoch === existing.epoch) return true;
+    if (isUnchanged(existing, change) && dispatcher.findWorker(existing.id)?.progress.epoch === existing.epoch)
+      return true;
     const progress = await dispatcher.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
@@ -265,25 +274,39 @@ export class SubscriptionService {
 }
 
 /** @throws BrokerError 100108, 200208. */
-function checkSame(existing: Subscription, { group, filter }: Order): void {
+function toSame(existing: Subscription, { group, filter }: Order): CallbackSubscription {
   if (existing.state === "damaged") throw damagedSubscription(existing.id);
-  if (existing.filter === filter && existing.groupId === group.id) return;
+  if (!isCallback(existing)) {
+    const details = `a session of ${interfaceTypeOf(existing.delivery)} has it`;
+    throw new BrokerError("subscriptionElsewhere", { details });
+  }
+  if (existing.filter === filter && existing.groupId === group.id) return existing;
   throw new BrokerError("subscriptionElsewhere", { details: `${quote(existing.filter)} of group ${existing.groupId}` });
 }
 
 /** What subscribing again changes. @throws BrokerError 200001. */
-function toChange(existing: Subscription, call: SubscribeCall) {
-  const { url, interfaceType } = call;
-  return { url, interfaceType, secret: call.secret ?? secretOf(existing, url), state: "active" } as const;
+function toChange(existing: CallbackSubscription, call: SubscribeCall): CallbackChange {
+  const { url, format } = call;
+  const secret = call.secret ?? secretOf(existing, url);
+  return { delivery: { kind: "webhook", format, url, secret }, state: "active" };
+}
+
+function isUnchanged({ delivery, state }: CallbackSubscription, change: CallbackChange): boolean {
+  const { format, url, secret } = change.delivery;
+  return state === change.state && delivery.format === format && delivery.url === url && delivery.secret === secret;
+}
+
+function urlOf({ delivery }: Subscription): string | undefined {
+  return delivery.kind === "webhook" ? delivery.url : undefined;
 }
 
 /**
  * The secret of a subscription that continues and is not given one. A secret belongs to its url: who knows no more than the identifier gets
  * no signatures at another address. @throws BrokerError 200001 when it is kept and cannot be opened.
  */
-function secretOf(existing: Subscription, url: string): string | undefined {
-  if (existing.url !== url) return undefined;
-  if (existing.state !== "locked") return existing.secret;
+function secretOf({ delivery, state }: CallbackSubscription, url: string): string | undefined {
+  if (delivery.url !== url) return undefined;
+  if (state !== "locked") return delivery.secret;
   const details = '"secret" must be given again: the one that this subscription has cannot be opened any more';
   throw new BrokerError("parameterInvalid", { details });
 }

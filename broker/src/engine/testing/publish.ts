@@ -1,7 +1,8 @@
-import type { Broker, PublishCall, PublishResult } from "../broker.ts";
+import type { PublishCall, PublishResult } from "../broker.ts";
+import type { CalledBroker } from "./as-caller.ts";
 
 /** Publishes, as a promise. */
-export function publish(broker: Pick<Broker, "submit">, call: PublishCall): Promise<PublishResult> {
+export function publish(broker: Pick<CalledBroker, "submit">, call: PublishCall): Promise<PublishResult> {
   return new Promise((resolve, reject) => {
     broker.submit(call, (outcome) => {
       if (outcome.status === "REFUSED") reject(outcome.error);

@@ -10,7 +10,8 @@ import { noMetrics } from "../../ports/metrics.ts";
 import type { Notification, Sink } from "../../ports/sink.ts";
 import { createMemoryCluster, type MemoryCluster } from "../../store/memory/memory-cluster.ts";
 import type { SubscribeCall } from "../broker.ts";
-import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { asCaller, type CalledBroker } from "./as-caller.ts";
+import { createBroker } from "../create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { NodeGate } from "./node-gate.ts";
 import { publish } from "./publish.ts";
@@ -44,7 +45,7 @@ const groupRecord = {
 /** One process: it runs until it is stopped or killed. */
 export interface TestNode {
   readonly address: string;
-  readonly broker: RunningBroker;
+  readonly broker: CalledBroker;
   readonly gate: NodeGate;
   /** Every identifier under which it tried to join. */
   readonly ids: ReadonlySet<NodeId>;
@@ -126,7 +127,7 @@ export class TestCluster {
       topic,
       groupId: undefined,
       url: "http://receiver/",
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,
@@ -135,7 +136,7 @@ export class TestCluster {
   }
 
   unSubscribe(index: number, subscriptionId: string): Promise<void> {
-    return this.node(index).broker.unSubscribe({ subscriptionId, interfaceType: "RESTful" });
+    return this.node(index).broker.unSubscribe({ subscriptionId });
   }
 
   async publish(index: number, topic: string, text: string): Promise<string> {
@@ -170,7 +171,7 @@ export class TestCluster {
     const coordinator = this.#coordinatorOf(gate, ids);
     const store = gate.wrap(this.shared.store, { isShared: true });
     let node: TestNode | undefined;
-    const broker = createBroker({
+    const running = createBroker({
       ledgers: [this.#ledgerOf(gate, index)],
       store,
       sink: this.#sinkOf(gate, () => node),
@@ -184,7 +185,7 @@ export class TestCluster {
       hasCoordinator: true,
       cluster: { coordinator, address, records: store },
     });
-    node = { address, broker, gate, ids };
+    node = { address, broker: asCaller(running), gate, ids };
     return node;
   }
 

@@ -6,8 +6,10 @@ import type { Ledger } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { Policy } from "../access/policy.ts";
 import type { SubscribeCall, SubscriptionStatus } from "../broker.ts";
 import { createBroker, type RunningBroker } from "../create-broker.ts";
+import { asCaller, type CalledBroker } from "./as-caller.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { publish } from "./publish.ts";
 import { RecordingSink } from "./recording-sink.ts";
@@ -24,6 +26,7 @@ export interface TestEngineOptions {
   readonly store?: Store;
   readonly metrics?: Metrics;
   readonly deliveries?: "active" | "paused";
+  readonly policy?: Policy;
 }
 
 const graceMs = 1_000;
@@ -34,7 +37,9 @@ export class TestEngine {
   readonly sink = new RecordingSink();
   readonly chain: MemoryChain;
   readonly store: Store;
-  broker: RunningBroker;
+  running: RunningBroker;
+  /** The same, called by {@link testCaller}. */
+  broker: CalledBroker;
   /** Of the broker that is built next. */
   deliveries: "active" | "paused";
   readonly #options: TestEngineOptions;
@@ -45,7 +50,8 @@ export class TestEngine {
     this.chain = options.chain ?? new MemoryChain({ clock: this.clock });
     this.store = options.store ?? createMemoryStore();
     this.deliveries = options.deliveries ?? "active";
-    this.broker = this.#build();
+    this.running = this.#build();
+    this.broker = asCaller(this.running);
   }
 
   static async start(options: TestEngineOptions = {}): Promise<TestEngine> {
@@ -57,7 +63,8 @@ export class TestEngine {
   /** Stops and builds a new broker on the same chain and store, not yet started. */
   async rebuild(): Promise<void> {
     await this.stop();
-    this.broker = this.#build();
+    this.running = this.#build();
+    this.broker = asCaller(this.running);
   }
 
   async stop(): Promise<void> {
@@ -83,7 +90,7 @@ export class TestEngine {
       topic,
       groupId: undefined,
       url: "http://receiver/",
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,
@@ -113,6 +120,7 @@ export class TestEngine {
       extensionPrefix: "svc-",
       hasCoordinator: this.#options.hasCoordinator ?? true,
       deliveries: this.deliveries,
+      policy: this.#options.policy,
     });
   }
 

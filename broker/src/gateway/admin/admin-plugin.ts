@@ -1,7 +1,9 @@
 import { BrokerError, quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, GroupHealth } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { AnswerStream } from "../in-flight/answer-stream.ts";
 import type { FindHolding } from "../in-flight/in-flight.ts";
 import { jsonType, sendFailure } from "../shared/send-failure.ts";
@@ -32,35 +34,48 @@ export interface AdminOptions {
   readonly findHolding: FindHolding;
 }
 
-/** What operators ask: subscriptions, health, metrics, and where everything is. */
+/** The pages for operators: subscriptions, health, metrics, and an index of all addresses. */
 export function registerAdmin(app: FastifyInstance, options: AdminOptions): void {
   const listing = new SharedListing(options);
+  const callers = new ConnectionCallers("admin");
+  const callerOf = ({ raw }: FastifyRequest): Caller => callers.of(raw.socket);
   app.route({
     method: ["GET", "POST"],
     url: "/admin/listSubscription",
     exposeHeadRoute: false,
-    handler: (_request, reply) => sendListing(reply, listing, options),
+    handler: (request, reply) => sendListing(reply, () => listing.read(callerOf(request)), options),
   });
-  app.get("/admin/skippedEntries", (request, reply) => sendSkippedEntries(reply, queryOf(request), options));
+  app.get("/admin/skippedEntries", (request, reply) =>
+    sendSkippedEntries(reply, queryOf(request), { ...options, caller: callerOf(request) }),
+  );
   app.get("/health/live", (_request, reply) => sendJson(reply, { status: "live" }));
   app.get("/health/ready", (request, reply) =>
-    sendReadiness(reply, { ...options, groupId: queryOf(request).get("groupId") ?? undefined }),
+    sendReadiness(reply, {
+      ...options,
+      caller: callerOf(request),
+      groupId: queryOf(request).get("groupId") ?? undefined,
+    }),
   );
-  app.get("/metrics", async (_request, reply) =>
-    reply.header("content-type", options.metrics.contentType).send(await options.metrics.render()),
-  );
+  app.get("/metrics", async (request, reply) => {
+    options.broker.authorize(callerOf(request), "administer");
+    return reply.header("content-type", options.metrics.contentType).send(await options.metrics.render());
+  });
   app.get("/openapi.json", (_request, reply) => sendJson(reply, options.openApi));
   // Under a context segment Fastify serves it with and without the last slash.
   app.get("/", (_request, reply) => sendJson(reply, toIndex(options)));
 }
 
+interface Called {
+  readonly caller: Caller;
+}
+
 async function sendListing(
   reply: FastifyReply,
-  listing: SharedListing,
+  read: () => Promise<readonly Buffer[]>,
   { findHolding, logger }: AdminOptions,
 ): Promise<FastifyReply> {
   try {
-    const body = new AnswerStream(await listing.read(), findHolding(reply.request));
+    const body = new AnswerStream(await read(), findHolding(reply.request));
     body.holding.take(body.bytes);
     return reply.header("content-type", jsonType).send(body);
   } catch (error) {
@@ -71,11 +86,11 @@ async function sendListing(
 async function sendSkippedEntries(
   reply: FastifyReply,
   query: URLSearchParams,
-  { broker, logger }: AdminOptions,
+  { broker, logger, caller }: AdminOptions & Called,
 ): Promise<FastifyReply> {
   try {
     const call = { groupId: query.get("groupId") ?? undefined, limit: query.get("limit") ?? undefined };
-    return sendJson(reply, toSkippedListing(await broker.listSkippedEntries(call)));
+    return sendJson(reply, toSkippedListing(await broker.listSkippedEntries(caller, call)));
   } catch (error) {
     return sendFailure(reply, error, { logger, operation: "skippedEntries" });
   }
@@ -86,17 +101,17 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URLSearchParams(url.split("?")[1]);
 }
 
-interface ReadinessOptions extends AdminOptions {
+interface ReadinessOptions extends AdminOptions, Called {
   /** The one group that is asked about; undefined for all of them. */
   readonly groupId: string | undefined;
 }
 
 /**
- * 503 while no group can serve, as on a node that is not among those that share its store: whoever sends work here elsewhere because one chain of several is away would take the others away too.
- * One group by itself can be asked about.
+ * 503 while no group can serve, as on a node that lost its membership. One group that is down does not make the node unready: a load balancer
+ * would take the other groups away too. The query can ask about one group.
  */
-function sendReadiness(reply: FastifyReply, { groupId, ...options }: ReadinessOptions): FastifyReply {
-  const all = options.broker.health();
+function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: ReadinessOptions): FastifyReply {
+  const all = options.broker.health(caller);
   const groups = groupId === undefined ? all : all.filter((group) => group.groupId === groupId);
   if (groupId !== undefined && groups.length === 0) {
     const error = new BrokerError("groupUnknown", { details: quote(groupId) });
@@ -104,7 +119,7 @@ function sendReadiness(reply: FastifyReply, { groupId, ...options }: ReadinessOp
   }
   const status = options.isClosing() ? "closing" : readinessOf(groups);
   const isReady = status === "ready" || status === "partly ready";
-  return sendJson(reply.status(isReady ? 200 : 503), { status, node: options.broker.node(), groups });
+  return sendJson(reply.status(isReady ? 200 : 503), { status, node: options.broker.node(caller), groups });
 }
 
 function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" | "not ready" {

@@ -1,4 +1,5 @@
 import type { SkippedListing, SubscriptionEntry } from "@stele/wire";
+import { interfaceTypeOf } from "../../domain/subscription.ts";
 import type { NodeListing, SkippedEntriesResult, SubscriptionStatus } from "../../engine/broker.ts";
 import { chunksOf } from "../../lib/chunks.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
@@ -25,7 +26,7 @@ export async function encodeListing(
   return pieces;
 }
 
-/** The admin listing of what was left out of a group's index. */
+/** The admin listing of the entries that the index of a group skipped. */
 export function toSkippedListing({ groupId, entries }: SkippedEntriesResult): SkippedListing {
   const rows = entries.map(({ code, reason, blockNumber, transactionHash, logIndex, address }) => {
     return { reason: code, details: reason, blockNumber, transactionHash, logIndex, topicAddress: address };
@@ -39,7 +40,7 @@ function toMember(status: SubscriptionStatus): string {
 
 function toEntry(status: SubscriptionStatus): SubscriptionEntry {
   return {
-    interfaceType: status.interfaceType,
+    interfaceType: interfaceTypeOf(status.delivery),
     notifyingEventCount: String(status.notifyingCount),
     notifiedEventCount: String(status.notifiedCount),
     notifyTimeStamp: toTimeStamp(status.notifiedAt),

@@ -1,18 +1,24 @@
+import { BrokerError } from "@stele/wire";
 import { expect, it } from "vitest";
-import type { NodeListing } from "../../engine/broker.ts";
+import type { Broker, NodeListing } from "../../engine/broker.ts";
+import { testCaller } from "../../engine/testing/as-caller.ts";
 import { createDeferred } from "../../lib/deferred.ts";
+import { createFakeBroker } from "../testing/fake-broker.ts";
 import { SharedListing } from "./shared-listing.ts";
 
 const empty: readonly NodeListing[] = [{ address: "node-a:1", subscriptions: [] }];
 
 /** A listing whose readings end when they are told to. */
-function listingOf(readings: readonly Promise<readonly NodeListing[]>[]) {
+function listingOf(readings: readonly Promise<readonly NodeListing[]>[], overrides: Partial<Broker> = {}) {
   let begun = 0;
   const listSubscriptions = (): Promise<readonly NodeListing[]> => {
     begun += 1;
     return readings[begun - 1] ?? Promise.reject(new Error("one reading too many"));
   };
-  const listing = new SharedListing({ broker: { listSubscriptions }, nodeAddress: () => "own:1" });
+  const listing = new SharedListing({
+    broker: createFakeBroker({ listSubscriptions, ...overrides }),
+    nodeAddress: () => "own:1",
+  });
   return { listing, begun: () => begun };
 }
 
@@ -21,9 +27,9 @@ const toText = (pieces: readonly Buffer[]): string => Buffer.concat(pieces).toSt
 it("makes one listing for those who come before it begins, and another for those who come later", async () => {
   const [first, second] = [createDeferred<readonly NodeListing[]>(), createDeferred<readonly NodeListing[]>()];
   const { listing, begun } = listingOf([first.promise, second.promise]);
-  const early = [listing.read(), listing.read()];
+  const early = [listing.read(testCaller), listing.read(testCaller)];
   await new Promise(setImmediate);
-  const late = [listing.read(), listing.read()];
+  const late = [listing.read(testCaller), listing.read(testCaller)];
   first.resolve(empty);
   for (const pieces of await Promise.all(early)) expect(toText(pieces)).toBe('{"node-a:1":{}}');
   second.resolve([{ address: undefined, subscriptions: [] }, ...empty]);
@@ -33,6 +39,18 @@ it("makes one listing for those who come before it begins, and another for those
 
 it("tells those who wait of a failure, and makes the next one", async () => {
   const { listing } = listingOf([Promise.reject(new Error("disk")), Promise.resolve([])]);
-  await expect(listing.read()).rejects.toThrow("disk");
-  expect(toText(await listing.read())).toBe("{}");
+  await expect(listing.read(testCaller)).rejects.toThrow("disk");
+  expect(toText(await listing.read(testCaller))).toBe("{}");
+});
+
+it("asks for each caller's right, also where the listing is shared", async () => {
+  const stranger = { ...testCaller, address: "10.0.0.1" };
+  const authorize: Broker["authorize"] = (caller, action) => {
+    if (caller === stranger) throw new BrokerError("accessDenied", { details: action });
+  };
+  const { listing, begun } = listingOf([Promise.resolve(empty)], { authorize });
+  const [allowed, denied] = await Promise.allSettled([listing.read(testCaller), listing.read(stranger)]);
+  expect(allowed.status).toBe("fulfilled");
+  expect(denied).toMatchObject({ reason: { code: 100_702, message: "not allowed: administer" } });
+  expect(begun()).toBe(1);
 });

@@ -1,4 +1,5 @@
 import { setTimeout as rest } from "node:timers/promises";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { SharedRead } from "../../lib/shared-read.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
@@ -8,43 +9,44 @@ import { encodeListing } from "./listing.ts";
 const listingRestMsMax = 5_000;
 
 export interface SharedListingOptions {
-  readonly broker: Pick<Broker, "listSubscriptions">;
+  readonly broker: Pick<Broker, "authorize" | "listSubscriptions">;
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
 }
 
 /**
- * The listing of subscriptions, made once for all who ask meanwhile: they get the same bytes, which are no older than their requests. After
- * each, making listings rests for as long as it took, so that callers, however many, leave half of the processor to others.
+ * The listing of subscriptions, made once for all who ask meanwhile and have the right: they get the same bytes, which are no older than
+ * their requests. After each listing it rests for as long as the listing took, so that callers, however many, leave half of the processor.
  */
 export class SharedListing {
   readonly #options: SharedListingOptions;
   readonly #slices = createLoopSlices();
-  readonly #shared = new SharedRead(() => this.#makeRested());
+  readonly #shared = new SharedRead((caller: Caller) => this.#makeRested(caller));
   #rested: Promise<unknown> = Promise.resolve();
 
   constructor(options: SharedListingOptions) {
     this.#options = options;
   }
 
-  /** The listing as JSON, in pieces. */
-  read(): Promise<readonly Buffer[]> {
-    return this.#shared.read();
+  /** The listing as JSON, in pieces. @throws BrokerError 100702. */
+  async read(caller: Caller): Promise<readonly Buffer[]> {
+    this.#options.broker.authorize(caller, "administer");
+    return this.#shared.read(caller);
   }
 
-  async #makeRested(): Promise<readonly Buffer[]> {
+  async #makeRested(caller: Caller): Promise<readonly Buffer[]> {
     await this.#rested;
     const startedAt = performance.now();
     try {
-      return await this.#make();
+      return await this.#make(caller);
     } finally {
       const tookMs = performance.now() - startedAt;
       this.#rested = rest(Math.min(tookMs, listingRestMsMax), undefined, { ref: false });
     }
   }
 
-  async #make(): Promise<readonly Buffer[]> {
+  async #make(caller: Caller): Promise<readonly Buffer[]> {
     const { broker, nodeAddress } = this.#options;
-    return encodeListing(await broker.listSubscriptions(), { ownAddress: nodeAddress(), slices: this.#slices });
+    return encodeListing(await broker.listSubscriptions(caller), { ownAddress: nodeAddress(), slices: this.#slices });
   }
 }

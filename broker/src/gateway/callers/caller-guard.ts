@@ -13,8 +13,8 @@ export interface CallerGuardOptions {
 }
 
 /**
- * Builds what stands before every route, unknown paths included: answers 403 to callers that may not call, and CORS preflights. True when
- * the request is answered. Nothing of a body is read before.
+ * Builds the check before every route, unknown paths included: it answers 403 to pages and hosts that may not call, and CORS preflights. True when
+ * the request is answered. No byte of a body is read before.
  */
 export function createCallerGuard({ allowedHosts, allowedOrigins, logger }: CallerGuardOptions) {
   const origins = new OriginRule(allowedOrigins);

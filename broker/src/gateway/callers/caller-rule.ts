@@ -19,8 +19,8 @@ export interface CallerRuleOptions {
 }
 
 /**
- * Which requests are served at all. Without identity, whoever reaches the port may call; a web page in somebody's browser reaches ports
- * that its author does not. Browsers say so in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
+ * Which requests are served at all. Without authentication everybody who reaches the port may call. A web page runs in a browser that reaches
+ * ports which the author of the page does not. Browsers say so in `Sec-Fetch-Site` and `Origin`, which no page can change. Other clients send neither.
  */
 export class CallerRule {
   readonly #hosts: HostRule;

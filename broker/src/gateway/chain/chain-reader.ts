@@ -1,3 +1,4 @@
+import type { Broker } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
 import {
   chainCallsWaitingMax,
@@ -6,6 +7,7 @@ import {
   chainPauseFromMs,
   chainWaitTimeoutMs,
 } from "../limits.ts";
+import type { RpcRequest } from "../shared/rpc/endpoint.ts";
 import type { RpcOutcome, RpcParams, RpcText } from "../shared/rpc/message.ts";
 import { toChainError, toMethodRefusal, tooBusy, toProtocolError } from "./chain-error.ts";
 import { Gate } from "./gate.ts";
@@ -17,6 +19,7 @@ export interface ChainSource {
 }
 
 export interface ChainReaderOptions {
+  readonly broker: Pick<Broker, "authorize">;
   readonly source: ChainSource;
   readonly logger: Logger;
 }
@@ -38,12 +41,26 @@ export class ChainReader {
     this.#options = options;
   }
 
-  /** Refuses what waits, so that a server that closes need not wait for it. */
+  /** Refuses all waiting calls, so that a server that closes need not wait for them. */
   close(): void {
     for (const gate of Object.values(this.#gates)) gate.close();
   }
 
-  async call(method: string, params: RpcParams): Promise<RpcOutcome | RpcText> {
+  async call({
+    method,
+    params,
+    caller,
+  }: Pick<RpcRequest, "method" | "params" | "caller">): Promise<RpcOutcome | RpcText> {
+    const { broker, logger } = this.#options;
+    try {
+      broker.authorize(caller, "chain");
+      return await this.#read(method, params);
+    } catch (error) {
+      return { error: toChainError(error, { method, logger }) };
+    }
+  }
+
+  async #read(method: string, params: RpcParams): Promise<RpcOutcome | RpcText> {
     const cost = readMethods.get(method);
     if (cost === undefined) return { error: toMethodRefusal(method) };
     if (!isPositional(params)) return { error: toProtocolError("invalidParams", "parameters go by position") };
@@ -51,8 +68,6 @@ export class ChainReader {
     if (leave === undefined) return { error: tooBusy };
     try {
       return { json: await this.#options.source.read({ method, params }) };
-    } catch (error) {
-      return { error: toChainError(error, { method, logger: this.#options.logger }) };
     } finally {
       leave();
     }

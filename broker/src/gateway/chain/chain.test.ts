@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { testCaller } from "../../engine/testing/as-caller.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import {
@@ -9,6 +10,7 @@ import {
   jsonDepthMax,
   rpcBatchMax,
 } from "../limits.ts";
+import { createFakeBroker } from "../testing/fake-broker.ts";
 import { type Served, serve } from "../testing/serve.ts";
 import { ChainReader, type ChainSource } from "./chain-reader.ts";
 import { readMethods } from "./read-methods.ts";
@@ -206,11 +208,12 @@ describe("what the chain is spared", () => {
     const source: ChainSource = {
       read: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve('"0x1"')),
     };
-    const reader = new ChainReader({ source, logger: silentLogger });
+    const reader = new ChainReader({ broker: createFakeBroker(), source, logger: silentLogger });
+    const read = (method: string) => reader.call({ method, params: [], caller: testCaller });
     const taken = chainComputationsRunningMax + chainCallsWaitingMax;
-    const calls = Array.from({ length: taken }, () => reader.call("eth_call", []));
-    expect(await reader.call("eth_call", [])).toMatchObject({ error: { code: -32005 } });
-    expect(await reader.call("eth_blockNumber", [])).toEqual({ json: '"0x1"' });
+    const calls = Array.from({ length: taken }, () => read("eth_call"));
+    expect(await read("eth_call")).toMatchObject({ error: { code: -32005 } });
+    expect(await read("eth_blockNumber")).toEqual({ json: '"0x1"' });
     gate.resolve('"0x2"');
     expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
   });

@@ -6,7 +6,7 @@ export interface GateOptions {
   readonly runningMax: number;
   /** How many wait; further ones are refused. */
   readonly waitingMax: number;
-  /** Who has waited longer is refused when the turn comes. */
+  /** A call that has waited longer is refused when its turn comes. */
   readonly waitTimeoutMs: number;
   /** After a stay of at least this long, the place stays empty for as long again. Without it, it never does. */
   readonly pauseFromMs?: number;
@@ -36,7 +36,7 @@ export class Gate {
     return new Promise((resolve) => this.#waiting.push({ since: performance.now(), resolve }));
   }
 
-  /** Lets nobody in any more, also of those who wait. */
+  /** Refuses all further calls, and all that wait. */
   close(): void {
     this.#isClosed = true;
     for (const { resolve } of this.#waiting.splice(0)) resolve(undefined);

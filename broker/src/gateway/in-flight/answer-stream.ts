@@ -6,7 +6,7 @@ import type { Holding } from "./memory-budget.ts";
 export class AnswerStream extends Readable {
   readonly bytes: number;
   readonly holding: Holding;
-  /** What is left, the last part first. */
+  /** Parts not sent yet, the last one first. */
   readonly #parts: Buffer[];
   #sliceBytes = 0;
 

@@ -10,7 +10,7 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The answer to it. */
     response: ServerResponse;
-    /** Memory of what is long about it; undefined while nothing is. */
+    /** Memory of its long body and answer; undefined while both are short. */
     holding: Holding | undefined;
   }
 }
@@ -44,7 +44,7 @@ export function registerInFlight(app: FastifyInstance, options: MemoryBudgetOpti
   return findHolding;
 }
 
-/** Each ends with its answer, or with its connection: a response that is behind another one is not told of that. */
+/** A holding ends with its answer or with its connection: Node does not report the end of a connection to a response that waits behind another. */
 class Holdings {
   readonly #budget: MemoryBudget;
   readonly #byConnection = new WeakMap<Socket, Set<Holding>>();
@@ -66,7 +66,7 @@ class Holdings {
   #create({ raw, response }: FastifyRequest): Holding {
     const holding = this.#budget.createHolding();
     if (raw.socket.destroyed) {
-      // The connection has told of its end already: nobody would give this back.
+      // Its close event is over: nobody would release this.
       holding.release();
       return holding;
     }
@@ -95,7 +95,7 @@ function isText(payload: unknown): payload is string | Buffer {
   return typeof payload === "string" || payload instanceof Buffer;
 }
 
-/** Whether other answers go first. What waits behind them adds up, however short it is. */
+/** Whether other answers go first. Answers behind them add up, however short they are. */
 function isBehind({ response }: FastifyRequest): boolean {
   return response.socket === null;
 }

@@ -4,7 +4,7 @@ import { paceGraceMs, progressBytesPerSecondMin, progressCheckIntervalMs, progre
 /** Why a connection was ended: its client was too slow, or it was the slowest when others needed the memory. */
 export type EndReason = "slow" | "memory";
 
-/** What operators see of it. */
+/** Metrics of the budget. */
 export interface InFlightMetrics {
   connectionEnded(reason: EndReason): void;
   /** `read` is asked whenever the metrics are read out. */
@@ -89,7 +89,7 @@ export class MemoryBudget {
   }
 }
 
-/** Whoever must move something. */
+/** A client that has to send or read bytes. */
 export interface Client {
   readonly socket: Socket;
   /** Called once, when it has been too slow. */

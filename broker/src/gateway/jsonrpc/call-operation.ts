@@ -4,8 +4,9 @@ import type { Logger } from "../../lib/logger.ts";
 import { toFailure } from "../shared/failure.ts";
 import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
 import { renderSendResult } from "../shared/results.ts";
-import type { Caller, OperationRunner } from "../shared/run-operation.ts";
-import type { RpcOutcome, RpcParams, RpcText } from "../shared/rpc/message.ts";
+import type { OperationRunner } from "../shared/run-operation.ts";
+import type { RpcRequest } from "../shared/rpc/endpoint.ts";
+import type { RpcOutcome, RpcText } from "../shared/rpc/message.ts";
 import { toProtocolError, toRpcError } from "./rpc-error.ts";
 import { RpcReader } from "./rpc-reader.ts";
 
@@ -20,16 +21,9 @@ export interface JsonRpcOptions {
   readonly runner: OperationRunner;
 }
 
-/** A call of one method. */
-export interface MethodCall {
-  readonly method: string;
-  readonly params: RpcParams;
-  readonly caller: Caller;
-}
-
 /** Publishes. Calls back at once where the call is refused at once. */
 export function submitPublish(
-  params: RpcParams,
+  { params, caller }: RpcRequest,
   onOutcome: (outcome: RpcOutcome | RpcText) => void,
   { broker, logger }: Pick<JsonRpcOptions, "broker" | "logger">,
 ): void {
@@ -38,7 +32,7 @@ export function submitPublish(
   };
   try {
     const reader = new RpcReader(params, operations.publish);
-    broker.submit(readPublishCall(reader), (outcome) => {
+    broker.submit(caller, readPublishCall(reader), (outcome) => {
       if (outcome.status === "REFUSED") refuse(outcome.error);
       else onOutcome({ json: renderSendResult(outcome) });
     });
@@ -48,7 +42,7 @@ export function submitPublish(
 }
 
 /** Runs one method, other than `publish`. */
-export async function callOperation(call: MethodCall, options: JsonRpcOptions): Promise<RpcOutcome> {
+export async function callOperation(call: RpcRequest, options: JsonRpcOptions): Promise<RpcOutcome> {
   const { method } = call;
   if (method === discoverMethod) return { result: options.openRpc };
   if (!isAskedOperation(method)) {
@@ -64,11 +58,11 @@ export async function callOperation(call: MethodCall, options: JsonRpcOptions): 
 /** Booleans travel as strings (INTERFACE.md, JSON-RPC). */
 async function run(
   name: AskedOperation,
-  { params, caller }: MethodCall,
+  { params, caller, isWaiting }: RpcRequest,
   { broker, runner }: JsonRpcOptions,
 ): Promise<unknown> {
   const reader = new RpcReader(params, operations[name]);
-  const result = await runner.run(name, { broker, interfaceType: "JsonRPC", reader, caller });
+  const result = await runner.run(name, { broker, format: "JsonRPC", reader, caller, isWaiting });
   return typeof result === "boolean" ? String(result) : result;
 }
 

@@ -11,6 +11,7 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
     app,
     {
       path: "/jsonrpc",
+      protocol: "JSON-RPC",
       logger: options.logger,
       answerLimit: {
         bytesMax: rpcAnswerBytesMax,
@@ -20,12 +21,12 @@ export function registerJsonRpc(app: FastifyInstance, options: JsonRpcOptions, f
           `the answer to the batch is over ${rpcAnswerBytesMax} bytes; this member was not run, or only read: ask again in a smaller batch`,
         ),
       },
-      submit: ({ method, params }, onOutcome) => {
-        if (method !== "publish") return false;
-        submitPublish(params, onOutcome, options);
+      submit: (request, onOutcome) => {
+        if (request.method !== "publish") return false;
+        submitPublish(request, onOutcome, options);
         return true;
       },
-      call: (method, params, caller) => callOperation({ method, params, caller }, options),
+      call: (request) => callOperation(request, options),
       toProtocolError,
       toBusyError,
     },

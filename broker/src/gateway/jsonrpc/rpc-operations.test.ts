@@ -54,7 +54,7 @@ const rows: readonly Row[] = [
       topic,
       groupId: "1",
       url,
-      interfaceType: "JsonRPC",
+      format: "JsonRPC",
       subscriptionId: "s",
       offset: "OFFSET_FIRST",
       secret: "k",
@@ -64,7 +64,7 @@ const rows: readonly Row[] = [
   {
     method: "unSubscribe",
     params: { subscriptionId: "s" },
-    call: { subscriptionId: "s", interfaceType: "JsonRPC" },
+    call: { subscriptionId: "s" },
     result: "true",
   },
   {

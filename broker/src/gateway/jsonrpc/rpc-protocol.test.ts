@@ -180,7 +180,7 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
     let running = 0;
     let runningMost = 0;
     await using server = await serve({
-      open: async ({ topic }) => {
+      open: async (_, { topic }) => {
         started.push(topic);
         runningMost = Math.max(runningMost, (running += 1));
         if (running === 256) allowed.resolve();

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { BrokerError, toBrokerError } from "@stele/wire";
+import { anonymous, type Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { Attachment } from "../../engine/session/sessions.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
@@ -29,6 +30,8 @@ import { publishWill } from "./will.ts";
 
 export interface ConnectionParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
+  /** IP address of the peer; undefined when it is gone already. */
+  readonly address: string | undefined;
   readonly known: KnownTopics;
   /** Whether a publish opens its topic. */
   readonly opensTopics: boolean;
@@ -63,10 +66,13 @@ export class Connection {
   #isBusy = false;
   #silence: NodeJS.Timeout;
   #expirySeconds = 0;
+  readonly #gone = new AbortController();
+  readonly #caller: Caller;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
     this.#stream = stream;
     this.#parts = parts;
+    this.#caller = { principal: anonymous, address: parts.address, protocol: "MQTT", signal: this.#gone.signal };
     this.#outbox = new Outbox(stream);
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
     stream.on("data", (chunk: Buffer) => this.#receive(chunk));
@@ -135,9 +141,10 @@ export class Connection {
   #open(packet: ConnectPacket): Opened {
     const { version } = packet;
     const { broker, known, opensTopics, extensionPrefix: prefix } = this.#parts;
+    const caller = this.#caller;
     const accepted = acceptConnect(packet, this.#parts.newClientId);
     const { groupId, clientId } = accepted;
-    const opener = new TopicOpener({ broker, known, groupId, isAutomatic: opensTopics });
+    const opener = new TopicOpener({ broker, caller, known, groupId, isAutomatic: opensTopics });
     const onEnded = (why: EndReason): void => this.#endedByBroker(why);
     const outbound = new Outbound({
       outbox: this.#outbox,
@@ -155,7 +162,7 @@ export class Connection {
       windowMax: accepted.windowMax,
       will: will && {
         delayMs: (will.properties.willDelayInterval ?? 0) * 1000,
-        publish: () => publishWill(will, { broker, opener, groupId, prefix, logger: this.#parts.logger }),
+        publish: () => publishWill(will, { broker, caller, opener, groupId, prefix, logger: this.#parts.logger }),
       },
       onConnected: (isSessionPresent: boolean) => {
         this.#outbox.write(
@@ -163,11 +170,11 @@ export class Connection {
         );
       },
     };
-    const attachment = broker.attach(order, outbound);
+    const attachment = broker.attach(caller, order, outbound);
     const { session } = attachment;
     outbound.begin(session);
     const inbound = new Inbound({
-      ...{ broker, opener, session, groupId, prefix },
+      ...{ broker, caller, opener, session, groupId, prefix },
       onAnswer: (answer) => this.#answer(answer),
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.logger.warn("MQTT publish of QoS 0 refused", { topic, code: error.code }),
@@ -220,7 +227,7 @@ export class Connection {
         break;
       }
       case "subscribe": {
-        const reasonCodes = subscribeAll(packet, session, version);
+        const reasonCodes = subscribeAll(packet, attachment, version);
         this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
         break;
       }
@@ -293,6 +300,7 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#silence);
+    this.#gone.abort();
     this.#opened?.attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open

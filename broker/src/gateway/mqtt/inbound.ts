@@ -1,4 +1,5 @@
 import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
 import type { Session } from "../../engine/session/session.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -20,6 +21,7 @@ export interface Answer {
 
 export interface InboundParts {
   readonly broker: Pick<Broker, "submit">;
+  readonly caller: Caller;
   readonly opener: TopicOpener;
   readonly session: Session;
   readonly groupId: string | undefined;
@@ -131,7 +133,7 @@ export class Inbound {
 
   #submit(call: PublishCall, onSettled: OnSettled): void {
     try {
-      this.#parts.broker.submit(call, onSettled);
+      this.#parts.broker.submit(this.#parts.caller, call, onSettled);
     } catch (error) {
       onSettled({ status: "REFUSED", error });
     }

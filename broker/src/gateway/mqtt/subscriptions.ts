@@ -1,15 +1,15 @@
-import { BrokerError, toBrokerError } from "@stele/wire";
+import { toBrokerError } from "@stele/wire";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Session } from "../../engine/session/session.ts";
-import { sessionFiltersMax } from "../../engine/session/sessions.ts";
+import { type Attachment, sessionFiltersMax } from "../../engine/session/sessions.ts";
 import type { ProtocolVersion, SubscribePacket, SubscriptionRequest, UnsubscribePacket } from "./codec/packet.ts";
-import { reason } from "./reason-codes.ts";
+import { reason, toReasonCode } from "./reason-codes.ts";
 
 /** The codes of a SUBACK: the QoS granted, or why not. */
-export function subscribeAll(packet: SubscribePacket, session: Session, version: ProtocolVersion): number[] {
+export function subscribeAll(packet: SubscribePacket, attachment: Attachment, version: ProtocolVersion): number[] {
   const identifier = packet.properties.subscriptionIdentifiers?.[0];
   return packet.requests.map((request) => {
-    const code = subscribe(request, session, identifier);
+    const code = subscribe(request, attachment, identifier);
     return version === 4 && code > 2 ? reason.unspecified : code; // 3.1.1 knows one failure
   });
 }
@@ -25,16 +25,16 @@ export function unsubscribeAll(packet: UnsubscribePacket, session: Session): num
   });
 }
 
-function subscribe(request: SubscriptionRequest, session: Session, identifier: number | undefined): number {
+function subscribe(request: SubscriptionRequest, attachment: Attachment, identifier: number | undefined): number {
   const { qos, isNoLocal, isRetainAsPublished } = request;
   if (request.filter.startsWith("$share/")) return reason.sharedNotSupported;
-  if (session.filterCount >= sessionFiltersMax) return reason.quotaExceeded;
+  if (attachment.session.filterCount >= sessionFiltersMax) return reason.quotaExceeded;
   try {
     const filter = parseTopicFilter(request.filter);
-    session.subscribe({ filter, qos, isNoLocal, isRetainAsPublished, identifier });
+    attachment.subscribe({ filter, qos, isNoLocal, isRetainAsPublished, identifier });
     return qos;
   } catch (error) {
-    if (error instanceof BrokerError) return reason.filterInvalid;
-    throw toBrokerError(error);
+    const refusal = toBrokerError(error);
+    return refusal.kind === "invalid" ? reason.filterInvalid : toReasonCode(refusal);
   }
 }

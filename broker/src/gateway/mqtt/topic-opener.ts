@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { knownTopicsMax, opensPerMinuteMax } from "./limits.ts";
 
@@ -21,6 +22,7 @@ export class KnownTopics {
 
 export interface TopicOpenerParts {
   readonly broker: Topics;
+  readonly caller: Caller;
   readonly known: KnownTopics;
   readonly groupId: string | undefined;
   /** Whether a publish opens its topic. */
@@ -46,10 +48,10 @@ export class TopicOpener {
 
   /** Makes sure that the topic is there. @throws BrokerError, 200300 when this connection has opened too many. */
   async ensure(topic: string): Promise<void> {
-    const { broker, groupId, known, isAutomatic } = this.#parts;
-    if (isAutomatic && !(await broker.exist({ topic, groupId }))) {
+    const { broker, caller, groupId, known, isAutomatic } = this.#parts;
+    if (isAutomatic && !(await broker.exist(caller, { topic, groupId }))) {
       this.#count();
-      await broker.open({ topic, groupId });
+      await broker.open(caller, { topic, groupId });
     }
     known.add(this.#nameOf(topic));
   }

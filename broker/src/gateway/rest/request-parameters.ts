@@ -8,7 +8,7 @@ import { measureJson } from "../shared/json-shape.ts";
 import { parameterError } from "../shared/failure.ts";
 import { addEncodedPairs, addParameter, type Parameters } from "./parameters.ts";
 
-/** What a request needs to be read for one operation. */
+/** How to read the parameters of one operation. */
 export interface ParameterRules {
   /** Names that a JSON body may give as a number. */
   readonly integers: ReadonlySet<string>;

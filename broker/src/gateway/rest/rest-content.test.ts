@@ -121,7 +121,7 @@ describe("bodies as they come off the network", () => {
     const gates = new Map<string, () => void>();
     await using server = await serve({
       // The first is answered last.
-      exist: ({ topic }) =>
+      exist: (_, { topic }) =>
         new Promise((resolve) => {
           gates.set(topic, () => {
             resolve(topic !== "2");

@@ -46,7 +46,7 @@ const rows: readonly Row[] = [
       topic,
       groupId: undefined,
       url,
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: undefined,
       offset: undefined,
       secret: undefined,
@@ -60,7 +60,7 @@ const rows: readonly Row[] = [
       topic,
       groupId: "1",
       url,
-      interfaceType: "RESTful",
+      format: "RESTful",
       subscriptionId: "s",
       offset: "OFFSET_FIRST",
       secret: "k",
@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
   {
     operation: "unSubscribe",
     parameters: { subscriptionId: "s" },
-    call: { subscriptionId: "s", interfaceType: "RESTful" },
+    call: { subscriptionId: "s" },
     result: true,
   },
   {

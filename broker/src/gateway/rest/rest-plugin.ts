@@ -2,6 +2,7 @@ import { type OperationName, operationNames, operations, restPathOf } from "@ste
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Broker, PublishOutcome } from "../../engine/broker.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ConnectionCallers } from "../callers/connection-callers.ts";
 import { fromFramework } from "../shared/from-framework.ts";
 import { type AskedOperation, readPublishCall } from "../shared/operation-handlers.ts";
 import { renderSendResult } from "../shared/results.ts";
@@ -21,26 +22,28 @@ export interface RestOptions {
 
 /** Every operation at its path under `/rest`, by GET and POST. */
 export function registerRest(app: FastifyInstance, options: RestOptions): void {
+  const callers = new ConnectionCallers("REST");
   for (const name of operationNames) {
     app.route({
       method: ["GET", "POST"],
       url: restPathOf(name),
       // A HEAD would run the operation.
       exposeHeadRoute: false,
-      handler: name === "publish" ? createPublishHandler(options) : createHandler(name, options),
+      handler: name === "publish" ? createPublishHandler(options, callers) : createHandler(name, options, callers),
       errorHandler: createErrorHandler(name, options),
     });
   }
 }
 
-function createHandler(name: AskedOperation, options: RestOptions) {
+function createHandler(name: AskedOperation, options: RestOptions, callers: ConnectionCallers) {
   const rules = toParameterRules(operations[name], options.extensionPrefix);
-  const context = { broker: options.broker, interfaceType: "RESTful" } as const;
+  const context = { broker: options.broker, format: "RESTful" } as const;
   const send = name === "subscribe" ? sendIdentifier : sendResult;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules);
-      const result = await options.runner.run(name, { ...context, reader, caller: { connection: request.raw.socket } });
+      const caller = callers.of(request.raw.socket);
+      const result = await options.runner.run(name, { ...context, reader, caller });
       return send(request, reply, result);
     } catch (error) {
       return sendFailure(reply, error, { logger: options.logger, operation: name });
@@ -49,7 +52,7 @@ function createHandler(name: AskedOperation, options: RestOptions) {
 }
 
 /** Without a promise: publishes are too many for one each. */
-function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions) {
+function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, callers: ConnectionCallers) {
   const operation = "publish";
   const rules = toParameterRules(operations[operation], extensionPrefix);
   const settle = (reply: FastifyReply, outcome: PublishOutcome): void => {
@@ -59,7 +62,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions) 
   return (request: FastifyRequest, reply: FastifyReply): void => {
     try {
       const reader = new RestReader(readParameters(request, rules), rules);
-      broker.submit(readPublishCall(reader), (outcome) => settle(reply, outcome));
+      broker.submit(callers.of(request.raw.socket), readPublishCall(reader), (outcome) => settle(reply, outcome));
     } catch (error) {
       sendFailure(reply, error, { logger, operation });
     }

@@ -13,7 +13,7 @@ export class BodyTooLong {
   }
 }
 
-/** A body that there was no room for, or that came in a way that costs too much. Its connection ends with the answer. */
+/** A body refused for lack of memory, or because its chunks cost too much. Its connection ends with the answer. */
 export class BodyRefused {
   readonly details: string;
   readonly error: BrokerError;
@@ -24,7 +24,7 @@ export class BodyRefused {
   }
 }
 
-/** What the server hands a handler as `request.body`; undefined for a request without one. */
+/** `request.body` as handlers get it; undefined for a request without one. */
 export type RawBody = Buffer | BodyTooLong | BodyRefused | undefined;
 
 type Done = (error: Error | null, body?: RawBody) => void;
@@ -84,7 +84,7 @@ class BodyCollector {
     this.#options = options;
   }
 
-  /** Why the body cannot be taken, once that is so. */
+  /** Adds a chunk. Answers why the body is refused; undefined while it is not. */
   add(chunk: Buffer): BodyTooLong | BodyRefused | undefined {
     const length = this.#length + chunk.length;
     if (length > this.#options.bytesMax) return new BodyTooLong(this.#options.bytesMax);

@@ -1,4 +1,4 @@
-/** What a Content-Type header says. */
+/** A parsed Content-Type header. */
 export interface ContentType {
   /** Type and subtype in lower case; empty when there is no header. */
   readonly mediaType: string;

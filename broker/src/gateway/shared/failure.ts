@@ -7,8 +7,7 @@ export function parameterError(details: string, cause?: unknown): BrokerError {
 }
 
 /**
- * What a client is told of a failure. Failures of the broker's own are logged here, once, with their cause; the caller's are not
- * worth a line.
+ * The error that a client gets. An internal failure is logged here, once, with its cause; a failure of the caller only at level debug.
  */
 export function toFailure(error: unknown, logger: Logger, fields: { readonly operation: string }): BrokerError {
   const failure = toBrokerError(error);

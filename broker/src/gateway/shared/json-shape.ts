@@ -5,13 +5,13 @@ const backslash = 0x5c;
 const comma = 0x2c;
 const colon = 0x3a;
 
-/** What a JSON text holds: its values, and why it is not read where it holds too much. */
+/** The number of values in a JSON text, and the refusal where they are too many. */
 export interface JsonShape {
   readonly values: number;
   readonly refusal: string | undefined;
 }
 
-/** Measures a JSON text before anything is made of it. What is not JSON may be measured wrong; reading it fails. */
+/** Counts values before the text is parsed. The count of a text that is not JSON may be wrong; parsing it fails. */
 export function measureJson(text: Buffer): JsonShape {
   const names = new Names(text);
   let values = 1;

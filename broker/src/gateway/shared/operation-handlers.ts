@@ -1,6 +1,8 @@
 import type { OperationName, OperationResult } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
-import type { Broker, PublishCall, TopicCall } from "../../engine/broker.ts";
+import type { WebhookFormat } from "../../domain/subscription.ts";
+import type { Caller } from "../../engine/access/caller.ts";
+import type { Broker, EventCall, PublishCall, TopicCall } from "../../engine/broker.ts";
 import { toProof } from "../../engine/query/to-proof.ts";
 import { toEventBody, toTopicPage, toTopicState } from "./results.ts";
 
@@ -15,13 +17,14 @@ export interface ParameterReader {
   extensions(): Extensions;
 }
 
-/** Whom a call is for, and the kind of callback that its transport stands for. */
+/** The broker, the caller, and the form of callbacks that goes with the transport. */
 export interface OperationContext {
   readonly broker: Broker;
-  readonly interfaceType: "RESTful" | "JsonRPC";
+  readonly caller: Caller;
+  readonly format: WebhookFormat;
 }
 
-/** What is answered by a promise. A publish is submitted instead, see {@link readPublishCall}. */
+/** Operations that answer by a promise. A publish is submitted instead, see {@link readPublishCall}. */
 export type AskedOperation = Exclude<OperationName, "publish">;
 
 type OperationHandler<Name extends AskedOperation> = (
@@ -32,43 +35,41 @@ type OperationHandler<Name extends AskedOperation> = (
 // Outside 1…99 the engine takes its default.
 const pageSizeLeftOut = 0;
 
-/** How each operation is asked of the broker: parameters in, documented result out, and no rule between. */
+/** Each operation: parameters in, documented result out, and no rule between. */
 export const operationHandlers: { readonly [Name in AskedOperation]: OperationHandler<Name> } = {
-  open: async ({ broker }, reader) => {
-    await broker.open(readTopicCall(reader));
+  open: async ({ broker, caller }, reader) => {
+    await broker.open(caller, readTopicCall(reader));
     return true;
   },
-  close: async ({ broker }, reader) => {
-    await broker.close(readTopicCall(reader));
+  close: async ({ broker, caller }, reader) => {
+    await broker.close(caller, readTopicCall(reader));
     return true;
   },
-  exist: ({ broker }, reader) => broker.exist(readTopicCall(reader)),
-  subscribe: ({ broker, interfaceType }, reader) =>
-    broker.subscribe({
+  exist: ({ broker, caller }, reader) => broker.exist(caller, readTopicCall(reader)),
+  subscribe: ({ broker, caller, format }, reader) =>
+    broker.subscribe(caller, {
       ...readTopicCall(reader),
       url: reader.text("url"),
-      interfaceType,
+      format,
       subscriptionId: reader.optionalText("subscriptionId"),
       offset: reader.optionalText("offset"),
       secret: reader.optionalText("secret"),
     }),
-  unSubscribe: async ({ broker, interfaceType }, reader) => {
-    await broker.unSubscribe({ subscriptionId: reader.text("subscriptionId"), interfaceType });
+  unSubscribe: async ({ broker, caller }, reader) => {
+    await broker.unSubscribe(caller, { subscriptionId: reader.text("subscriptionId") });
     return true;
   },
-  getEvent: async ({ broker }, reader) =>
-    toEventBody(await broker.getEvent({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
-  getProof: async ({ broker }, reader) =>
-    toProof(await broker.getProof({ eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") })),
-  list: async ({ broker }, reader) =>
+  getEvent: async ({ broker, caller }, reader) => toEventBody(await broker.getEvent(caller, readEventCall(reader))),
+  getProof: async ({ broker, caller }, reader) => toProof(await broker.getProof(caller, readEventCall(reader))),
+  list: async ({ broker, caller }, reader) =>
     toTopicPage(
-      await broker.list({
+      await broker.list(caller, {
         pageIndex: reader.pageIndex() ?? 0,
         pageSize: reader.pageSize() ?? pageSizeLeftOut,
         groupId: reader.optionalText("groupId"),
       }),
     ),
-  state: async ({ broker }, reader) => toTopicState(await broker.state(readTopicCall(reader))),
+  state: async ({ broker, caller }, reader) => toTopicState(await broker.state(caller, readTopicCall(reader))),
 };
 
 /** The parameters of `publish`. */
@@ -79,6 +80,10 @@ export function readPublishCall(reader: ParameterReader): PublishCall {
     content: reader.content(),
     extensions: reader.extensions(),
   };
+}
+
+function readEventCall(reader: ParameterReader): EventCall {
+  return { eventId: reader.text("eventId"), groupId: reader.optionalText("groupId") };
 }
 
 function readTopicCall(reader: ParameterReader): TopicCall {

@@ -1,4 +1,3 @@
-import type { Socket } from "node:net";
 import { BrokerError, type OperationResult } from "@stele/wire";
 import { proofsRunningMax, readsRunningMax, turnTimeoutMs } from "../limits.ts";
 import {
@@ -9,20 +8,14 @@ import {
 } from "./operation-handlers.ts";
 import { type Leave, Turns } from "./turns.ts";
 
-/** Who calls. */
-export interface Caller {
-  readonly connection: Socket;
-  /** Asked when the turn of a call has come: whether the call is still to be run. Always while the connection stands when left out. */
-  readonly isWaiting?: () => boolean;
-}
-
 /** One call of an operation. */
 export interface OperationCall extends OperationContext {
   readonly reader: ParameterReader;
-  readonly caller: Caller;
+  /** Asked when the turn of a call has come: whether its answer is still wanted. Always when left out. */
+  readonly isWaiting?: (() => boolean) | undefined;
 }
 
-/** Runs operations. Those that read much take turns, so that a connection that asks a thousand at once holds up nobody else. */
+/** Runs operations. Expensive reads take turns, so that a connection with a thousand calls at once does not hold up the others. */
 export class OperationRunner {
   readonly #reads = new Turns(readsRunningMax);
   readonly #turns: { readonly [Name in AskedOperation]?: Turns } = {
@@ -35,7 +28,7 @@ export class OperationRunner {
   async run<Name extends AskedOperation>(name: Name, call: OperationCall): Promise<OperationResult<Name>> {
     const turns = this.#turns[name];
     if (turns === undefined) return operationHandlers[name](call, call.reader);
-    const entered = turns.enter(call.caller.connection);
+    const entered = turns.enter(call.caller);
     const leave = entered instanceof Promise ? await entered : entered;
     if (leave === undefined) throw new BrokerError("busy", { details: `its turn did not come in ${turnTimeoutMs} ms` });
     return runInTurn(name, call, leave);
@@ -48,8 +41,8 @@ async function runInTurn<Name extends AskedOperation>(
   leave: Leave,
 ): Promise<OperationResult<Name>> {
   try {
-    const { connection, isWaiting = () => true } = call.caller;
-    if (connection.destroyed || !isWaiting()) throw new BrokerError("busy", { details: "the caller no longer waits" });
+    const { caller, isWaiting = () => true } = call;
+    if (caller.signal.aborted || !isWaiting()) throw new BrokerError("busy", { details: "the caller no longer waits" });
     return await operationHandlers[name](call, call.reader);
   } finally {
     leave();

@@ -3,8 +3,8 @@ import { turnsSliceMs, turnTimeoutMs } from "../limits.ts";
 /** Gives the place back. */
 export type Leave = () => void;
 
-/** Whoever waits; one connection is one caller, whatever the number of its calls. */
-export type Caller = object;
+/** One connection and protocol: all of its calls share a turn. */
+type Caller = object;
 
 interface Waiting {
   readonly since: number;
@@ -13,11 +13,11 @@ interface Waiting {
 
 /**
  * Lets a bounded number of calls in at once. Where some wait, callers have one turn each, one after the other, and the event loop has its own in
- * between. The number of those that wait is bounded by what connections, and the batches on them, may run at once.
+ * between. The limits on connections, and on the batches that run on them, bound the number of waiting calls.
  */
 export class Turns {
   readonly #runningMax: number;
-  /** Calls of each caller, who are in the order of their next turns. */
+  /** Waiting calls by caller; callers in the order of their next turns. */
   readonly #waiting = new Map<Caller, Waiting[]>();
   #running = 0;
   #sliceBegan = 0;

@@ -1,6 +1,6 @@
 import type { Broker } from "../../engine/broker.ts";
 
-/** A broker whose operations are given; any other that is called fails its call as a defect would. */
+/** A broker whose operations are given, and to which everybody has every right; any other operation that is called fails its call as a defect would. */
 export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
   return {
     open: refuse("open"),
@@ -9,6 +9,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     state: refuse("state"),
     list: refuse("list"),
     submit: refuse("publish"),
+    attach: refuse("attach"),
     subscribe: refuse("subscribe"),
     unSubscribe: refuse("unSubscribe"),
     getEvent: refuse("getEvent"),
@@ -17,6 +18,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     listSkippedEntries: refuse("listSkippedEntries"),
     health: () => [],
     node: () => undefined,
+    authorize: () => {},
     ...operations,
   };
 }

@@ -6,6 +6,7 @@ import { parseSubscriptionId } from "../../domain/subscription.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { Topic } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, ProofResult, SubscriptionStatus } from "../../engine/broker.ts";
 import type { SkippedEntry } from "../../ports/store.ts";
 import { createFakeBroker } from "./fake-broker.ts";
@@ -27,9 +28,7 @@ export const sampleSubscription: SubscriptionStatus = {
   id: sampleSubscriptionId,
   groupId: defaultGroupId,
   filter: parseTopicFilter("a/#"),
-  interfaceType: "RESTful",
-  url: "http://127.0.0.1:9/",
-  secret: "not to be listed",
+  delivery: { kind: "webhook", format: "RESTful", url: "http://127.0.0.1:9/", secret: "not to be listed" },
   state: "active",
   cursor: toPosition(3, 0),
   notifiedCount: 12,
@@ -94,12 +93,14 @@ export interface RecordedCall {
   readonly call: unknown;
 }
 
-/** A broker that writes down what it is asked and answers with the samples above; `overrides` answer otherwise. */
+/** A broker that writes down what it is asked, and by whom, and answers with the samples above; `overrides` answer otherwise. */
 export function createRecordingBroker(overrides: Partial<Broker> = {}) {
   const calls: RecordedCall[] = [];
+  const callers: Caller[] = [];
   const record =
     <Result>(operation: string, result: Result) =>
-    (call: unknown): Promise<Result> => {
+    (caller: Caller, call: unknown): Promise<Result> => {
+      callers.push(caller);
       calls.push({ operation, call });
       return Promise.resolve(result);
     };
@@ -109,7 +110,8 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     exist: record("exist", true),
     state: record("state", sampleTopic),
     list: record("list", { total: 1, topics: [sampleTopic], pageIndex: 0, pageSize: 10 }),
-    submit: (call, onSettled) => {
+    submit: (caller, call, onSettled) => {
+      callers.push(caller);
       calls.push({ operation: "publish", call });
       queueMicrotask(() => onSettled({ topic: "hello", eventId: sampleEventId, status: "SUCCESS" }));
     },
@@ -121,5 +123,5 @@ export function createRecordingBroker(overrides: Partial<Broker> = {}) {
     listSkippedEntries: record("listSkippedEntries", { groupId: defaultGroupId, entries: [sampleSkippedEntry] }),
     ...overrides,
   });
-  return { broker, calls };
+  return { broker, calls, callers };
 }

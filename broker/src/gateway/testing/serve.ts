@@ -1,3 +1,4 @@
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
 import { createHttpServer, type HttpServerOptions } from "../http-server.ts";
@@ -15,6 +16,7 @@ export const testMetrics: HttpServerOptions["metrics"] = {
 export interface Served extends AsyncDisposable {
   readonly url: string;
   readonly calls: readonly RecordedCall[];
+  readonly callers: readonly Caller[];
   /** Lines at level error. */
   readonly errors: readonly { readonly message: string; readonly fields: LogFields | undefined }[];
   readonly close: () => Promise<void>;
@@ -25,7 +27,7 @@ export async function serve(
   operations: Partial<Broker> = {},
   options: Partial<HttpServerOptions> = {},
 ): Promise<Served> {
-  const { broker, calls } = createRecordingBroker(operations);
+  const { broker, calls, callers } = createRecordingBroker(operations);
   const errors: { message: string; fields: LogFields | undefined }[] = [];
   const logger: Logger = { ...silentLogger, error: (message, fields) => errors.push({ message, fields }) };
   const server = createHttpServer({
@@ -41,6 +43,9 @@ export async function serve(
     ...options,
   });
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
-  const close = () => server.close();
-  return { url, calls, errors, close, [Symbol.asyncDispose]: close };
+  const close = async (): Promise<void> => {
+    await server.drain();
+    await server.close();
+  };
+  return { url, calls, callers, errors, close, [Symbol.asyncDispose]: close };
 }

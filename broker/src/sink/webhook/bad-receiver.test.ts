@@ -85,7 +85,7 @@ describe("a bad receiver", () => {
     await using receiver = await startTcpReceiver((socket) => {
       socket.once("data", () => socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${body}0\r\n\r\n`));
     });
-    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual({ status: "accepted" });
+    expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual({ status: "accepted" });
   });
 
   test("that refuses connections", async () => {

@@ -18,7 +18,7 @@ export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext)
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
   if (answer.status < 200 || answer.status > 299) return judgeRefusal(answer, now);
   if (answer.brokenBy !== undefined) return fail(`answered ${answer.status}, but ${describeFailure(answer.brokenBy)}`);
-  if (notification.subscription.interfaceType !== "JsonRPC") return { status: "accepted" };
+  if (notification.subscription.format !== "JsonRPC") return { status: "accepted" };
   const fault = findResponseFault(answer, notification.eventId);
   return fault === undefined ? { status: "accepted" } : fail(`answered ${answer.status}, but ${fault}`);
 }

@@ -13,12 +13,12 @@ const subscriptionId = "6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1";
 const encoder = new NotificationEncoder();
 
 test("RESTful: the subscription's identifier and the event", () => {
-  const body: unknown = JSON.parse(encoder.encode(notificationTo({ interfaceType: "RESTful" })).toString());
+  const body: unknown = JSON.parse(encoder.encode(notificationTo({ format: "RESTful" })).toString());
   expect(body).toEqual({ subscriptionId, event });
 });
 
 test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
-  const body: unknown = JSON.parse(encoder.encode(notificationTo({ interfaceType: "JsonRPC" })).toString());
+  const body: unknown = JSON.parse(encoder.encode(notificationTo({ format: "JsonRPC" })).toString());
   expect(body).toEqual({
     jsonrpc: "2.0",
     id: "2cf24dba-59-1124",

@@ -21,7 +21,7 @@ export class NotificationEncoder {
     const { subscription, eventId } = notification;
     const members = `{"subscriptionId":${JSON.stringify(subscription.id)},"event":`;
     const event = this.#encodeEvent(notification);
-    if (subscription.interfaceType !== "JsonRPC") return joinBody(members, { event, after: "}" });
+    if (subscription.format !== "JsonRPC") return joinBody(members, { event, after: "}" });
     return joinBody(`{"jsonrpc":"2.0","id":${JSON.stringify(eventId)},"method":"onEvent","params":${members}`, {
       event,
       after: "}}",

@@ -118,7 +118,7 @@ describe("a JSON-RPC answer", () => {
     [" ".repeat(70_000), refused("the JSON-RPC response is too long")],
   ])("%.60s", async (body, outcome) => {
     await using receiver = await startReceiver((response) => response.end(body));
-    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual(outcome);
+    expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual(outcome);
   });
 
   test.each([
@@ -128,7 +128,7 @@ describe("a JSON-RPC answer", () => {
     await using receiver = await startReceiver((response) =>
       response.writeHead(status).end(`{"id":"${id}","result":1}`),
     );
-    expect(await attemptAt(receiver.url, { interfaceType: "JsonRPC" })).toEqual(outcome);
+    expect(await attemptAt(receiver.url, { format: "JsonRPC" })).toEqual(outcome);
   });
 });
 

@@ -1,7 +1,7 @@
-import { type BalancePlan, callbackTypes, planBalance, type SubscriptionCount } from "../../domain/balance.ts";
+import { type BalancePlan, planBalance, type SubscriptionCount } from "../../domain/balance.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../domain/node.ts";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import { isCallback, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
 import type { Address } from "../../domain/topic.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -262,6 +262,6 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   #callbacks(): readonly Subscription[] {
-    return [...this.#subscriptions.values()].filter(({ interfaceType }) => callbackTypes.includes(interfaceType));
+    return [...this.#subscriptions.values()].filter(isCallback);
   }
 }

@@ -2,7 +2,12 @@ import type { Event, EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import { findReceiver } from "../../domain/receiver.ts";
-import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
+import {
+  isCallback,
+  type Subscription,
+  type SubscriptionId,
+  type SubscriptionState,
+} from "../../domain/subscription.ts";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events.ts";
@@ -12,6 +17,7 @@ import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
+  CallbackChange,
   ApplyOptions,
   BatchRange,
   EventPlace,
@@ -182,29 +188,27 @@ export class MemoryStore extends MemoryGroups implements Store {
     if (cursor > positionZero && (this.#groups.get(groupId)?.generation ?? 0) !== generation) return "went-back";
     this.#subscriptions.set(subscription.id, subscription);
     this.#sortedIds = undefined;
-    this.#count(subscription.url, 1);
+    this.#count(subscription, 1);
     return "inserted";
   }
 
-  async updateSubscription(
-    key: SubscriptionKey,
-    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
-  ): Promise<boolean> {
-    const { url, interfaceType, secret, state } = change;
+  async updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean> {
     const known = this.#find(key);
     if (known === undefined) return false;
-    this.#count(known.url, -1);
-    this.#count(url, 1);
-    return this.#change(key, { url, interfaceType, secret, state });
+    this.#count(known, -1);
+    this.#count(change, 1);
+    return this.#change(key, { delivery: change.delivery, state: change.state });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
-    const due = changes.filter(({ id, from }) => this.#subscriptions.get(id)?.secret === from);
-    for (const { id, to } of due) {
+    let count = 0;
+    for (const { id, from, to } of changes) {
       const known = this.#subscriptions.get(id);
-      if (known !== undefined) this.#subscriptions.set(id, { ...known, secret: to });
+      if (known === undefined || !isCallback(known) || known.delivery.secret !== from) continue;
+      this.#subscriptions.set(id, { ...known, delivery: { ...known.delivery, secret: to } });
+      count += 1;
     }
-    return due.length;
+    return count;
   }
 
   async setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean> {
@@ -215,7 +219,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     const known = this.#find(key);
     if (known === undefined) return false;
     this.#sortedIds = undefined;
-    this.#count(known.url, -1);
+    this.#count(known, -1);
     return this.#subscriptions.delete(key.id);
   }
 
@@ -229,8 +233,8 @@ export class MemoryStore extends MemoryGroups implements Store {
     return refused;
   }
 
-  #count(url: string, change: number): void {
-    const receiver = findReceiver(url);
+  #count({ delivery }: Pick<Subscription, "delivery">, change: number): void {
+    const receiver = delivery.kind === "webhook" ? findReceiver(delivery.url) : undefined;
     const count = (this.#countsByReceiver.get(receiver) ?? 0) + change;
     if (count === 0) this.#countsByReceiver.delete(receiver);
     else this.#countsByReceiver.set(receiver, count);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { type LogFields, silentLogger } from "../../lib/logger.ts";
 import { testStore } from "../../ports/store.contract.ts";
-import { subscriptionOf } from "../../ports/store-examples.contract.ts";
+import { subscriptionOf, webhookTo } from "../../ports/store-examples.contract.ts";
 import { createMemoryStore } from "../memory/memory-store.ts";
 import { createSqlStore } from "../sql/sql-store.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
@@ -14,8 +14,8 @@ testStore("a sealed memory", async () => createSealedStore(createMemoryStore(), 
 testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: temporaryFile() }), options));
 
 describe("a sealed store", () => {
-  const one = subscriptionOf(1, { secret: "the first secret" });
-  const two = subscriptionOf(2, { secret: "the second secret" });
+  const one = subscriptionOf(1, { delivery: webhookTo({ secret: "the first secret" }) });
+  const two = subscriptionOf(2, { delivery: webhookTo({ secret: "the second secret" }) });
   let lines: { readonly message: string; readonly fields: LogFields | undefined }[];
   let inner: ReturnType<typeof createMemoryStore>;
 
@@ -29,18 +29,23 @@ describe("a sealed store", () => {
     const logger = { ...silentLogger, info: note, error: note };
     return createSealedStore(inner, { box: new SecretBox(keysOf(...names)), logger });
   };
-  const keptSecret = async (number: number) => (await inner.findSubscription(subscriptionOf(number).id))?.secret ?? "";
+  const keptSecret = async (number: number) => {
+    const { delivery } = (await inner.findSubscription(subscriptionOf(number).id)) ?? subscriptionOf(number);
+    return (delivery.kind === "webhook" && delivery.secret) || "";
+  };
 
   it("gives a new secret on update a seal of its own, and forgets one that is left out", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     const before = await keptSecret(1);
-    await store.updateSubscription(one, { ...one, url: "http://new/" });
+    const elsewhere = { ...one, delivery: { ...one.delivery, url: "http://new/" } };
+    await store.updateSubscription(one, elsewhere);
     expect(await keptSecret(1)).not.toBe(before);
-    expect(await store.findSubscription(one.id)).toEqual({ ...one, url: "http://new/" });
-    await store.updateSubscription(one, { ...one, secret: undefined });
+    expect(await store.findSubscription(one.id)).toEqual(elsewhere);
+    const unsigned = { ...one, delivery: webhookTo({ secret: undefined }) };
+    await store.updateSubscription(one, unsigned);
     expect(await keptSecret(1)).toBe("");
-    expect(await store.findSubscription(one.id)).toEqual({ ...one, secret: undefined });
+    expect(await store.findSubscription(one.id)).toEqual(unsigned);
   });
 
   it("locks what it cannot open, without its secret, and says so once", async () => {
@@ -69,15 +74,17 @@ describe("a sealed store", () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     await store.insertSubscription(two, 0);
-    await inner.updateSubscription(two, { ...two, secret: await keptSecret(1) });
-    expect(await store.findSubscription(two.id)).toMatchObject({ state: "locked", secret: undefined });
+    await inner.updateSubscription(two, { ...two, delivery: webhookTo({ secret: await keptSecret(1) }) });
+    expect(await store.findSubscription(two.id)).toMatchObject({ state: "locked", delivery: { secret: undefined } });
   });
 
   it("seals anew with the newest key at its start, so that the older one can go", async () => {
-    const many = Array.from({ length: 450 }, (_, index) => subscriptionOf(index + 1, { secret: `secret ${index}` }));
+    const many = Array.from({ length: 450 }, (_, index) =>
+      subscriptionOf(index + 1, { delivery: webhookTo({ secret: `secret ${index}` }) }),
+    );
     const old = open("old");
     for (const subscription of many) await old.insertSubscription(subscription, 0);
-    await inner.insertSubscription(subscriptionOf(999, { secret: "never sealed" }), 0);
+    await inner.insertSubscription(subscriptionOf(999, { delivery: webhookTo({ secret: "never sealed" }) }), 0);
     const both = open("new", "old");
     await both.start();
     expect(lines).toEqual([{ message: "sealed anew with the newest key", fields: { subscriptions: 450, left: 0 } }]);

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Subscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Delivery, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type { Store } from "../../ports/store.ts";
@@ -20,8 +20,10 @@ const opensPerTurnMax = 200;
 export function createSealedStore(store: Store & SecretRows, options: SealedStoreOptions): Store {
   const { box } = options;
   const opener = new Opener(options);
-  const seal = (id: SubscriptionId, secret: string | undefined) =>
-    secret === undefined ? undefined : box.seal(id, secret);
+  const seal = <One extends Delivery>(id: SubscriptionId, delivery: One): One => {
+    const secret = secretOf(delivery);
+    return secret === undefined ? delivery : { ...delivery, secret: box.seal(id, secret) };
+  };
   return {
     ...passedThrough(store),
     start: async () => {
@@ -35,20 +37,21 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
     findSubscriptions: async (ids) => opener.openAll(await store.findSubscriptions(ids)),
     listSubscriptions: async (page) => opener.openAll(await store.listSubscriptions(page)),
     insertSubscription: async (subscription, generation) => {
-      const secret = seal(subscription.id, subscription.secret);
-      return store.insertSubscription({ ...subscription, secret }, generation);
+      const delivery = seal(subscription.id, subscription.delivery);
+      return store.insertSubscription({ ...subscription, delivery }, generation);
     },
     updateSubscription: async (key, change) => {
-      return store.updateSubscription(key, { ...change, secret: seal(key.id, change.secret) });
+      return store.updateSubscription(key, { ...change, delivery: seal(key.id, change.delivery) });
     },
   };
 }
 
 /** Seals with the newest key what an older one sealed, so that the older one can leave the key file. */
 async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
-  const older = (await store.listSubscriptions()).filter(
-    ({ secret }) => secret !== undefined && box.isOfOlderKey(secret),
-  );
+  const older = (await store.listSubscriptions()).filter(({ delivery }) => {
+    const secret = secretOf(delivery);
+    return secret !== undefined && box.isOfOlderKey(secret);
+  });
   let count = 0;
   for (let start = 0; start < older.length; start += opensPerTurnMax) {
     const rows = older.slice(start, start + opensPerTurnMax);
@@ -58,7 +61,12 @@ async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreO
     logger.info("sealed anew with the newest key", { subscriptions: count, left: older.length - count });
 }
 
-function toChange({ id, secret: from }: Subscription, box: SecretBox): readonly SecretChange[] {
+function secretOf(delivery: Delivery): string | undefined {
+  return delivery.kind === "webhook" ? delivery.secret : undefined;
+}
+
+function toChange({ id, delivery }: Subscription, box: SecretBox): readonly SecretChange[] {
+  const from = secretOf(delivery);
   const opened = from === undefined ? undefined : box.open(id, from);
   if (from === undefined || opened?.status !== "open") return [];
   return [{ id, from, to: box.seal(id, opened.secret) }];
@@ -85,14 +93,15 @@ class Opener {
   }
 
   #open(row: Subscription, shut: Shut[]): Subscription {
-    if (row.secret === undefined || row.state === "damaged") return row;
-    const outcome = this.#options.box.open(row.id, row.secret);
+    const { delivery } = row;
+    if (delivery.kind !== "webhook" || delivery.secret === undefined || row.state === "damaged") return row;
+    const outcome = this.#options.box.open(row.id, delivery.secret);
     if (outcome.status === "open") {
       this.#reported.delete(row.id);
-      return { ...row, secret: outcome.secret };
+      return { ...row, delivery: { ...delivery, secret: outcome.secret } };
     }
     shut.push({ id: row.id, reason: outcome.reason });
-    return { ...row, secret: undefined, state: "locked" };
+    return { ...row, delivery: { ...delivery, secret: undefined }, state: "locked" };
   }
 
   #report(shut: readonly Shut[]): void {

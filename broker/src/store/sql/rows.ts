@@ -2,7 +2,13 @@ import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import { blockOf, fromStored, positionZero } from "../../domain/position.ts";
 import { findReceiver } from "../../domain/receiver.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import {
+  type Delivery,
+  interfaceTypeOf,
+  type SessionProtocol,
+  type Subscription,
+  webhookFormats,
+} from "../../domain/subscription.ts";
 import type { Hash, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
@@ -101,9 +107,20 @@ export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
   };
 }
 
-/** A url, and the receiver that it is found by. */
-export function toAddress(url: string): Pick<SubscriptionTable, "url" | "receiver"> {
-  return { url, receiver: findReceiver(url) ?? null };
+type DeliveryColumns = Pick<SubscriptionTable, "interface_type" | "url" | "receiver" | "secret">;
+
+/** `url` holds the identifier of the session where `interface_type` is the protocol of one. */
+export function toDeliveryColumns(delivery: Delivery): DeliveryColumns {
+  const interface_type = interfaceTypeOf(delivery);
+  if (delivery.kind === "session") return { interface_type, url: delivery.sessionId, receiver: null, secret: null };
+  const { url, secret = null } = delivery;
+  return { interface_type, url, receiver: findReceiver(url) ?? null, secret };
+}
+
+function fromDeliveryColumns(row: DeliveryColumns): Delivery {
+  const format = webhookFormats.find((one) => one === row.interface_type);
+  if (format !== undefined) return { kind: "webhook", format, url: row.url, secret: row.secret ?? undefined };
+  return { kind: "session", protocol: row.interface_type as SessionProtocol, sessionId: row.url };
 }
 
 export function toSubscriptionRow(subscription: Subscription): SubscriptionTable {
@@ -111,9 +128,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
     id: subscription.id,
     group_id: subscription.groupId,
     filter: subscription.filter,
-    interface_type: subscription.interfaceType,
-    ...toAddress(subscription.url),
-    secret: subscription.secret ?? null,
+    ...toDeliveryColumns(subscription.delivery),
     state: subscription.state,
     cursor: subscription.cursor,
     notified_count: subscription.notifiedCount,
@@ -137,9 +152,7 @@ export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
     id: row.id as Subscription["id"],
     groupId: row.group_id as Subscription["groupId"],
     filter: row.filter as Subscription["filter"],
-    interfaceType: row.interface_type as Subscription["interfaceType"],
-    url: row.url,
-    secret: row.secret ?? undefined,
+    delivery: fromDeliveryColumns(row),
     state: row.state as Subscription["state"],
     cursor: fromStored(row.cursor),
     notifiedCount: row.notified_count,
@@ -155,9 +168,7 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
     id: row.id as Subscription["id"],
     groupId: row.group_id as Subscription["groupId"],
     filter: "#" as Subscription["filter"], // Whatever it was, it is one that can be shown.
-    interfaceType: "RESTful",
-    url: "",
-    secret: undefined,
+    delivery: { kind: "webhook", format: "RESTful", url: "", secret: undefined },
     state: "damaged",
     cursor: positionZero,
     notifiedCount: 0,

@@ -5,7 +5,7 @@ import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { type BatchRange, IndexDamagedError } from "../../ports/store.ts";
 import { testDamage } from "../../ports/store-damage.contract.ts";
-import { alpha, beta, group, history, subscriptionOf } from "../../ports/store-examples.contract.ts";
+import { alpha, beta, group, history, subscriptionOf, webhookTo } from "../../ports/store-examples.contract.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
@@ -150,10 +150,15 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
         { id, epoch: 0, cursor: toPosition(4, 2), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
       ]);
       await store.setSubscriptionState({ id, epoch: 0 }, "suspended");
-      const change = { url: "http://127.0.0.1:9/b", interfaceType: "JsonRPC", secret: "new", state: "active" } as const;
+      const delivery = webhookTo({ url: "http://127.0.0.1:9/b", format: "JsonRPC", secret: "new" });
+      const change = { delivery, state: "active" } as const;
       await store.updateSubscription({ id, epoch: 0 }, change);
       expect(await store.replaceSecrets([{ id, from: "new", to: "newer" }])).toBe(1);
-      expect(await store.findSubscription(id)).toMatchObject({ ...change, secret: "newer", notifiedCount: 6 });
+      expect(await store.findSubscription(id)).toMatchObject({
+        state: "active",
+        delivery: { ...delivery, secret: "newer" },
+        notifiedCount: 6,
+      });
       await store.rollBack(group, { number: 2, hash: history[1]?.hash ?? "0x" });
       expect(await store.findSubscription(id)).toMatchObject({ state: "active", cursor: endOfBlock(2) });
     });

@@ -13,6 +13,7 @@ import {
   group,
   history,
   subscriptionOf,
+  webhookTo,
   topicOf,
 } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
@@ -174,7 +175,7 @@ describe("the SQLite store", () => {
     expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
     expect(await store.findTopic(group, gamma.name)).toBeUndefined();
     expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
-    const wide = subscriptionOf(2, { url: "x".repeat(100_000) });
+    const wide = subscriptionOf(2, { delivery: webhookTo({ url: "x".repeat(100_000) }) });
     await expect(store.insertSubscription(wide, 0)).rejects.toMatchObject({ fault: "full" });
     expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
     await limitPages(1_000_000);

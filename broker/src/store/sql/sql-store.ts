@@ -12,6 +12,7 @@ import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
+  CallbackChange,
   ApplyOptions,
   BatchRange,
   EventPlace,
@@ -200,10 +201,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().subscriptions.insert(subscription, generation);
   }
 
-  async updateSubscription(
-    key: SubscriptionKey,
-    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
-  ): Promise<boolean> {
+  async updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean> {
     return this.#parts().subscriptions.update(key, change);
   }
 

@@ -3,9 +3,9 @@ import { positionZero } from "../../domain/position.ts";
 import type { Subscription, SubscriptionId, SubscriptionState } from "../../domain/subscription.ts";
 import type { SubscriptionKey } from "../../ports/coordinator.ts";
 import type { SecretChange } from "../../ports/secret-rows.ts";
-import type { InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
+import type { CallbackChange, InsertOutcome, Progress, SubscriptionPage } from "../../ports/store.ts";
 import { isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
-import { fromSubscriptionRow, toAddress, toSubscriptionRow } from "./rows.ts";
+import { fromSubscriptionRow, toDeliveryColumns, toSubscriptionRow } from "./rows.ts";
 import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 import { createSubscriptionQueries, findSubscriptions, type SubscriptionQueries } from "./subscription-queries.ts";
 
@@ -67,13 +67,8 @@ export class SqlSubscriptions {
     });
   }
 
-  async update(
-    key: SubscriptionKey,
-    change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
-  ): Promise<boolean> {
-    const { url, interfaceType, secret, state } = change;
-    const columns = { ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
-    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
+  async update(key: SubscriptionKey, { delivery, state }: CallbackChange): Promise<boolean> {
+    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...toDeliveryColumns(delivery), state });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {

@@ -47,8 +47,8 @@ export function brokerOf(claims: Claims, { chain, topic, batches }: ClaimOptions
   };
   const all = [...claims.values()];
   return {
-    getEvent: ({ eventId }) => get(eventId),
-    getProof: async ({ eventId }) => {
+    getEvent: (_, { eventId }) => get(eventId),
+    getProof: async (_, { eventId }) => {
       const event = await get(eventId);
       const batch = batches.findLast(({ firstSequence }) => firstSequence <= event.sequence);
       if (batch === undefined) throw new BrokerError("eventNotExist");
@@ -57,7 +57,7 @@ export function brokerOf(claims: Claims, { chain, topic, batches }: ClaimOptions
       const place = { address: addressOf(chain.registry, topic), blockNumber, firstSequence, index };
       return { event, index, chain: await new ProofMaker(chain).make(place, AbortSignal.timeout(20_000)) };
     },
-    state: async (call) => {
+    state: async (_, call) => {
       if (call.topic !== topic) throw new BrokerError("topicNotExist");
       return {
         name: parseTopicName(topic),

@@ -1,5 +1,6 @@
 import { defaultGroupId } from "../../../domain/group-id.ts";
-import { createBroker, type RunningBroker } from "../../../engine/create-broker.ts";
+import { asCaller, type CalledBroker } from "../../../engine/testing/as-caller.ts";
+import { createBroker } from "../../../engine/create-broker.ts";
 import { defaultEngineLimits } from "../../../engine/limits.ts";
 import { RecordingSink } from "../../../engine/testing/recording-sink.ts";
 import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
@@ -14,7 +15,7 @@ import { MqttServer } from "../mqtt-server.ts";
 
 /** A broker over a chain in memory that listens for MQTT on loopback. */
 export class MqttWorld {
-  readonly broker: RunningBroker;
+  readonly broker: CalledBroker;
   readonly server: MqttServer;
   port = 0;
 
@@ -24,7 +25,7 @@ export class MqttWorld {
     const finality = { isFinal: true, confirmations: 0 };
     const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: new MemoryChain({ clock }), ...finality });
     change(ledger);
-    this.broker = createBroker({
+    const broker = createBroker({
       ledgers: [ledger],
       store: createMemoryStore(),
       sink: new RecordingSink(),
@@ -37,8 +38,9 @@ export class MqttWorld {
       extensionPrefix: "svc-",
       hasCoordinator: true,
     });
+    this.broker = asCaller(broker);
     this.server = new MqttServer({
-      broker: this.broker,
+      broker: broker.calls,
       logger: silentLogger,
       extensionPrefix: "svc-",
       opensTopics: true,
@@ -51,12 +53,12 @@ export class MqttWorld {
   static async start(change: (ledger: Ledger) => void = () => {}): Promise<MqttWorld> {
     const world = new MqttWorld(change);
     await world.broker.start();
-    world.port = await world.server.listen({ host: "127.0.0.1", port: 0 });
+    world.port = Number(new URL(await world.server.listen({ host: "127.0.0.1", port: 0 })).port);
     return world;
   }
 
   async stop(): Promise<void> {
-    await this.server.close();
+    await this.server.drain();
     await this.broker.stop(1_000);
   }
 }

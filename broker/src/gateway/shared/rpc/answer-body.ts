@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Caller } from "../../../engine/access/caller.ts";
 import { AnswerStream } from "../../in-flight/answer-stream.ts";
 import type { Holding } from "../../in-flight/memory-budget.ts";
 import { rpcBatchMax, smallBytesMax } from "../../limits.ts";
@@ -11,7 +11,7 @@ import type { Slices } from "./slices.ts";
 export interface AnswerOptions {
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
-  readonly connection: Socket;
+  readonly caller: Caller;
   readonly findHolding: () => Holding;
 }
 
@@ -60,22 +60,22 @@ function answerMember(member: unknown, context: Context, onAnswered: OnAnswered)
 
 /** A notification is run but never answered, so it needs no room in the answer. */
 function answerCall(call: RpcCall, context: Context, onAnswered: OnAnswered): Promise<void> | undefined {
-  const { endpoint, budget } = context;
-  const { id } = call;
+  const { endpoint, budget, caller } = context;
+  const { id, method, params } = call;
   if (id !== undefined && budget.isExceeded) {
     onAnswered(budget.toRefusal(id));
     return undefined;
   }
-  const isTaken = endpoint.submit?.(call, (outcome) => {
+  const isTaken = endpoint.submit?.({ method, params, caller }, (outcome) => {
     onAnswered(id === undefined ? undefined : budget.render(id, outcome));
   });
   return isTaken === true ? undefined : runCall(call, context).then(onAnswered);
 }
 
 async function runCall({ id, method, params }: RpcCall, context: Context): Promise<string | undefined> {
-  const { endpoint, budget, connection } = context;
+  const { endpoint, budget, caller } = context;
   if (id === undefined) {
-    await endpoint.call(method, params, { connection });
+    await endpoint.call({ method, params, caller });
     return undefined;
   }
   let isSkipped = false;
@@ -83,7 +83,7 @@ async function runCall({ id, method, params }: RpcCall, context: Context): Promi
     isSkipped = budget.isExceeded;
     return !isSkipped;
   };
-  const outcome = await endpoint.call(method, params, { connection, isWaiting });
+  const outcome = await endpoint.call({ method, params, caller, isWaiting });
   return isSkipped ? budget.toRefusal(id) : budget.render(id, outcome);
 }
 

@@ -5,7 +5,7 @@ import { type RpcError, renderResponse, type RpcId, type RpcOutcome, type RpcTex
 
 const noMemory = "the broker has no memory for a longer answer at the moment; this member was not run, or only read";
 
-/** What the responses of one answer may still hold. */
+/** Room left for the responses of one answer. */
 export class AnswerBudget {
   readonly #endpoint: RpcEndpoint;
   /** Where the memory of a batch comes from while it runs. */
@@ -19,7 +19,7 @@ export class AnswerBudget {
     this.#findHolding = findHolding;
   }
 
-  /** Whether a result was too long, so that what is not run yet need not be. */
+  /** Whether a result was too long, so that the members which have not run yet need not run. */
   get isExceeded(): boolean {
     return this.#refusal !== undefined;
   }
@@ -29,7 +29,7 @@ export class AnswerBudget {
     return JSON.stringify(toResponse(id, { error: this.#refusal ?? this.#endpoint.answerLimit.error }));
   }
 
-  /** The response as JSON, with an error in place of a result that there is no room for. */
+  /** The response as JSON, with an error in place of a result that does not fit. */
   render(id: RpcId, outcome: RpcOutcome | RpcText): string {
     const text = renderResponse(id, outcome);
     const bytes = Buffer.byteLength(text);

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Caller } from "../../../engine/access/caller.ts";
 import { rpcBatchRunningMax } from "../../limits.ts";
 import { Slice, type Slices } from "./slices.ts";
 
@@ -7,8 +7,8 @@ export interface BatchRunOptions<Response> {
   /** Calls back once with the response, now or later, unless the promise that it may answer rejects. */
   readonly answer: (member: unknown, onAnswered: (response: Response) => void) => Promise<void> | undefined;
   readonly slices: Slices;
-  /** Who asked; once it is gone no further member is started. */
-  readonly connection: Socket;
+  /** Once the caller is gone, no further member is started. */
+  readonly caller: Caller;
 }
 
 /**
@@ -28,12 +28,12 @@ export class BatchRun<Response> {
   }
 
   async run(): Promise<readonly Response[]> {
-    const { members, slices, connection } = this.#options;
+    const { members, slices, caller } = this.#options;
     const slice = new Slice(slices);
     for (const [index, member] of members.entries()) {
       if (slice.isOver) await slice.next();
       if (this.#running >= rpcBatchRunningMax) await this.#untilEnded();
-      if (connection.destroyed) break;
+      if (caller.signal.aborted) break;
       this.#start(index, member);
     }
     while (this.#running > 0) await this.#untilEnded();

@@ -20,7 +20,7 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** What a method came to. */
+/** The result of a method, or its error. */
 export type RpcOutcome = { readonly result: unknown } | { readonly error: RpcError };
 
 /** A result that is JSON text already, so that a long one is not written a second time. */

@@ -1,5 +1,6 @@
 import { quote } from "@stele/wire";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ConnectionCallers } from "../../callers/connection-callers.ts";
 import type { FindHolding } from "../../in-flight/in-flight.ts";
 import { jsonValueBytes, smallBytesMax } from "../../limits.ts";
 import { BodyRefused, BodyTooLong, type RawBody } from "../collect-body.ts";
@@ -17,6 +18,7 @@ import { Slices } from "./slices.ts";
 const mediaTypes = new Set(["application/json", "application/json-rpc", "application/jsonrequest"]);
 
 interface Context {
+  readonly callers: ConnectionCallers;
   readonly endpoint: RpcEndpoint;
   readonly slices: Slices;
   readonly findHolding: FindHolding;
@@ -25,7 +27,7 @@ interface Context {
 /** JSON-RPC 2.0 by POST at the endpoint's path. */
 export function registerRpc(app: FastifyInstance, endpoint: RpcEndpoint, findHolding: FindHolding): void {
   const { path } = endpoint;
-  const context = { endpoint, slices: new Slices(), findHolding };
+  const context = { endpoint, callers: new ConnectionCallers(endpoint.protocol), slices: new Slices(), findHolding };
   app.post(path, { errorHandler: createErrorHandler(endpoint) }, (request, reply) =>
     answerPost(request, reply, context),
   );
@@ -43,7 +45,7 @@ async function answerPost(request: FastifyRequest, reply: FastifyReply, context:
   if ("error" in parsed) return sendError(reply, parsed.error);
   const answer = await answerBody(parsed.result, {
     ...context,
-    connection: request.raw.socket,
+    caller: context.callers.of(request.raw.socket),
     findHolding: () => context.findHolding(request),
   });
   if (answer === undefined) return reply.status(204).send();
@@ -57,7 +59,7 @@ function parseRequest(request: FastifyRequest, { endpoint, findHolding }: Contex
   if (refusal !== undefined) return { error: endpoint.toProtocolError("invalidRequest", refusal) };
   if (body instanceof BodyRefused) return { error: endpoint.toBusyError(body.details) };
   const bytes = body instanceof Buffer ? body : Buffer.alloc(0);
-  // While the request runs, what was made of the bytes is needed and they are not.
+  // Only the parsed values are needed while the request runs: let go of the bytes.
   request.body = undefined;
   const shape = measureJson(bytes);
   if (shape.refusal !== undefined) return { error: endpoint.toProtocolError("parseError", shape.refusal) };
@@ -96,7 +98,7 @@ function createErrorHandler(endpoint: RpcEndpoint) {
   };
 }
 
-/** How the log names what concerns no single method. */
+/** Operation in log lines that concern no single method. */
 function toOperation({ path }: RpcEndpoint): string {
   return path.slice(1);
 }

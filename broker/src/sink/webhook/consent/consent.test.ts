@@ -172,7 +172,7 @@ describe("a receiver that does not know the handshake", () => {
   test("is pinged over JSON-RPC by a method of that name, and may not know it", async () => {
     await using receiver = await startReceiver(answering(404));
     const { sink } = makeAsking("require");
-    await sink.checkTarget(notificationTo({ url: receiver.url, interfaceType: "JsonRPC" }).subscription);
+    await sink.checkTarget(notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription);
     const ping: unknown = JSON.parse(receiver.requests[1]?.body ?? "");
     expect(ping).toMatchObject({ jsonrpc: "2.0", method: "ping", id: receiver.requests[1]?.headers["webhook-id"] });
   });

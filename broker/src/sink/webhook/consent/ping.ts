@@ -4,9 +4,9 @@ import type { CallbackTarget } from "../../../ports/sink.ts";
  * The body of a ping: a notification of an event that cannot be, for its topic, its content and its eventId are blank. A receiver that does
  * not know pings can read it; over JSON-RPC, one that does not know the method says so.
  */
-export function encodePing({ id, interfaceType }: CallbackTarget, pingId: string): Buffer {
+export function encodePing({ id, format }: CallbackTarget, pingId: string): Buffer {
   const body =
-    interfaceType === "JsonRPC"
+    format === "JsonRPC"
       ? { jsonrpc: "2.0", id: pingId, method: "ping", params: { subscriptionId: id } }
       : { subscriptionId: id, ping: pingId, event: { topic: "", content: "", extensions: {}, eventId: "" } };
   return Buffer.from(JSON.stringify(body));

@@ -22,7 +22,7 @@ export function notificationTo(subscription: Partial<Notification["subscription"
   return {
     subscription: {
       id: parseSubscriptionId("6f5902ac-237e-4c1d-9bf6-3bcbb5f9a9c1"),
-      interfaceType: "RESTful",
+      format: "RESTful",
       url: "http://127.0.0.1:65535/",
       secret: undefined,
       ...subscription,

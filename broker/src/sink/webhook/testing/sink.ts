@@ -34,6 +34,6 @@ export async function attemptAt(
   url: string,
   options: Partial<WebhookSinkOptions> & Partial<Notification["subscription"]> = {},
 ): Promise<AttemptOutcome> {
-  const { interfaceType = "RESTful", secret, ...sinkOptions } = options;
-  return await makeSink(sinkOptions).attempt(notificationTo({ url, interfaceType, secret }), neverAborted);
+  const { format = "RESTful", secret, ...sinkOptions } = options;
+  return await makeSink(sinkOptions).attempt(notificationTo({ url, format, secret }), neverAborted);
 }

@@ -6,7 +6,7 @@ import { testJournal } from "../../../ports/journal.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
-import { alpha, group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
+import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
 import { testSqlDamage } from "../sql-damage.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";
@@ -83,7 +83,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       const urls = ["http://one/", "http://other/"];
       const answers = await Promise.all(
         [one, other].map(async (store, index) =>
-          store.insertSubscription(subscriptionOf(1, { url: urls[index] ?? "" }), 0),
+          store.insertSubscription(subscriptionOf(1, { delivery: webhookTo({ url: urls[index] ?? "" }) }), 0),
         ),
       );
       expect(answers.toSorted()).toEqual(["inserted", "taken"]);

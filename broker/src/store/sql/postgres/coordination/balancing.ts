@@ -1,11 +1,6 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
-import {
-  callbackTypes,
-  type Gift,
-  planBalance,
-  type Request,
-  type SubscriptionCount,
-} from "../../../../domain/balance.ts";
+import { type Gift, planBalance, type Request, type SubscriptionCount } from "../../../../domain/balance.ts";
+import { webhookFormats } from "../../../../domain/subscription.ts";
 import type { NodeId } from "../../../../domain/node.ts";
 import { giftsMax, movesMax } from "../../../../ports/coordinator.ts";
 import type { Schema, SubscriptionTable } from "../../schema.ts";
@@ -102,7 +97,7 @@ async function count(transaction: Transaction<Schema>): Promise<readonly Subscri
     .selectFrom("subscriptions")
     .select(columns)
     .select(({ fn }) => fn.countAll<number>().as("count"))
-    .where("interface_type", "in", callbackTypes)
+    .where("interface_type", "in", webhookFormats)
     .groupBy(columns)
     .execute();
   return rows.map(toCount);
@@ -157,7 +152,7 @@ function candidates(transaction: Transaction<Schema>, { groupId, state, countMax
     .select(["id", "epoch"])
     .where("group_id", "=", groupId)
     .where("state", "=", state)
-    .where("interface_type", "in", callbackTypes)
+    .where("interface_type", "in", webhookFormats)
     .orderBy("id")
     .limit(countMax);
 }

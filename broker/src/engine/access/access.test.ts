@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Broker } from "../broker.ts";
+import { type CalledBroker, testCaller } from "../testing/as-caller.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+import type { Action, Policy, Scope } from "./policy.ts";
+
+type Asked = readonly [Action, Scope];
+
+/** What the policy was asked, and whom it refuses. */
+let asked: Asked[] = [];
+let isDenied: (action: Action, scope: Scope) => boolean = () => false;
+let mayReceive: Policy["mayReceive"] = () => true;
+const policy: Policy = {
+  allows: (caller, action, scope) => {
+    expect(caller).toBe(testCaller);
+    asked.push([action, scope]);
+    return !isDenied(action, scope);
+  },
+  mayReceive: (principal, scope) => mayReceive(principal, scope),
+};
+
+let engine: TestEngine;
+let eventId = "";
+let subscriptionId = "";
+beforeEach(async () => {
+  isDenied = () => false;
+  mayReceive = () => true;
+  engine = await TestEngine.start({ policy });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+  eventId = await engine.publish("a", "one");
+  subscriptionId = await engine.subscribe("a");
+});
+afterEach(() => engine.stop());
+
+/** What calls can change. */
+async function snapshot() {
+  const head = await engine.store.findHead("1" as never); // The group of the engine under test.
+  return { head, subscriptions: await engine.store.listSubscriptions() };
+}
+
+interface Row {
+  readonly asks: readonly [Action, groupId: string | undefined, topic: string | undefined];
+  readonly run: (broker: CalledBroker) => unknown;
+  /** The same with an input that is refused: the right is asked before. */
+  readonly runWrong?: (broker: CalledBroker) => unknown;
+}
+
+const content = new Uint8Array([1]);
+const groupId = undefined;
+const blank = { topic: "", groupId: "\n" };
+const order = { url: "http://receiver/", format: "RESTful", offset: undefined, secret: undefined } as const;
+const ignore = (): void => {};
+
+/** Every call of the broker: one that is added has to be added here. */
+const rows: { readonly [Name in Exclude<keyof Broker, "authorize" | "attach">]: Row } = {
+  open: { asks: ["open", "1", "b"], run: (b) => b.open({ topic: "b", groupId }), runWrong: (b) => b.open(blank) },
+  close: { asks: ["close", "1", "a"], run: (b) => b.close({ topic: "a", groupId }), runWrong: (b) => b.close(blank) },
+  exist: { asks: ["read", "1", "a"], run: (b) => b.exist({ topic: "a", groupId }), runWrong: (b) => b.exist(blank) },
+  state: { asks: ["read", "1", "a"], run: (b) => b.state({ topic: "a", groupId }), runWrong: (b) => b.state(blank) },
+  list: {
+    asks: ["read", "1", undefined],
+    run: (b) => b.list({ pageIndex: 0, pageSize: 1, groupId }),
+    runWrong: (b) => b.list({ pageIndex: -1, pageSize: 1, groupId }),
+  },
+  submit: {
+    asks: ["publish", "1", "a"],
+    run: (b) => b.submit({ topic: "a", groupId, content, extensions: [] }, ignore),
+    runWrong: (b) => b.submit({ ...blank, content, extensions: [] }, ignore),
+  },
+  subscribe: {
+    asks: ["subscribe", "1", "a/#"],
+    run: (b) => b.subscribe({ ...order, topic: "a/#", groupId, subscriptionId: undefined }),
+    runWrong: (b) => b.subscribe({ ...order, ...blank, subscriptionId: "x" }),
+  },
+  unSubscribe: {
+    asks: ["unsubscribe", undefined, undefined],
+    run: (b) => b.unSubscribe({ subscriptionId }),
+    runWrong: (b) => b.unSubscribe({ subscriptionId: "" }),
+  },
+  getEvent: {
+    asks: ["read", "1", undefined],
+    run: (b) => b.getEvent({ eventId, groupId }),
+    runWrong: (b) => b.getEvent({ eventId: "", groupId: "\n" }),
+  },
+  getProof: {
+    asks: ["read", "1", undefined],
+    run: (b) => b.getProof({ eventId, groupId }),
+    runWrong: (b) => b.getProof({ eventId: "", groupId: "\n" }),
+  },
+  listSubscriptions: { asks: ["administer", undefined, undefined], run: (b) => b.listSubscriptions() },
+  listSkippedEntries: {
+    asks: ["administer", "1", undefined],
+    run: (b) => b.listSkippedEntries({ groupId, limit: undefined }),
+    runWrong: (b) => b.listSkippedEntries({ groupId, limit: "x" }),
+  },
+  health: { asks: ["health", undefined, undefined], run: (b) => b.health() },
+  node: { asks: ["health", undefined, undefined], run: (b) => b.node() },
+};
+
+const denied = expect.objectContaining({ code: 100_702, kind: "forbidden" });
+
+/** Also of a call that throws at once. */
+async function failureOf(run: () => unknown): Promise<unknown> {
+  try {
+    await run();
+    return "no failure";
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("without the right", () => {
+  beforeEach(() => {
+    asked = [];
+    isDenied = () => true;
+  });
+
+  it.each(Object.entries(rows))("%s is refused with 100702, asks once, and changes nothing", async (_, row) => {
+    const [action, group, topic] = row.asks;
+    const before = await snapshot();
+    expect(await failureOf(() => row.run(engine.broker))).toEqual(denied);
+    await engine.clock.advance(1_000);
+    expect(asked).toEqual([[action, { groupId: group, topic }]]);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  const wrong = Object.entries(rows).flatMap(([name, { runWrong }]) =>
+    runWrong === undefined ? [] : ([[name, runWrong]] as const),
+  );
+  it.each(wrong)("%s is refused before its input is read", async (_, runWrong) => {
+    expect(await failureOf(() => runWrong(engine.broker))).toEqual(denied);
+  });
+});
+
+it("authorize asks for the right alone", () => {
+  isDenied = (action) => action === "chain";
+  expect(() => engine.broker.authorize("chain")).toThrow("not allowed: chain");
+  engine.broker.authorize("administer");
+});
+
+it.each(["getEvent", "getProof"] as const)("%s asks again once the event, and so its topic, is known", async (name) => {
+  isDenied = (action, { topic }) => action === "read" && topic === "a";
+  expect(await failureOf(() => engine.broker[name]({ eventId, groupId }))).toEqual(denied);
+});
+
+it("an event reaches no subscriber that may not receive its topic, live or read from the store", async () => {
+  mayReceive = (principal, scope) => {
+    expect([principal, scope.groupId]).toEqual([{ kind: "anonymous" }, "1"]);
+    return scope.topic !== "a";
+  };
+  await engine.broker.open({ topic: "b", groupId });
+  await engine.publish("b", "stored");
+  const id = await engine.subscribe("#", { offset: "OFFSET_FIRST", url: "http://all/" });
+  await engine.clock.advance(1_000);
+  await engine.publish("a", "live");
+  await engine.publish("b", "live");
+  await engine.clock.advance(1_000);
+  const received = engine.sink.attempts.filter(({ subscription }) => subscription.id === id);
+  expect(received.map(({ event }) => event.topic)).toEqual(["b", "b"]);
+});

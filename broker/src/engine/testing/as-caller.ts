@@ -1,0 +1,44 @@
+import { anonymous, type Caller } from "../access/caller.ts";
+import type { Broker } from "../broker.ts";
+import type { RunningBroker } from "../create-broker.ts";
+
+export const testCaller: Caller = {
+  principal: anonymous,
+  address: "127.0.0.1",
+  protocol: "REST",
+  signal: new AbortController().signal,
+};
+
+type CallsOfOne = {
+  readonly [Name in keyof Broker]: Broker[Name] extends (caller: Caller, ...rest: infer Rest) => infer Result
+    ? (...rest: Rest) => Result
+    : never;
+};
+
+/** An engine whose calls all come from one caller. */
+export type CalledBroker = CallsOfOne & Omit<RunningBroker, "calls">;
+
+export function asCaller(broker: RunningBroker, caller: Caller = testCaller): CalledBroker {
+  const { calls } = broker;
+  return {
+    start: () => broker.start(),
+    stop: (graceMs) => broker.stop(graceMs),
+    groupHealth: () => broker.groupHealth(),
+    open: (call) => calls.open(caller, call),
+    close: (call) => calls.close(caller, call),
+    exist: (call) => calls.exist(caller, call),
+    state: (call) => calls.state(caller, call),
+    list: (call) => calls.list(caller, call),
+    submit: (call, onSettled) => calls.submit(caller, call, onSettled),
+    attach: (order, peer) => calls.attach(caller, order, peer),
+    subscribe: (call) => calls.subscribe(caller, call),
+    unSubscribe: (call) => calls.unSubscribe(caller, call),
+    getEvent: (call) => calls.getEvent(caller, call),
+    getProof: (call) => calls.getProof(caller, call),
+    listSubscriptions: () => calls.listSubscriptions(caller),
+    listSkippedEntries: (call) => calls.listSkippedEntries(caller, call),
+    health: () => calls.health(caller),
+    node: () => calls.node(caller),
+    authorize: (action) => calls.authorize(caller, action),
+  };
+}

@@ -1,0 +1,108 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { BrokerError } from "@stele/wire";
+import { expect, it } from "vitest";
+import type { Caller } from "../../engine/access/caller.ts";
+import { createDeferred } from "../../lib/deferred.ts";
+import { toPost } from "../testing/raw-http.ts";
+import { serve } from "../testing/serve.ts";
+
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+const json = { "content-type": "application/json" };
+const rpc = (method: string, params: unknown) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+
+/** A broker that gives nobody a right. */
+function refuse(): never {
+  throw new BrokerError("accessDenied", { details: "x" });
+}
+
+it("tells the broker the address and the protocol of each call, by one object for a connection and protocol", async () => {
+  const asked: [string, Caller][] = [];
+  await using server = await serve(
+    {
+      authorize: (caller, action) => asked.push([action, caller]),
+      health: (caller) => {
+        asked.push(["health", caller]);
+        return [];
+      },
+    },
+    { chain: { read: () => Promise.resolve('"0x1"') } },
+  );
+  const { hostname, port } = new URL(server.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const call = (method: string, params: unknown) =>
+    toPost("/jsonrpc", Buffer.from(rpc(method, params)), { ...json, connection: "keep-alive" });
+  socket.write(get("/rest/publish?topic=a&content=b"));
+  socket.write(get("/rest/state?topic=a"));
+  socket.write(call("publish", { topic: "a", content: "" }));
+  socket.write(call("state", { topic: "a" }));
+  socket.write(get("/admin/skippedEntries"));
+  socket.write(get("/admin/listSubscription"));
+  socket.write(get("/health/ready"));
+  socket.write(get("/metrics"));
+  socket.end(toPost("/chain", Buffer.from(rpc("eth_blockNumber", [])), json));
+  await once(socket.resume(), "close");
+  const all = [...server.callers, ...asked.map(([, caller]) => caller)];
+  expect(all).toHaveLength(9);
+  const distinct = [...new Set(all)];
+  expect(distinct.map(({ protocol }) => protocol).toSorted()).toEqual(["JSON-RPC", "REST", "admin", "chain"]);
+  for (const { address, principal, signal } of distinct)
+    expect([address, principal, signal.aborted]).toEqual(["127.0.0.1", { kind: "anonymous" }, true]);
+  expect(asked.map(([action, { protocol }]) => `${protocol} asks for ${action}`).toSorted()).toEqual([
+    "admin asks for administer",
+    "admin asks for administer",
+    "admin asks for health",
+    "chain asks for chain",
+  ]);
+});
+
+it("aborts the caller's signal when the connection ends, also while a call is under way", async () => {
+  const signals: AbortSignal[] = [];
+  const ended = createDeferred<void>();
+  await using server = await serve({
+    open: async ({ signal }) => {
+      signals.push(signal);
+      expect(signal.aborted).toBe(false);
+      signal.addEventListener("abort", () => ended.resolve());
+      socket.destroy();
+      await ended.promise;
+    },
+  });
+  const { hostname, port } = new URL(server.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.write(get("/rest/open?topic=a"));
+  await ended.promise;
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+});
+
+it("answers a caller without the right: 403 outside /rest and /jsonrpc, its own errors there and at /chain", async () => {
+  await using server = await serve(
+    {
+      authorize: refuse,
+      health: refuse,
+      submit: refuse,
+      state: async () => refuse(),
+      listSkippedEntries: async () => refuse(),
+    },
+    { chain: { read: () => Promise.resolve('"0x1"') } },
+  );
+  const ask = async (path: string, body?: string) => {
+    const response = await fetch(
+      `${server.url}${path}`,
+      body === undefined ? {} : { method: "POST", headers: json, body },
+    );
+    return [response.status, await response.json()];
+  };
+  const failure = { code: 100_702, message: "not allowed: x" };
+  expect(await ask("/metrics")).toEqual([403, failure]);
+  expect(await ask("/health/ready")).toEqual([403, failure]);
+  expect(await ask("/admin/listSubscription")).toEqual([200, failure]);
+  expect(await ask("/admin/skippedEntries")).toEqual([200, failure]);
+  expect(await ask("/rest/publish?topic=a&content=b")).toEqual([200, failure]);
+  expect(await ask("/rest/state?topic=a")).toEqual([200, failure]);
+  expect(await ask("/jsonrpc", rpc("publish", { topic: "a", content: "" }))).toMatchObject([
+    200,
+    { error: { message: "not allowed" } },
+  ]);
+  expect(await ask("/chain", rpc("eth_blockNumber", []))).toMatchObject([200, { error: failure }]);
+});

@@ -1,0 +1,165 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import type { HttpServerOptions } from "../http-server.ts";
+import type { UpgradedConnection, UpgradeRoute } from "../shared/connection/upgrade.ts";
+import { bodyOf, sendRaw } from "../testing/raw-http.ts";
+import { serve, testMetrics } from "../testing/serve.ts";
+
+const path = "/echo";
+const messageBytesMax = 1000;
+
+/** A server with a protocol that sends each message back. */
+async function serveEcho(options: Partial<HttpServerOptions> = {}) {
+  const connections: UpgradedConnection[] = [];
+  const route: UpgradeRoute = {
+    path,
+    protocol: "REST",
+    subprotocols: ["echo.2", "echo"],
+    messageBytesMax,
+    accept: (connection) => {
+      connections.push(connection);
+      connection.webSocket.on("message", (data, isBinary) => connection.webSocket.send(data, { binary: isBinary }));
+    },
+  };
+  const server = await serve({}, { basePath: "ctx", upgrades: [route], ...options });
+  return { ...server, connections, address: `${server.url.replace("http", "ws")}${path}` };
+}
+
+/** The head of a request that asks for an upgrade, but for its last line. */
+const head = (line: string, upgrade: string) =>
+  `${line} HTTP/1.1\r\nhost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${upgrade}\r\nHTTP2-Settings: AAMA\r\n`;
+
+/** What a request to open a connection is answered with. */
+async function refusalOf(client: WebSocket): Promise<unknown> {
+  client.on("error", () => {});
+  const [, response] = (await once(client, "unexpected-response")) as [
+    unknown,
+    NodeJS.ReadableStream & { statusCode: number },
+  ]; // What ws emits.
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer); // No encoding is set.
+  return [response.statusCode, JSON.parse(Buffer.concat(chunks).toString())];
+}
+
+describe("a WebSocket connection", () => {
+  it("reaches its protocol with the first of the subprotocols that both know, and with its caller", async () => {
+    await using server = await serveEcho();
+    const client = new WebSocket(`${server.address}?x=1`, ["other", "echo", "echo.2"]);
+    await once(client, "open");
+    client.send("hello");
+    const [data] = await once(client, "message");
+    expect([String(data), client.protocol]).toEqual(["hello", "echo.2"]);
+    const [connection] = server.connections;
+    expect(connection?.caller).toMatchObject({
+      address: "127.0.0.1",
+      protocol: "REST",
+      principal: { kind: "anonymous" },
+    });
+    client.close();
+    await once(client, "close");
+  });
+
+  it("ends with 1009 at a message over the route's limit", async () => {
+    await using server = await serveEcho();
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    client.send("x".repeat(messageBytesMax + 1));
+    expect((await once(client, "close"))[0]).toBe(1009);
+  });
+
+  it("takes memory from the budget of all requests and gives it back at its end", async () => {
+    const readings: (() => number)[] = [];
+    const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void readings.push(read) };
+    await using server = await serveEcho({ metrics });
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    const [connection] = server.connections;
+    expect(connection?.findHolding().tryTake(50_000)).toBe(true);
+    expect(readings[0]?.()).toBe(50_000);
+    const closed = once(connection?.webSocket ?? client, "close");
+    client.terminate();
+    await closed;
+    expect(readings[0]?.()).toBe(0);
+  });
+});
+
+describe("a request for a WebSocket connection is refused", () => {
+  it.each([
+    ["from a foreign page", { origin: "http://evil.example" }],
+    ["for a foreign host", { headers: { host: "evil.example" } }],
+  ])("%s, as any other request is", async (_, options) => {
+    await using server = await serveEcho();
+    const refusal = await refusalOf(new WebSocket(server.address, ["echo"], options));
+    expect(refusal).toEqual([403, expect.objectContaining({ code: 100_703 })]);
+    expect(server.connections).toEqual([]);
+  });
+
+  it("where it names no subprotocol of the route", async () => {
+    await using server = await serveEcho();
+    const message = "a parameter is missing or malformed: the subprotocols here are echo.2, echo";
+    expect(await refusalOf(new WebSocket(server.address, ["other"]))).toEqual([400, { code: 200_001, message }]);
+  });
+
+  it("where an earlier request of the connection is not answered yet: its connection ends", async () => {
+    const route = { connection: "upgrade", upgrade: "websocket" };
+    await using server = await serveEcho();
+    const early = `GET /ctx/rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+    const head = Object.entries(route).map(([name, value]) => `${name}: ${value}\r\n`);
+    const upgrade = `GET /ctx/echo HTTP/1.1\r\nhost: localhost\r\n${head.join("")}\r\n`;
+    expect(await sendRaw(server.url, [early + upgrade])).toBe("");
+    expect(server.connections).toEqual([]);
+  });
+
+  it("where it is a plain request", async () => {
+    await using server = await serveEcho();
+    const response = await fetch(`${server.url}${path}`);
+    expect([response.status, response.headers.get("upgrade")]).toEqual([426, "websocket"]);
+  });
+});
+
+describe("a request that asks for an upgrade which is not offered", () => {
+  const last = "GET /ctx/health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+
+  it("is served without it, with its body, and so are the ones behind it", async () => {
+    await using server = await serveEcho();
+    const body = "topic=a&content=b";
+    const post = `${head("POST /ctx/rest/publish", "h2c")}content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const answers = await sendRaw(server.url, [post + body.slice(0, 5), body.slice(5) + last]);
+    expect(answers.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
+    expect(answers).toContain('"status":"SUCCESS"');
+    expect(bodyOf(bodyOf(answers))).toContain("live");
+    expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
+  });
+
+  it("is served without it where no route is there", async () => {
+    await using server = await serveEcho();
+    const answers = await sendRaw(server.url, [`${head("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);
+    expect(answers).toContain("\r\n\r\ntrueHTTP/1.1 200 OK");
+  });
+});
+
+describe("a server that stops", () => {
+  it("asks each peer to close with 1001, and is drained when all have", async () => {
+    const server = await serveEcho({ closeDeadlineMs: 600_000 });
+    const client = new WebSocket(server.address, ["echo"]);
+    await once(client, "open");
+    const closed = once(client, "close");
+    await server.close();
+    expect((await closed)[0]).toBe(1001);
+  });
+
+  it("ends a peer that does not close within the deadline", async () => {
+    const server = await serveEcho({ closeDeadlineMs: 1 });
+    const { hostname, port } = new URL(server.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    const key =
+      "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==";
+    socket.write(`GET /ctx/echo HTTP/1.1\r\nhost: localhost\r\n${key}\r\nsec-websocket-protocol: echo\r\n\r\n`);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 101 /);
+    const closed = once(socket.resume(), "close");
+    await server.close();
+    await closed;
+  });
+});

@@ -1,0 +1,116 @@
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { WebSocket, WebSocketServer } from "ws";
+import type { Logger } from "../../lib/logger.ts";
+import { ConnectionCallers } from "../callers/connection-callers.ts";
+import type { FindHolding } from "../in-flight/in-flight.ts";
+import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
+import { parameterError } from "../shared/failure.ts";
+import { isAnswering } from "../shared/is-answering.ts";
+import { sendFailure } from "../shared/send-failure.ts";
+import { serveAsPlain, type UpgradeRequest } from "./plain-request.ts";
+
+/** Close code of an endpoint that goes away (RFC 6455, section 7.4.1). */
+const goingAway = 1001;
+
+export interface WebSocketsOptions {
+  readonly routes: readonly UpgradeRoute[];
+  /** Context segment of every path. */
+  readonly basePath: string;
+  readonly logger: Logger;
+  readonly findHolding: FindHolding;
+}
+
+/**
+ * WebSocket connections on the HTTP port. The request that opens one goes through the server's routes like any other, and so through the guard
+ * of callers and the accounting of what is in flight.
+ */
+export class WebSockets {
+  readonly #options: WebSocketsOptions;
+  /** Requests whose connection waits to be upgraded. */
+  readonly #upgrades = new WeakMap<IncomingMessage, UpgradeRequest>();
+  readonly #open = new Set<WebSocket>();
+  #isDraining = false;
+
+  constructor(app: FastifyInstance, options: WebSocketsOptions) {
+    this.#options = options;
+    if (options.routes.length === 0) return;
+    app.server.on("upgrade", (request, socket, head) => this.#take(app, { request, socket, head }));
+    app.register(
+      async (scope) => {
+        const { WebSocketServer } = await import("ws");
+        for (const route of options.routes) {
+          const { messageBytesMax, subprotocols } = route;
+          const handleProtocols = (offered: Set<string>) => subprotocols.find((name) => offered.has(name)) ?? false;
+          const server = new WebSocketServer({ noServer: true, maxPayload: messageBytesMax, handleProtocols });
+          this.#register(scope, route, server);
+        }
+      },
+      { prefix: options.basePath },
+    );
+  }
+
+  /** Asks each peer to close. What has been accepted already is for the protocols to finish. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const webSocket of this.#open) webSocket.close(goingAway);
+  }
+
+  /** Ends every connection. */
+  close(): void {
+    for (const webSocket of this.#open) webSocket.terminate();
+  }
+
+  #take(app: FastifyInstance, upgrade: UpgradeRequest): void {
+    const { request, socket } = upgrade;
+    // The answer would come before the one to an earlier request.
+    if (isAnswering(request.socket)) return void socket.destroy();
+    if (request.headers.upgrade?.toLowerCase() !== "websocket" || !this.#isOffered(request)) {
+      return serveAsPlain(app.server, upgrade);
+    }
+    this.#upgrades.set(request, upgrade);
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(request.socket);
+    response.once("finish", () => socket.end());
+    app.routing(request, response);
+  }
+
+  #isOffered({ method, url = "" }: IncomingMessage): boolean {
+    const path = url.replace(/\?.*$/s, "");
+    return method === "GET" && this.#options.routes.some((route) => path === `${this.#options.basePath}${route.path}`);
+  }
+
+  #register(scope: FastifyInstance, route: UpgradeRoute, server: WebSocketServer): void {
+    const callers = new ConnectionCallers(route.protocol);
+    scope.get(route.path, { exposeHeadRoute: false }, (request, reply) => {
+      const upgrade = this.#upgrades.get(request.raw);
+      if (upgrade === undefined) return this.#refuse(reply.status(426).header("upgrade", "websocket"), "use WebSocket");
+      const refusal = findRefusal(request, route);
+      if (refusal !== undefined) return this.#refuse(reply.status(400), refusal);
+      if (this.#isDraining) return this.#refuse(reply.status(503), "the broker is stopping");
+      reply.hijack();
+      request.response.detachSocket(request.raw.socket);
+      server.handleUpgrade(request.raw, upgrade.socket, upgrade.head, (webSocket) => {
+        this.#open.add(webSocket);
+        webSocket.once("close", () => this.#open.delete(webSocket));
+        // A peer that breaks the protocol ends its own connection; without a listener the error would end the process.
+        webSocket.on("error", (error) => this.#options.logger.debug("websocket failed", { path: route.path, error }));
+        const findHolding = () => this.#options.findHolding(request);
+        route.accept({ webSocket, caller: callers.of(request.raw.socket), findHolding });
+      });
+      return reply;
+    });
+  }
+
+  #refuse(reply: FastifyReply, details: string): FastifyReply {
+    const context = { logger: this.#options.logger, operation: "upgrade" };
+    return sendFailure(reply.header("connection", "close"), parameterError(details), context);
+  }
+}
+
+function findRefusal({ headers }: FastifyRequest, { subprotocols }: UpgradeRoute): string | undefined {
+  const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
+  if (subprotocols.some((name) => offered.includes(name))) return undefined;
+  return `the subprotocols here are ${subprotocols.join(", ")}`;
+}
