@@ -41,7 +41,7 @@ export function testSubscriptions(store: () => Store): void {
     expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
     expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
     expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
-    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", url: "http://new/" });
+    expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", delivery });
   });
   it("changes of a subscription that is not there answer false", async () => {
     const { id, ...change } = subscriptionOf(1);

@@ -28,5 +28,5 @@ it("a node that slept through a removal moves no cursor of what was made anew un
   await cluster.clock.advance(3_000);
   await published;
   expect(await store.findSubscription(subscriptionId)).toEqual(made);
-  expect(made).toMatchObject({ url: "http://down/", notifiedCount: 0 });
+  expect(made).toMatchObject({ delivery: { url: "http://down/" }, notifiedCount: 0 });
 });

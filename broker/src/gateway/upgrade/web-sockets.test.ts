@@ -28,7 +28,7 @@ async function serveEcho(options: Partial<HttpServerOptions> = {}) {
 }
 
 /** The head of a request that asks for an upgrade, but for its last line. */
-const head = (line: string, upgrade: string) =>
+const headOf = (line: string, upgrade: string) =>
   `${line} HTTP/1.1\r\nhost: localhost\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${upgrade}\r\nHTTP2-Settings: AAMA\r\n`;
 
 /** What a request to open a connection is answered with. */
@@ -112,6 +112,20 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(server.connections).toEqual([]);
   });
 
+  it("and its client may reset the connection meanwhile", async () => {
+    await using server = await serveEcho();
+    const { hostname, port } = new URL(server.url);
+    const request = `${headOf("GET /ctx/echo", "websocket")}origin: http://evil.example\r\n\r\n`;
+    for (let count = 0; count < 20; count += 1) {
+      const socket = connect({ host: hostname, port: Number(port) });
+      socket.on("error", () => {});
+      await once(socket, "connect");
+      socket.write(request, () => socket.resetAndDestroy());
+      await once(socket, "close");
+    }
+    expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
+  });
+
   it("where it is a plain request", async () => {
     await using server = await serveEcho();
     const response = await fetch(`${server.url}${path}`);
@@ -125,7 +139,7 @@ describe("a request that asks for an upgrade which is not offered", () => {
   it("is served without it, with its body, and so are the ones behind it", async () => {
     await using server = await serveEcho();
     const body = "topic=a&content=b";
-    const post = `${head("POST /ctx/rest/publish", "h2c")}content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const post = `${headOf("POST /ctx/rest/publish", "h2c")}content-type: application/x-www-form-urlencoded\r\ncontent-length: ${body.length}\r\n\r\n`;
     const answers = await sendRaw(server.url, [post + body.slice(0, 5), body.slice(5) + last]);
     expect(answers.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
     expect(answers).toContain('"status":"SUCCESS"');
@@ -135,7 +149,7 @@ describe("a request that asks for an upgrade which is not offered", () => {
 
   it("is served without it where no route is there", async () => {
     await using server = await serveEcho();
-    const answers = await sendRaw(server.url, [`${head("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);
+    const answers = await sendRaw(server.url, [`${headOf("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);
     expect(answers).toContain("\r\n\r\ntrueHTTP/1.1 200 OK");
   });
 });

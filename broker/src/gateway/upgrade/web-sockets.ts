@@ -63,6 +63,8 @@ export class WebSockets {
 
   #take(app: FastifyInstance, upgrade: UpgradeRequest): void {
     const { request, socket } = upgrade;
+    // Node has taken its own listener away; a client that resets its connection would end the process.
+    socket.on("error", () => socket.destroy());
     // The answer would come before the one to an earlier request.
     if (isAnswering(request.socket)) return void socket.destroy();
     if (request.headers.upgrade?.toLowerCase() !== "websocket" || !this.#isOffered(request)) {

@@ -88,7 +88,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       );
       expect(answers.toSorted()).toEqual(["inserted", "taken"]);
       expect(await one.findSubscription(subscriptionOf(1).id)).toMatchObject({
-        url: urls[answers.indexOf("inserted")],
+        delivery: { url: urls[answers.indexOf("inserted")] },
       });
     });
   });
