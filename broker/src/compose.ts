@@ -3,7 +3,8 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
-import { closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
+import { closeAll, type ListenerAddress, listenAll, type PlacedListener } from "./compose-listen.ts";
+import { createMqtt } from "./compose-mqtt.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
@@ -22,6 +23,7 @@ import { parseGroupId } from "./domain/group-id.ts";
 import type { Broker, GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
+import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
 import { createHttpServer } from "./gateway/http-server.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
@@ -145,9 +147,12 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
-  const server = createServer(config, { broker: broker.calls, chain: embedded?.chain, metrics, logger });
+  const mqtt = createMqtt(config, { broker: broker.calls, randomness, logger });
+  const upgrades = mqtt === undefined ? [] : [mqtt.listener.route];
+  const server = createServer(config, { broker: broker.calls, chain: embedded?.chain, metrics, logger, upgrades });
   const { host, port } = config;
-  const listeners = [{ listener: server, place: { host, port, hostSetting: "host", portSetting: "port" } }] as const;
+  const http: PlacedListener = { listener: server, place: { host, port, hostSetting: "host", portSetting: "port" } };
+  const listeners = mqtt === undefined ? [http] : [http, mqtt];
   closers.add(() => closeAll(listeners));
   const addresses = await listenAll(listeners);
   signal?.throwIfAborted();
@@ -331,6 +336,7 @@ interface ServerParts {
   readonly chain: EmbeddedChain | undefined;
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
+  readonly upgrades: readonly UpgradeRoute[];
 }
 
 function createServer(config: Config, { chain, ...parts }: ServerParts): Listener {

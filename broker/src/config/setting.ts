@@ -72,6 +72,16 @@ export function choice<const Value extends string>(
   return { ...common, schema: z.enum(values), rule: `one of ${values.join(", ")}`, decode: (text) => text };
 }
 
+/** A port, or `off` for none. */
+export function portOrOff(common: Common<number | "off">): Setting<number | "off"> {
+  return {
+    ...common,
+    schema: z.union([z.literal("off"), z.int().min(0).max(65_535)]),
+    rule: "off or an integer from 0 to 65535",
+    decode: (text) => (/^\d+$/.test(text) ? Number(text) : text),
+  };
+}
+
 /** A list: an array in a config file, entries parted by commas elsewhere. */
 export function list({ checkEntry, ...common }: ListOptions): Setting<readonly string[]> {
   return { ...common, schema: z.array(z.string().refine(checkEntry)), decode: splitList };

@@ -2,6 +2,7 @@ import ipaddr from "ipaddr.js";
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
+import { mqttSettings } from "./mqtt-settings.ts";
 import { isServerAddress } from "./server-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
 
@@ -361,6 +362,7 @@ export const settings = {
       "Whether the chain can be read over HTTP, at `/chain`; see docs/chain.md. Nothing can be written there.",
     default: "on",
   }),
+  ...mqttSettings,
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
     description: "Least severe lines that are logged.",

@@ -4,6 +4,7 @@ import type { TopicName } from "./topic-name.ts";
 /** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
 export type Ticket = number;
 
+/** Events in flight of one window: packet identifiers of MQTT are 16 bits wide. */
 const ticketMax = 65_535;
 
 /** An event that was given to a peer, which has not acknowledged it. */

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { BrokerError, toBrokerError } from "@stele/wire";
-import { anonymous, type Caller } from "../../engine/access/caller.ts";
+import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import type { Attachment } from "../../engine/session/sessions.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
@@ -30,8 +30,7 @@ import { publishWill } from "./will.ts";
 
 export interface ConnectionParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
-  /** IP address of the peer; undefined when it is gone already. */
-  readonly address: string | undefined;
+  readonly caller: Caller;
   readonly known: KnownTopics;
   /** Whether a publish opens its topic. */
   readonly opensTopics: boolean;
@@ -66,13 +65,10 @@ export class Connection {
   #isBusy = false;
   #silence: NodeJS.Timeout;
   #expirySeconds = 0;
-  readonly #gone = new AbortController();
-  readonly #caller: Caller;
 
   constructor(stream: Duplex, parts: ConnectionParts) {
     this.#stream = stream;
     this.#parts = parts;
-    this.#caller = { principal: anonymous, address: parts.address, protocol: "MQTT", signal: this.#gone.signal };
     this.#outbox = new Outbox(stream);
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
     stream.on("data", (chunk: Buffer) => this.#receive(chunk));
@@ -140,8 +136,7 @@ export class Connection {
 
   #open(packet: ConnectPacket): Opened {
     const { version } = packet;
-    const { broker, known, opensTopics, extensionPrefix: prefix } = this.#parts;
-    const caller = this.#caller;
+    const { broker, caller, known, opensTopics, extensionPrefix: prefix } = this.#parts;
     const accepted = acceptConnect(packet, this.#parts.newClientId);
     const { groupId, clientId } = accepted;
     const opener = new TopicOpener({ broker, caller, known, groupId, isAutomatic: opensTopics });
@@ -300,7 +295,6 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#silence);
-    this.#gone.abort();
     this.#opened?.attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open

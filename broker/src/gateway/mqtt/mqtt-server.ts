@@ -1,10 +1,16 @@
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Server } from "node:net";
+import type { Duplex } from "node:stream";
+import { createWebSocketStream } from "ws";
+import type { Caller } from "../../engine/access/caller.ts";
+import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { Listener, Place } from "../shared/connection/listener.ts";
+import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
+import { packetBytesMax } from "./limits.ts";
 import { reason } from "./reason-codes.ts";
 import { KnownTopics } from "./topic-opener.ts";
 
-export interface MqttServerOptions extends Omit<ConnectionParts, "known" | "address" | "onClosed"> {
+export interface MqttServerOptions extends Omit<ConnectionParts, "known" | "caller" | "onClosed"> {
   /** Connections open at once; further ones are closed at once. */
   readonly connectionsMax: number;
 }
@@ -14,13 +20,14 @@ export class MqttServer implements Listener {
   readonly name = "MQTT";
   readonly #options: MqttServerOptions;
   readonly #known = new KnownTopics();
+  readonly #callers = new ConnectionCallers("MQTT");
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
   #draining: Promise<void> | undefined;
 
   constructor(options: MqttServerOptions) {
     this.#options = options;
-    this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket));
+    this.#server = createServer({ noDelay: true }, (socket) => this.#serve(socket, this.#callers.of(socket)));
     this.#server.maxConnections = options.connectionsMax;
   }
 
@@ -50,13 +57,25 @@ export class MqttServer implements Listener {
     for (const connection of this.#connections) connection.end(reason.shuttingDown);
   }
 
-  #accept(socket: Socket): void {
-    const connection = new Connection(socket, {
-      ...this.#options,
-      known: this.#known,
-      address: socket.remoteAddress,
-      onClosed: (closed) => this.#connections.delete(closed),
-    });
-    this.#connections.add(connection);
+  /** The same over WebSocket connections (section 6 of both standards). */
+  get route(): UpgradeRoute {
+    return {
+      path: "/mqtt",
+      protocol: "MQTT",
+      subprotocols: ["mqtt"],
+      messageBytesMax: packetBytesMax,
+      accept: ({ webSocket, caller }) => {
+        // [MQTT-6.0.0-1]: only binary frames carry packets.
+        webSocket.on("message", (_, isBinary) => {
+          if (!isBinary) webSocket.terminate();
+        });
+        this.#serve(createWebSocketStream(webSocket), caller);
+      },
+    };
+  }
+
+  #serve(stream: Duplex, caller: Caller): void {
+    const onClosed = (closed: Connection): void => void this.#connections.delete(closed);
+    this.#connections.add(new Connection(stream, { ...this.#options, known: this.#known, caller, onClosed }));
   }
 }
