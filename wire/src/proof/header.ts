@@ -1,7 +1,7 @@
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { RlpList, toInteger } from "./rlp-items.ts";
 
-/** What a proof needs of a block's header. */
+/** The fields of a block header that a proof needs. */
 export interface ProvenHeader {
   readonly receiptsRoot: Uint8Array;
   readonly number: number;
@@ -14,7 +14,7 @@ const numberPlace = 8;
 const timestampPlace = 11;
 const hashBytes = 32;
 
-/** Reads a header of any fork: later ones only add fields at the end. @throws MalformedBatchError. */
+/** Reads a header of any fork: later forks only append fields. @throws MalformedBatchError. */
 export function readProvenHeader(bytes: Uint8Array): ProvenHeader {
   const fields = new RlpList(bytes).strings();
   const { [receiptsRootPlace]: receiptsRoot, [numberPlace]: number, [timestampPlace]: timestamp } = fields;
