@@ -1,9 +1,9 @@
 import type { Logger } from "./logger.ts";
 
-/** Reasons that one trouble is told with, at most: those of some kinds differ each time. */
+/** Maximum number of logged reasons per trouble: some reasons differ on each attempt. */
 const reasonsMax = 4;
 
-/** Logs a trouble that lasts once for each reason, and not at each try; what it was told of goes on at level debug. */
+/** Logs a lasting trouble once per reason instead of on each attempt. Repeats go to level debug. */
 export class ReportedTrouble {
   readonly #logger: Logger;
   readonly #message: string;
@@ -11,14 +11,14 @@ export class ReportedTrouble {
   readonly #told = new Set<string>();
   #reason: string | undefined;
 
-  /** `message` is the line of the log: what was not done. `overMessage` is the one for its end; without it none is written. */
+  /** `message` is the log line: what failed. `overMessage` is the line for the recovery; without it there is none. */
   constructor(logger: Logger, message: string, overMessage?: string) {
     this.#logger = logger;
     this.#message = message;
     this.#overMessage = overMessage;
   }
 
-  /** Why it was not done the last time; undefined when it was. */
+  /** Reason of the latest failure; undefined after a success. */
   get reason(): string | undefined {
     return this.#reason;
   }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createDeferred, type Deferred } from "./deferred.ts";
 import { SharedRead } from "./shared-read.ts";
 
-it("callers share a reading that begins after they came, and a failure is only theirs", async () => {
+it("concurrent callers share one read that begins after they called, and only they see its failure", async () => {
   const readings: Deferred<number>[] = [];
   const shared = new SharedRead(async () => {
     const reading = createDeferred<number>();

@@ -1,4 +1,4 @@
-/** Lets callers that come together share one reading; it begins after each of them came, so that none is answered with what was before. */
+/** Single-flight reads: concurrent callers share one read. It begins after each of them called, so nobody gets an older value. */
 export class SharedRead<T> {
   readonly #read: () => Promise<T>;
   #next: Promise<T> | undefined;
