@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { a, b, both, c, type CoordinatorTrial, nodeIdOf } from "./coordinator-trial.contract.ts";
 import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
-/** How subscriptions are shared out. */
+/** How subscriptions are balanced. */
 export function testBalance(trial: CoordinatorTrial): void {
   describe("balance", () => {
-    it("gives callback subscriptions without an owner to those that deliver their group, in any state", async () => {
+    it("assigns callback subscriptions without an owner, in any state, to members that deliver their group", async () => {
       await trial.join(a, [group]);
       await trial.join(b, both);
       await trial.join(c, []);
@@ -26,7 +26,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       expect(await trial.one.balance(a)).toEqual({ given: 0, asked: 0 });
     });
 
-    it("forgets who asked for what has a new owner", async () => {
+    it("clears the request of a subscription with a new owner", async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.join(c);
@@ -38,7 +38,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       expect(await trial.one.listHoldings(owner)).toMatchObject([{ wantedBy: undefined }]);
     });
 
-    it("asks those that own more than their share, and not twice", async () => {
+    it("requests subscriptions from nodes with more than their share, but not twice", async () => {
       await trial.join(a);
       await trial.insert(Array.from({ length: 30 }, (_, index) => subscriptionOf(index, { owner: a })));
       await trial.insert([subscriptionOf(99, { owner: a, state: "suspended" })]);
@@ -51,7 +51,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       expect(await trial.one.balance(b)).toEqual({ given: 0, asked: 0 });
     });
 
-    it("counts as asked for nothing that a dead node asks for", async () => {
+    it("ignores requests of a dead node", async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.insert(Array.from({ length: 4 }, (_, index) => subscriptionOf(index, { owner: a })));
@@ -63,7 +63,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       expect(await trial.countHeld(a, c)).toEqual([2, 2]);
     });
 
-    it("does nothing for a node that is no member", async () => {
+    it("does nothing for a node that is not a member", async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.insert([subscriptionOf(1)]);
@@ -73,7 +73,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
     });
 
-    it("by two at once gives each subscription once", async () => {
+    it("assigns each subscription once if two nodes balance concurrently", async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.insert(Array.from({ length: 500 }, (_, index) => subscriptionOf(index)));
@@ -87,7 +87,7 @@ export function testBalance(trial: CoordinatorTrial): void {
       for (const { epoch } of await trial.store.listSubscriptions()) expect(epoch).toBe(1);
     });
 
-    it("shares 10,000 out over three nodes as they come and go, in few calls, and moves no more than it must", async () => {
+    it("balances 10,000 over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
       await trial.join(a);
       await trial.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
       expect(await trial.one.balance(a)).toEqual({ given: 10_000, asked: 0 });

@@ -12,7 +12,7 @@ function goneOf(nodeId: NodeId, what: Partial<Departure>): Hint {
   return { kind: "gone", how: "left", nodeId, address: addressOf(nodeId), subscriptions: 0, groups: 0, ...what };
 }
 
-/** What is told of changes. */
+/** Notifications of changes. */
 export function testHints(trial: CoordinatorTrial): void {
   describe("hints", () => {
     const markGroup = parseGroupId("mark");
@@ -30,7 +30,7 @@ export function testHints(trial: CoordinatorTrial): void {
     });
     afterEach(async () => end());
 
-    /** All that was told up to now; hints come in the order in which what they tell of was done. */
+    /** All hints up to now, in the order of the changes. */
     async function listHeard(): Promise<readonly Hint[]> {
       await trial.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
       const isMark = (hint: Hint) => hint.kind === "index" && hint.groupId === markGroup;
@@ -40,7 +40,7 @@ export function testHints(trial: CoordinatorTrial): void {
     async function expectHeard(...hints: readonly Hint[]): Promise<void> {
       expect(await listHeard()).toEqual(hints);
     }
-    it("tell of nodes that come and go", async () => {
+    it("report nodes that join and leave", async () => {
       await trial.one.join({ id: c, address: addressOf(c) }, lastsMs);
       await expectHeard({ kind: "nodes" });
       await trial.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
@@ -51,7 +51,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard();
     });
 
-    it("tell once of a node that is found gone, and of one that leaves, with what they held", async () => {
+    it("report an expired node once, and one that leaves, with what they held", async () => {
       await trial.join(c);
       await trial.one.takeLease(group, a);
       await trial.one.takeLease(otherGroup, c);
@@ -71,7 +71,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard(goneOf(c, { how: "left", subscriptions, groups: 1 }), { kind: "nodes" });
     });
 
-    it("tell of a dead node whose address another one has by now, and not of an earlier joining of the same", async () => {
+    it("report a dead node whose address another one has by now, but not an earlier membership of the same node", async () => {
       await trial.expire(a, [b]);
       await trial.one.join({ id: c, address: addressOf(a) }, lastsMs);
       await expectHeard(goneOf(a, { how: "expired", subscriptions: 1 }), { kind: "nodes" });
@@ -82,7 +82,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard({ kind: "nodes" }, { kind: "nodes" });
     });
 
-    it("tell of claims and of what is handed over, once", async () => {
+    it("report claims and handovers once", async () => {
       await trial.one.claim(subscriptionOf(1).id, b);
       await expectHeard(hintOf(1));
       await trial.one.claim(subscriptionOf(1).id, b);
@@ -95,7 +95,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard(hintOf(1));
     });
 
-    it("tell of many that are handed over by one", async () => {
+    it("report many subscriptions that one call hands over", async () => {
       const many = Array.from({ length: 200 }, (_, index) => subscriptionOf(1000 + index, { owner: a }));
       await trial.insert(many);
       for (const { id } of many) await trial.one.claim(id, b);
@@ -104,7 +104,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("tell of what is let go: all nodes, where somebody has to share it out", async () => {
+    it("report releases: to all nodes, if they must be balanced", async () => {
       await trial.one.claim(subscriptionOf(1).id, b);
       await listHeard();
       await trial.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
@@ -113,7 +113,7 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard({ kind: "nodes" });
     });
 
-    it("tell of what is shared out, of members that are found gone, and of a lease that is free", async () => {
+    it("report balancing, members found expired, and a free lease", async () => {
       await trial.one.balance(a);
       await expectHeard({ kind: "nodes" });
       await trial.one.balance(a);
@@ -128,19 +128,19 @@ export function testHints(trial: CoordinatorTrial): void {
       await expectHeard(goneOf(a, { how: "expired", subscriptions }), { kind: "nodes" });
     });
 
-    it("tell of blocks that are indexed and taken back", async () => {
+    it("report indexed and rolled-back blocks", async () => {
       await trial.store.applyBlocks(group, [first]);
       await expectHeard({ kind: "index", groupId: group });
       await trial.store.rollBack(group, undefined);
       await expectHeard({ kind: "index", groupId: group });
     });
 
-    it("tell of a chain that is ahead of the index", async () => {
+    it("report a chain that is ahead of the index", async () => {
       await trial.one.tellAhead({ groupId: group, blockNumber: 7 });
       await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
     });
 
-    it("come in a turn of their own, and not after their end", async () => {
+    it("arrive in their own turn, and never after the end", async () => {
       const claiming = trial.one.claim(subscriptionOf(2).id, b);
       expect([...heard]).toEqual([]);
       await claiming;
@@ -156,7 +156,7 @@ export function testHints(trial: CoordinatorTrial): void {
   });
 }
 
-/** For what comes by way of the network. */
+/** For hints that arrive over the network. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

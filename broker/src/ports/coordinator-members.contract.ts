@@ -19,10 +19,10 @@ const sender: Address = `0x${"11".repeat(20)}`;
 const first = blockOf(1);
 const second = blockOf(2);
 
-/** Who is a member, who follows a group, who signs. */
+/** Membership, group leases and signer reservations. */
 export function testMembers(trial: CoordinatorTrial): void {
   describe("members", () => {
-    it("are listed by address, on every node, from their joining", async () => {
+    it("are listed by address on every node once they join", async () => {
       await trial.join(b);
       await trial.join(a);
       expect(await trial.one.join({ id: c, address: "B.example:1" }, lastsMs)).toBe("joined");
@@ -35,7 +35,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       for (const { joinedAt } of nodes) expect(joinedAt).toBeGreaterThan(1_600_000_000_000);
     });
 
-    it("have an address for themselves as long as they last", async () => {
+    it("keep their address to themselves while they last", async () => {
       await trial.join(a);
       await trial.elapse(lastsMs - nearEndMs);
       expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
@@ -46,12 +46,12 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
     });
 
-    it("that join again as the same, since the answer was lost, have joined", async () => {
+    it("can repeat a join whose answer was lost", async () => {
       await trial.join(a);
       expect(await trial.one.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
     });
 
-    it("that an earlier joining of the same node keeps out replace it, and what it held is free", async () => {
+    it("replace an earlier membership of the same node, and free what it held", async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.insert([subscriptionOf(1)]);
@@ -67,7 +67,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
     });
 
-    it("that were replaced come back by no late renewal or joining, and their leaving changes nothing", async () => {
+    it("do not return after a replacement by a late renewal or join, and their leaving has no effect", async () => {
       await trial.join(a);
       const address = addressOf(a);
       expect(await trial.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
@@ -78,13 +78,13 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.renew(c, { lastsMs, groups: both })).toBe(true);
     });
 
-    it("replace none that has another address", async () => {
+    it("do not replace a node with another address", async () => {
       await trial.join(a);
       expect(await trial.one.join({ id: c, address: addressOf(c), replaces: [a] }, lastsMs)).toBe("joined");
       expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a, c]);
     });
 
-    it("one of two that want an address at once has it", async () => {
+    it("get an address only once if two nodes join at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const address = `${round}:1`;
         const joining = [
@@ -95,7 +95,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       }
     });
 
-    it("last as long as they said at their last renewal", async () => {
+    it("last as long as their last renewal said", async () => {
       await trial.join(a);
       await trial.elapse(lastsMs - nearEndMs);
       expect(await trial.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
@@ -105,7 +105,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.listNodes()).toEqual([]);
     });
 
-    it("that have expired come back by no renewal, and nothing is changed by it", async () => {
+    it("cannot renew after they expired, and the attempt has no effect", async () => {
       await trial.join(a);
       await trial.expire(a);
       expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
@@ -118,7 +118,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
     });
 
-    it("that have left are gone at once, and stay none", async () => {
+    it("are gone at once when they leave, and stay gone", async () => {
       await trial.join(a);
       await trial.other.leave(a);
       expect(await trial.one.listNodes()).toEqual([]);
@@ -136,7 +136,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       await trial.join(b);
     });
 
-    it("is one node's, which gets it again as it is", async () => {
+    it("belongs to one node, which gets the same lease again", async () => {
       const lease = await trial.one.takeLease(group, a);
       expect(lease).toMatchObject({ groupId: group, nodeId: a });
       expect(await trial.one.takeLease(group, a)).toEqual(lease);
@@ -144,7 +144,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.other.takeLease(otherGroup, b)).toMatchObject({ groupId: otherGroup, nodeId: b });
     });
 
-    it("is one's of two that want it at once", async () => {
+    it("goes to one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const lease = await Promise.all([trial.one.takeLease(group, a), trial.other.takeLease(group, b)]);
         const [taken, ...more] = lease.filter((lease) => lease !== undefined);
@@ -155,7 +155,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       }
     });
 
-    it("is taken from a node that is none any more, under a higher epoch, and its writes are refused", async () => {
+    it("moves from an expired node to another under a higher epoch, and refuses the old owner's writes", async () => {
       const old = await trial.one.takeLease(group, a);
       await trial.store.applyBlocks(group, [first], { isFinal: false, lease: old });
       await trial.expire(a, [b]);
@@ -169,7 +169,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       await trial.store.applyBlocks(group, [second], { isFinal: false, lease });
     });
 
-    it("is free once it is released, under epochs that only grow", async () => {
+    it("is free after its release, under increasing epochs", async () => {
       const epochs: number[] = [];
       for (const [coordinator, node] of [
         [trial.one, a],
@@ -185,7 +185,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(epochs).toEqual([...new Set(epochs)].toSorted((left, right) => left - right));
     });
 
-    it("is not released by who had it before", async () => {
+    it("cannot be released by its former owner", async () => {
       const old = await trial.one.takeLease(group, a);
       if (old === undefined) throw new Error("the lease is not free");
       await trial.one.releaseLease(old);
@@ -195,7 +195,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.other.takeLease(group, b)).toEqual(lease);
     });
 
-    it("is not released under an older epoch", async () => {
+    it("cannot be released under an older epoch", async () => {
       const old = await trial.one.takeLease(group, a);
       if (old === undefined) throw new Error("the lease is not free");
       await trial.one.releaseLease(old);
@@ -205,7 +205,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.one.takeLease(group, a)).toEqual(lease);
     });
 
-    it("is free when its node leaves, and no member's that is none", async () => {
+    it("is free when its node leaves, and never goes to a node that is not a member", async () => {
       await trial.one.takeLease(group, a);
       await trial.one.leave(a);
       expect(await trial.one.takeLease(group, a)).toBeUndefined();
@@ -220,7 +220,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       await trial.join(b);
     });
 
-    it("is kept for one node, of one group", async () => {
+    it("reserves a signer for one node per group", async () => {
       expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
       expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
       expect(await trial.other.reserveSigner({ groupId: group, sender }, b)).toMatchObject({
@@ -232,7 +232,7 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(await trial.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
     });
 
-    it("is kept for one of two that want it at once", async () => {
+    it("reserves a signer for one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const signer = { groupId: group, sender: `0x${round.toString(16).padStart(40, "0")}` } as const;
         const answers = await Promise.all([trial.one.reserveSigner(signer, a), trial.other.reserveSigner(signer, b)]);

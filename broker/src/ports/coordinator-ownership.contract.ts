@@ -4,7 +4,7 @@ import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts"
 
 const keyOf = (number: number, epoch: number) => ({ id: subscriptionOf(number).id, epoch });
 
-/** Who delivers a subscription, and how it becomes another's. */
+/** Ownership of subscriptions. */
 export function testOwnership(trial: CoordinatorTrial): void {
   describe("a claim", () => {
     beforeEach(async () => {
@@ -12,11 +12,11 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.join(b);
     });
 
-    it("to what is not there is unknown", async () => {
+    it("returns unknown for a missing subscription", async () => {
       expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "unknown" });
     });
 
-    it("to what nobody owns makes an owner, under a new epoch; again, it changes nothing", async () => {
+    it("assigns a subscription without an owner, under a new epoch; repeating it changes nothing", async () => {
       await trial.insert([subscriptionOf(1, { epoch: 7, interfaceType: "MQTT" })]);
       const held = { ...subscriptionOf(1), interfaceType: "MQTT", owner: a, epoch: 8 };
       expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
@@ -24,7 +24,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
       expect(await trial.store.findSubscription(subscriptionOf(1).id)).toEqual(held);
     });
 
-    it("to what a live node owns asks that, and changes no epoch", async () => {
+    it("requests a subscription from its live owner, and keeps the epoch", async () => {
       await trial.insert([subscriptionOf(1, { owner: a, epoch: 7 })]);
       expect(await trial.other.claim(subscriptionOf(1).id, b)).toEqual({ status: "asked", owner: a });
       expect(await trial.one.listHoldings(a)).toEqual([
@@ -33,7 +33,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
       expect(await trial.other.listHoldings(b)).toEqual([]);
     });
 
-    it("that came first is kept, until its node is none any more", async () => {
+    it("keeps the first request until the requesting node expires", async () => {
       await trial.join(c);
       await trial.insert([subscriptionOf(1, { owner: a })]);
       await trial.one.claim(subscriptionOf(1).id, b);
@@ -45,7 +45,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
       expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: c }]);
     });
 
-    it("to what a dead node owned makes an owner at once", async () => {
+    it("takes a dead node's subscription at once", async () => {
       await trial.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2, { owner: c })]);
       expect(await trial.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "held" });
       await trial.expire(a, [b]);
@@ -57,13 +57,13 @@ export function testOwnership(trial: CoordinatorTrial): void {
       expect(await trial.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
     });
 
-    it("to a suspended one makes an owner at once", async () => {
+    it("takes a suspended one at once", async () => {
       await trial.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
       expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
       expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
     });
 
-    it("is heard by one of two that claim at once", async () => {
+    it("succeeds for one of two concurrent claims", async () => {
       for (let number = 1; number <= 10; number += 1) {
         const { id } = subscriptionOf(number);
         await trial.insert([subscriptionOf(number)]);
@@ -73,7 +73,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
       }
     });
 
-    it("of a node that is no member is refused", async () => {
+    it("refuses a node that is not a member", async () => {
       await trial.insert([subscriptionOf(1)]);
       await expect(trial.one.claim(subscriptionOf(1).id, c)).rejects.toEqual(noMember);
       await trial.one.leave(a);
@@ -88,7 +88,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.join(b);
       await trial.insert([subscriptionOf(1, { owner: a, epoch: 7 }), subscriptionOf(2, { owner: a, epoch: 7 })]);
     });
-    it("makes the one that asks the owner, under a new epoch", async () => {
+    it("makes the requesting node the owner, under a new epoch", async () => {
       await trial.other.claim(subscriptionOf(1).id, b);
       await trial.one.handOver([keyOf(1, 7), keyOf(2, 7), keyOf(3, 0)]);
       expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
@@ -97,14 +97,14 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.one.handOver([]);
     });
 
-    it("under another epoch changes nothing", async () => {
+    it("changes nothing under another epoch", async () => {
       await trial.other.claim(subscriptionOf(1).id, b);
       await trial.one.handOver([keyOf(1, 6), keyOf(1, 8)]);
       expect(await trial.ownerOf(1)).toEqual({ owner: a, epoch: 7 });
       expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
     });
 
-    it("to a node that is none any more changes nothing", async () => {
+    it("changes nothing if the requesting node has expired", async () => {
       await trial.other.claim(subscriptionOf(1).id, b);
       await trial.other.claim(subscriptionOf(2).id, b);
       await trial.one.leave(b);
@@ -116,14 +116,14 @@ export function testOwnership(trial: CoordinatorTrial): void {
     });
   });
 
-  describe("letting go", () => {
+  describe("releasing", () => {
     beforeEach(async () => {
       await trial.join(a);
       await trial.join(b);
       await trial.insert([1, 2, 3].map((number) => subscriptionOf(number, { owner: a, epoch: 7 })));
     });
 
-    it("gives what another node asks for to that, and sets the rest free, each under a new epoch", async () => {
+    it("gives requested subscriptions to the requesting node and frees the others, each under a new epoch", async () => {
       await trial.other.claim(subscriptionOf(1).id, b);
       await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
       expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
@@ -134,14 +134,14 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.one.letGo([]);
     });
 
-    it("sets free also what a node asked for that is none any more", async () => {
+    it("also frees subscriptions that an expired node requested", async () => {
       await trial.other.claim(subscriptionOf(1).id, b);
       await trial.one.leave(b);
       await trial.one.letGo([keyOf(1, 7)]);
       expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
-    it("leaves what is given out at once, though its node is still a member", async () => {
+    it("lets others be assigned at once, though the node is still a member", async () => {
       await trial.one.renew(a, { lastsMs, groups: [] });
       await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
       expect(await trial.other.balance(b)).toEqual({ given: 3, asked: 0 });
@@ -149,7 +149,7 @@ export function testOwnership(trial: CoordinatorTrial): void {
     });
   });
 
-  it("holdings are the active ones of a node, of every kind, by identifier", async () => {
+  it("holdings are a node's active subscriptions of every kind, by identifier", async () => {
     await trial.join(a);
     await trial.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),
