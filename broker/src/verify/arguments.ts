@@ -134,7 +134,7 @@ function setValue(values: Map<string, string>, flag: string, value: string | und
   if (!valueFlags.includes(flag)) throw new Unverifiable(`${quote(flag)} is not a known flag; see stele verify --help`);
   const before = values.get(flag);
   if (before !== undefined && !listFlags.includes(flag)) throw new Unverifiable(`${flag} is given more than once`);
-  if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} lacks a value`);
+  if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} needs a value`);
   values.set(flag, before === undefined ? value : `${before},${value}`);
 }
 
