@@ -26,7 +26,7 @@ describe("the address guard", () => {
     expect(await faultOf(url)).toBe(fault);
   });
 
-  test("at subscribe, a name is judged by where it leads", async () => {
+  test("at subscribe, judges a name by the addresses that it resolves to", async () => {
     expect(await faultOf("http://a.example/", lead("93.184.216.34"))).toBe("");
     expect(await faultOf("http://a.example/", lead("10.0.0.1"))).toContain("may not reach");
     expect(await faultOf("http://a.example/", lead("10.0.0.1", "93.184.216.34"))).toBe("");
@@ -34,7 +34,7 @@ describe("the address guard", () => {
     expect(await faultOf("http://localhost:8080/", { allowLoopback: true })).toBe("");
   });
 
-  test("of loopback only ports from 1024 on, at subscribe and at connection time", async () => {
+  test("refuses loopback ports below 1024, at subscribe and at connection time", async () => {
     const fault = "port 80 of loopback is one that callbacks may not reach; those from 1024 on are open";
     const { resolver } = lead("127.0.0.1", "::1");
     for (const url of ["http://127.0.0.1/", "http://localhost/", "http://a.example/"]) {
@@ -45,7 +45,7 @@ describe("the address guard", () => {
     }
   });
 
-  test("no port that the Fetch standard blocks, wherever it is, at subscribe and at each attempt", async () => {
+  test("refuses every port that the Fetch standard blocks, at subscribe and at each attempt", async () => {
     for (const url of ["http://93.184.216.34:25/", "https://a.example:6667/", "http://127.0.0.1:10080/"]) {
       expect(await faultOf(url)).toMatch(/^port \d+ is one that callbacks may not reach$/);
       expect(await attemptAt(url)).toMatchObject({
@@ -54,12 +54,12 @@ describe("the address guard", () => {
     }
   });
 
-  test("at subscribe, a name that cannot be looked up is let through", async () => {
+  test("at subscribe, accepts a name that cannot be resolved", async () => {
     expect(await faultOf("http://a.example/", { resolver: findNothing })).toBe("");
   });
 
   test.each(["http://127.0.0.1", "http://localhost", "http://[::ffff:127.0.0.1]"])(
-    "at connection time, %s is refused and nothing is sent",
+    "at connection time, refuses %s and sends nothing",
     async (origin) => {
       await using receiver = await startReceiver((response) => response.end());
       const outcome = await attemptAt(`${origin}:${receiver.port}/`, { allowLoopback: false });
@@ -71,7 +71,7 @@ describe("the address guard", () => {
     },
   );
 
-  test("a name that answers a public address first and loopback then is not reached (DNS rebinding)", async () => {
+  test("refuses a name that first resolves to a public address and then to loopback (DNS rebinding)", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const answers = [["93.184.216.34"], ["127.0.0.1"]];
     const resolver = async () => answers.shift() ?? ["127.0.0.1"];
@@ -83,7 +83,7 @@ describe("the address guard", () => {
     expect(receiver.connectionCount()).toBe(0);
   });
 
-  test("of a name's addresses only the allowed ones are connected to, and each attempt looks up once", async () => {
+  test("connects only to a name's allowed addresses, with one look-up per attempt", async () => {
     await using receiver = await startReceiver((response) => response.end());
     let lookups = 0;
     const resolver = async () => {
@@ -101,7 +101,7 @@ describe("the address guard", () => {
     expect(outcome).toEqual({ status: "failed", reason: "the host name was not found" });
   });
 
-  test("a look-up that never ends costs its attempt alone, and lets a new subscription through", async () => {
+  test("a look-up that never ends fails only its own attempt, and does not block a new subscription", async () => {
     const clock = new ManualClock();
     const resolver = async (): Promise<readonly string[]> => {
       setImmediate(() => clock.expire());
