@@ -166,7 +166,7 @@ describe("stele verify <file>", () => {
       const text = JSON.stringify(await prove(other, batch, 0));
       const outcome = await call([await toFile(text), "--rpc", chain.url]);
       expect(outcome).toMatchObject({ exitCode: 2, output: "" });
-      expect(outcome.problem).toMatch(/block \d+ of the node at .* is another one, .*: another chain, or reorganised/);
+      expect(outcome.problem).toMatch(/block \d+ of the node at .* has the hash .*: another chain, or a reorg/);
       const forged = await toFile(text.replace(/"content":"0x\w\w/, '"content":"0xff'));
       expect(await call([forged, "--rpc", chain.url])).toMatchObject({
         exitCode: 1,
@@ -330,9 +330,9 @@ describe("stele verify --topic", () => {
     const honest = await run(["--topic", strange], { topic: of });
     expect(honest.exitCode).toBe(0);
     expect(honest.output.match(/malformed .*/g)).toEqual([
-      expect.stringMatching(/3 sequences from 3 on hold no events \(block \d+: 2 events where 3 were claimed\)/),
-      expect.stringMatching(/4 sequences from 6 on hold no events/),
-      expect.stringMatching(/1 sequences from 10 on hold no events .*another root/),
+      expect.stringMatching(/3 sequences from 3 on have no events \(block \d+: 2 events where 3 were claimed\)/),
+      expect.stringMatching(/4 sequences from 6 on have no events/),
+      expect.stringMatching(/1 sequences from 10 on have no events .*another root/),
     ]);
     const claims = honestClaims(of);
     const invented = toClaim(strange, { sequence: 3, blockNumber }, { content: Buffer.from("x"), extensions: [] });
