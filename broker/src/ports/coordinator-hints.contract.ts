@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
-import { a, addressOf, b, both, c, type CoordinatorTrial, lastsMs, nodeIdOf } from "./coordinator-trial.contract.ts";
+import {
+  a,
+  addressOf,
+  b,
+  both,
+  c,
+  type CoordinatorScenario,
+  lastsMs,
+  nodeIdOf,
+} from "./coordinator-scenario.contract.ts";
 import type { Departure, Hint } from "./coordinator.ts";
 import { blockOf, group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
@@ -13,7 +22,7 @@ function goneOf(nodeId: NodeId, what: Partial<Departure>): Hint {
 }
 
 /** Notifications of changes. */
-export function testHints(trial: CoordinatorTrial): void {
+export function testHints(scenario: CoordinatorScenario): void {
   describe("hints", () => {
     const markGroup = parseGroupId("mark");
     const heard: Hint[] = [];
@@ -22,17 +31,17 @@ export function testHints(trial: CoordinatorTrial): void {
     beforeEach(async () => {
       marks = 0;
       heard.length = 0;
-      end = await trial.other.listen((hint) => heard.push(hint));
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2), subscriptionOf(3)]);
+      end = await scenario.other.listen((hint) => heard.push(hint));
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2), subscriptionOf(3)]);
       await listHeard();
     });
     afterEach(async () => end());
 
     /** All hints up to now, in the order of the changes. */
     async function listHeard(): Promise<readonly Hint[]> {
-      await trial.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
+      await scenario.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
       const isMark = (hint: Hint) => hint.kind === "index" && hint.groupId === markGroup;
       await until(() => heard.some(isMark));
       return heard.splice(0).filter((hint) => !isMark(hint));
@@ -41,114 +50,114 @@ export function testHints(trial: CoordinatorTrial): void {
       expect(await listHeard()).toEqual(hints);
     }
     it("report nodes that join and leave", async () => {
-      await trial.one.join({ id: c, address: addressOf(c) }, lastsMs);
+      await scenario.one.join({ id: c, address: addressOf(c) }, lastsMs);
       await expectHeard({ kind: "nodes" });
-      await trial.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
-      await trial.one.renew(c, { lastsMs, groups: both });
-      await trial.one.leave(c);
+      await scenario.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
+      await scenario.one.renew(c, { lastsMs, groups: both });
+      await scenario.one.leave(c);
       await expectHeard(goneOf(c, { how: "left" }), { kind: "nodes" });
-      await trial.one.leave(c);
+      await scenario.one.leave(c);
       await expectHeard();
     });
 
     it("report an expired node once, and one that leaves, with what they held", async () => {
-      await trial.join(c);
-      await trial.one.takeLease(group, a);
-      await trial.one.takeLease(otherGroup, c);
-      await trial.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
-      await trial.insert([subscriptionOf(6, { owner: a, interfaceType: "MQTT" })]);
-      await trial.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
-      await trial.expire(a, [b, c]);
+      await scenario.join(c);
+      await scenario.one.takeLease(group, a);
+      await scenario.one.takeLease(otherGroup, c);
+      await scenario.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
+      await scenario.insert([subscriptionOf(6, { owner: a, interfaceType: "MQTT" })]);
+      await scenario.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
+      await scenario.expire(a, [b, c]);
       await listHeard();
-      await trial.one.balance(b);
-      await trial.one.takeLease(group, b);
-      await trial.other.balance(c);
+      await scenario.one.balance(b);
+      await scenario.one.takeLease(group, b);
+      await scenario.other.balance(c);
       const gone = (await listHeard()).filter(({ kind }) => kind === "gone");
       expect(gone).toEqual([goneOf(a, { how: "expired", subscriptions: 3, groups: 1 })]);
-      const { length: subscriptions } = (await trial.store.listSubscriptions()).filter(({ owner }) => owner === c);
+      const { length: subscriptions } = (await scenario.store.listSubscriptions()).filter(({ owner }) => owner === c);
       expect(subscriptions).toBeGreaterThanOrEqual(2);
-      await trial.one.leave(c);
+      await scenario.one.leave(c);
       await expectHeard(goneOf(c, { how: "left", subscriptions, groups: 1 }), { kind: "nodes" });
     });
 
     it("report a dead node whose address another one has by now, but not an earlier membership of the same node", async () => {
-      await trial.expire(a, [b]);
-      await trial.one.join({ id: c, address: addressOf(a) }, lastsMs);
+      await scenario.expire(a, [b]);
+      await scenario.one.join({ id: c, address: addressOf(a) }, lastsMs);
       await expectHeard(goneOf(a, { how: "expired", subscriptions: 1 }), { kind: "nodes" });
-      await trial.one.renew(b, { lastsMs, groups: both });
-      await trial.expire(c, [b]);
-      await trial.one.join({ id: nodeIdOf(4), address: addressOf(a), replaces: [c] }, lastsMs);
-      await trial.one.join({ id: nodeIdOf(5), address: addressOf(a), replaces: [nodeIdOf(4)] }, lastsMs);
+      await scenario.one.renew(b, { lastsMs, groups: both });
+      await scenario.expire(c, [b]);
+      await scenario.one.join({ id: nodeIdOf(4), address: addressOf(a), replaces: [c] }, lastsMs);
+      await scenario.one.join({ id: nodeIdOf(5), address: addressOf(a), replaces: [nodeIdOf(4)] }, lastsMs);
       await expectHeard({ kind: "nodes" }, { kind: "nodes" });
     });
 
     it("report claims and handovers once", async () => {
-      await trial.one.claim(subscriptionOf(1).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, b);
       await expectHeard(hintOf(1));
-      await trial.one.claim(subscriptionOf(1).id, b);
-      await trial.one.claim(subscriptionOf(1).id, a);
-      await trial.one.claim(subscriptionOf(9).id, a);
-      await trial.one.claim(subscriptionOf(2).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, a);
+      await scenario.one.claim(subscriptionOf(9).id, a);
+      await scenario.one.claim(subscriptionOf(2).id, b);
       await expectHeard(hintOf(2));
-      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 1 }]);
-      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await scenario.one.handOver([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await scenario.one.handOver([{ id: subscriptionOf(1).id, epoch: 0 }]);
       await expectHeard(hintOf(1));
     });
 
     it("report many subscriptions that one call hands over", async () => {
       const many = Array.from({ length: 200 }, (_, index) => subscriptionOf(1000 + index, { owner: a }));
-      await trial.insert(many);
-      for (const { id } of many) await trial.one.claim(id, b);
+      await scenario.insert(many);
+      for (const { id } of many) await scenario.one.claim(id, b);
       await listHeard();
-      await trial.one.handOver(many);
+      await scenario.one.handOver(many);
       await expectHeard({ kind: "nodes" });
     });
 
     it("report releases: to all nodes, if they must be balanced", async () => {
-      await trial.one.claim(subscriptionOf(1).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, b);
       await listHeard();
-      await trial.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await scenario.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
       await expectHeard(hintOf(1));
-      await trial.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await scenario.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
       await expectHeard({ kind: "nodes" });
     });
 
     it("report balancing, members found expired, and a free lease", async () => {
-      await trial.one.balance(a);
+      await scenario.one.balance(a);
       await expectHeard({ kind: "nodes" });
-      await trial.one.balance(a);
-      const lease = await trial.one.takeLease(group, a);
+      await scenario.one.balance(a);
+      const lease = await scenario.one.takeLease(group, a);
       if (lease === undefined) throw new Error("the lease is not free");
-      await trial.one.releaseLease({ ...lease, epoch: 0 });
-      await trial.one.releaseLease(lease);
+      await scenario.one.releaseLease({ ...lease, epoch: 0 });
+      await scenario.one.releaseLease(lease);
       await expectHeard({ kind: "nodes" });
-      const { length: subscriptions } = await trial.one.listHoldings(a);
-      await trial.expire(a, [b]);
-      await trial.one.balance(b);
+      const { length: subscriptions } = await scenario.one.listHoldings(a);
+      await scenario.expire(a, [b]);
+      await scenario.one.balance(b);
       await expectHeard(goneOf(a, { how: "expired", subscriptions }), { kind: "nodes" });
     });
 
     it("report indexed and rolled-back blocks", async () => {
-      await trial.store.applyBlocks(group, [first]);
+      await scenario.store.applyBlocks(group, [first]);
       await expectHeard({ kind: "index", groupId: group });
-      await trial.store.rollBack(group, undefined);
+      await scenario.store.rollBack(group, undefined);
       await expectHeard({ kind: "index", groupId: group });
     });
 
     it("report a chain that is ahead of the index", async () => {
-      await trial.one.tellAhead({ groupId: group, blockNumber: 7 });
+      await scenario.one.tellAhead({ groupId: group, blockNumber: 7 });
       await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
     });
 
     it("arrive in their own turn, and never after the end", async () => {
-      const claiming = trial.one.claim(subscriptionOf(2).id, b);
+      const claiming = scenario.one.claim(subscriptionOf(2).id, b);
       expect([...heard]).toEqual([]);
       await claiming;
       await expectHeard(hintOf(2));
       const later: Hint[] = [];
-      const endLater = await trial.one.listen((hint) => later.push(hint));
+      const endLater = await scenario.one.listen((hint) => later.push(hint));
       await end();
-      await trial.one.claim(subscriptionOf(3).id, b);
+      await scenario.one.claim(subscriptionOf(3).id, b);
       await until(() => later.some((hint) => hint.kind === "subscription"));
       expect([...heard]).toEqual([]);
       await endLater();

@@ -1,167 +1,167 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { a, b, c, type CoordinatorTrial, lastsMs, noMember } from "./coordinator-trial.contract.ts";
+import { a, b, c, type CoordinatorScenario, lastsMs, noMember } from "./coordinator-scenario.contract.ts";
 import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
 const keyOf = (number: number, epoch: number) => ({ id: subscriptionOf(number).id, epoch });
 
 /** Ownership of subscriptions. */
-export function testOwnership(trial: CoordinatorTrial): void {
+export function testOwnership(scenario: CoordinatorScenario): void {
   describe("a claim", () => {
     beforeEach(async () => {
-      await trial.join(a);
-      await trial.join(b);
+      await scenario.join(a);
+      await scenario.join(b);
     });
 
     it("returns unknown for a missing subscription", async () => {
-      expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "unknown" });
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "unknown" });
     });
 
     it("assigns a subscription without an owner, under a new epoch; repeating it changes nothing", async () => {
-      await trial.insert([subscriptionOf(1, { epoch: 7, interfaceType: "MQTT" })]);
+      await scenario.insert([subscriptionOf(1, { epoch: 7, interfaceType: "MQTT" })]);
       const held = { ...subscriptionOf(1), interfaceType: "MQTT", owner: a, epoch: 8 };
-      expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
-      expect(await trial.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
-      expect(await trial.store.findSubscription(subscriptionOf(1).id)).toEqual(held);
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toEqual({ status: "held", subscription: held });
+      expect(await scenario.store.findSubscription(subscriptionOf(1).id)).toEqual(held);
     });
 
     it("requests a subscription from its live owner, and keeps the epoch", async () => {
-      await trial.insert([subscriptionOf(1, { owner: a, epoch: 7 })]);
-      expect(await trial.other.claim(subscriptionOf(1).id, b)).toEqual({ status: "asked", owner: a });
-      expect(await trial.one.listHoldings(a)).toEqual([
+      await scenario.insert([subscriptionOf(1, { owner: a, epoch: 7 })]);
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toEqual({ status: "asked", owner: a });
+      expect(await scenario.one.listHoldings(a)).toEqual([
         { id: subscriptionOf(1).id, epoch: 7, groupId: group, wantedBy: b },
       ]);
-      expect(await trial.other.listHoldings(b)).toEqual([]);
+      expect(await scenario.other.listHoldings(b)).toEqual([]);
     });
 
     it("keeps the first request until the requesting node expires", async () => {
-      await trial.join(c);
-      await trial.insert([subscriptionOf(1, { owner: a })]);
-      await trial.one.claim(subscriptionOf(1).id, b);
-      await trial.other.claim(subscriptionOf(1).id, c);
-      expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: b }]);
-      await trial.one.leave(b);
-      expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: undefined }]);
-      await trial.other.claim(subscriptionOf(1).id, c);
-      expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: c }]);
+      await scenario.join(c);
+      await scenario.insert([subscriptionOf(1, { owner: a })]);
+      await scenario.one.claim(subscriptionOf(1).id, b);
+      await scenario.other.claim(subscriptionOf(1).id, c);
+      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: b }]);
+      await scenario.one.leave(b);
+      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: undefined }]);
+      await scenario.other.claim(subscriptionOf(1).id, c);
+      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: c }]);
     });
 
     it("takes a dead node's subscription at once", async () => {
-      await trial.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2, { owner: c })]);
-      expect(await trial.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "held" });
-      await trial.expire(a, [b]);
-      expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
-      expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
+      await scenario.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2, { owner: c })]);
+      expect(await scenario.other.claim(subscriptionOf(2).id, b)).toMatchObject({ status: "held" });
+      await scenario.expire(a, [b]);
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
       const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
       const { id } = subscriptionOf(1);
-      expect(await trial.store.saveProgress([{ ...progress, id, epoch: 0 }])).toEqual([id]);
-      expect(await trial.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
+      expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 0 }])).toEqual([id]);
+      expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
     });
 
     it("takes a suspended one at once", async () => {
-      await trial.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
-      expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
-      expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
+      await scenario.insert([subscriptionOf(1, { owner: a, state: "suspended" })]);
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
     });
 
     it("succeeds for one of two concurrent claims", async () => {
       for (let number = 1; number <= 10; number += 1) {
         const { id } = subscriptionOf(number);
-        await trial.insert([subscriptionOf(number)]);
-        const answers = await Promise.all([trial.one.claim(id, a), trial.other.claim(id, b)]);
+        await scenario.insert([subscriptionOf(number)]);
+        const answers = await Promise.all([scenario.one.claim(id, a), scenario.other.claim(id, b)]);
         expect(answers.map(({ status }) => status).toSorted()).toEqual(["asked", "held"]);
-        expect(await trial.ownerOf(number)).toMatchObject({ epoch: 1 });
+        expect(await scenario.ownerOf(number)).toMatchObject({ epoch: 1 });
       }
     });
 
     it("refuses a node that is not a member", async () => {
-      await trial.insert([subscriptionOf(1)]);
-      await expect(trial.one.claim(subscriptionOf(1).id, c)).rejects.toEqual(noMember);
-      await trial.one.leave(a);
-      await expect(trial.one.claim(subscriptionOf(1).id, a)).rejects.toEqual(noMember);
-      expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
+      await scenario.insert([subscriptionOf(1)]);
+      await expect(scenario.one.claim(subscriptionOf(1).id, c)).rejects.toEqual(noMember);
+      await scenario.one.leave(a);
+      await expect(scenario.one.claim(subscriptionOf(1).id, a)).rejects.toEqual(noMember);
+      expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
     });
   });
 
   describe("handing over", () => {
     beforeEach(async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1, { owner: a, epoch: 7 }), subscriptionOf(2, { owner: a, epoch: 7 })]);
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1, { owner: a, epoch: 7 }), subscriptionOf(2, { owner: a, epoch: 7 })]);
     });
     it("makes the requesting node the owner, under a new epoch", async () => {
-      await trial.other.claim(subscriptionOf(1).id, b);
-      await trial.one.handOver([keyOf(1, 7), keyOf(2, 7), keyOf(3, 0)]);
-      expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
-      expect(await trial.ownerOf(2)).toEqual({ owner: a, epoch: 7 });
-      expect(await trial.one.listHoldings(b)).toEqual([{ ...keyOf(1, 8), groupId: group, wantedBy: undefined }]);
-      await trial.one.handOver([]);
+      await scenario.other.claim(subscriptionOf(1).id, b);
+      await scenario.one.handOver([keyOf(1, 7), keyOf(2, 7), keyOf(3, 0)]);
+      expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
+      expect(await scenario.ownerOf(2)).toEqual({ owner: a, epoch: 7 });
+      expect(await scenario.one.listHoldings(b)).toEqual([{ ...keyOf(1, 8), groupId: group, wantedBy: undefined }]);
+      await scenario.one.handOver([]);
     });
 
     it("changes nothing under another epoch", async () => {
-      await trial.other.claim(subscriptionOf(1).id, b);
-      await trial.one.handOver([keyOf(1, 6), keyOf(1, 8)]);
-      expect(await trial.ownerOf(1)).toEqual({ owner: a, epoch: 7 });
-      expect(await trial.one.listHoldings(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
+      await scenario.other.claim(subscriptionOf(1).id, b);
+      await scenario.one.handOver([keyOf(1, 6), keyOf(1, 8)]);
+      expect(await scenario.ownerOf(1)).toEqual({ owner: a, epoch: 7 });
+      expect(await scenario.one.listHoldings(a)).toMatchObject([{ wantedBy: b }, { wantedBy: undefined }]);
     });
 
     it("changes nothing if the requesting node has expired", async () => {
-      await trial.other.claim(subscriptionOf(1).id, b);
-      await trial.other.claim(subscriptionOf(2).id, b);
-      await trial.one.leave(b);
-      await trial.one.handOver([keyOf(1, 7)]);
-      await trial.join(c);
-      await trial.expire(b, [a, c]);
-      await trial.one.handOver([keyOf(2, 7)]);
-      for (const number of [1, 2]) expect(await trial.ownerOf(number)).toEqual({ owner: a, epoch: 7 });
+      await scenario.other.claim(subscriptionOf(1).id, b);
+      await scenario.other.claim(subscriptionOf(2).id, b);
+      await scenario.one.leave(b);
+      await scenario.one.handOver([keyOf(1, 7)]);
+      await scenario.join(c);
+      await scenario.expire(b, [a, c]);
+      await scenario.one.handOver([keyOf(2, 7)]);
+      for (const number of [1, 2]) expect(await scenario.ownerOf(number)).toEqual({ owner: a, epoch: 7 });
     });
   });
 
   describe("releasing", () => {
     beforeEach(async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([1, 2, 3].map((number) => subscriptionOf(number, { owner: a, epoch: 7 })));
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([1, 2, 3].map((number) => subscriptionOf(number, { owner: a, epoch: 7 })));
     });
 
     it("gives requested subscriptions to the requesting node and frees the others, each under a new epoch", async () => {
-      await trial.other.claim(subscriptionOf(1).id, b);
-      await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
-      expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
-      expect(await trial.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
-      expect(await trial.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
+      await scenario.other.claim(subscriptionOf(1).id, b);
+      await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 6), keyOf(4, 0)]);
+      expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
+      expect(await scenario.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
+      expect(await scenario.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
       const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
-      expect(await trial.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
-      await trial.one.letGo([]);
+      expect(await scenario.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
+      await scenario.one.letGo([]);
     });
 
     it("also frees subscriptions that an expired node requested", async () => {
-      await trial.other.claim(subscriptionOf(1).id, b);
-      await trial.one.leave(b);
-      await trial.one.letGo([keyOf(1, 7)]);
-      expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
+      await scenario.other.claim(subscriptionOf(1).id, b);
+      await scenario.one.leave(b);
+      await scenario.one.letGo([keyOf(1, 7)]);
+      expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
     it("lets others be assigned at once, though the node is still a member", async () => {
-      await trial.one.renew(a, { lastsMs, groups: [] });
-      await trial.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
-      expect(await trial.other.balance(b)).toEqual({ given: 3, asked: 0 });
-      expect(await trial.countHeld(a, b)).toEqual([0, 3]);
+      await scenario.one.renew(a, { lastsMs, groups: [] });
+      await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
+      expect(await scenario.other.balance(b)).toEqual({ given: 3, asked: 0 });
+      expect(await scenario.countHeld(a, b)).toEqual([0, 3]);
     });
   });
 
   it("holdings are a node's active subscriptions of every kind, by identifier", async () => {
-    await trial.join(a);
-    await trial.insert([
+    await scenario.join(a);
+    await scenario.insert([
       subscriptionOf(3, { owner: a, epoch: 3 }),
       subscriptionOf(1, { owner: a, epoch: 1, interfaceType: "MQTT", groupId: otherGroup }),
       subscriptionOf(2, { owner: a, state: "suspended" }),
       subscriptionOf(4, { owner: b }),
       subscriptionOf(5),
     ]);
-    expect(await trial.one.listHoldings(a)).toEqual([
+    expect(await scenario.one.listHoldings(a)).toEqual([
       { id: subscriptionOf(1).id, epoch: 1, groupId: otherGroup, wantedBy: undefined },
       { id: subscriptionOf(3).id, epoch: 3, groupId: group, wantedBy: undefined },
     ]);
-    expect(await trial.one.listHoldings(c)).toEqual([]);
+    expect(await scenario.one.listHoldings(c)).toEqual([]);
   });
 }

@@ -1,0 +1,113 @@
+import { expect } from "vitest";
+import type { GroupId } from "../domain/group-id.ts";
+import type { NodeId } from "../domain/node.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Coordinator } from "./coordinator.ts";
+import type { Store } from "./store.ts";
+import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
+
+/** A started store, and coordinators of the nodes that share it. */
+export interface CoordinatorFixture {
+  readonly store: Store;
+  /** As two nodes see it. */
+  readonly coordinators: readonly [Coordinator, Coordinator];
+  /** Inserts subscriptions with the given owner and epoch. */
+  insert(subscriptions: readonly Subscription[]): Promise<void>;
+  /** Advances the coordinator's clock. */
+  elapse(durationMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Duration of memberships. */
+export const lastsMs = 3_600_000;
+/** Time before its end at which a test looks at a membership. Long, because a database's clock runs on during the calls. */
+export const nearEndMs = 60_000;
+export const both = [group, otherGroup];
+export const noMember = expect.objectContaining({ name: "BrokerError", code: 200207 });
+
+/** A membership identifier, by a number. */
+export function nodeIdOf(number: number): NodeId {
+  return `00000000-0000-4000-9000-${number.toString(16).padStart(12, "0")}` as NodeId;
+}
+
+export const a = nodeIdOf(1);
+export const b = nodeIdOf(2);
+export const c = nodeIdOf(3);
+
+export function addressOf(id: NodeId): string {
+  return `${id.slice(-1)}.example:8080`;
+}
+
+/** A fixture for each test, with helpers. */
+export class CoordinatorScenario {
+  #fixture: CoordinatorFixture | undefined;
+
+  async begin(create: () => Promise<CoordinatorFixture>): Promise<void> {
+    this.#fixture = await create();
+  }
+
+  async end(): Promise<void> {
+    await this.#fixture?.close();
+    this.#fixture = undefined;
+  }
+
+  get store(): Store {
+    return this.#begun.store;
+  }
+
+  get one(): Coordinator {
+    return this.#begun.coordinators[0];
+  }
+
+  get other(): Coordinator {
+    return this.#begun.coordinators[1];
+  }
+
+  async insert(subscriptions: readonly Subscription[]): Promise<void> {
+    await this.#begun.insert(subscriptions);
+  }
+
+  async elapse(durationMs: number): Promise<void> {
+    await this.#begun.elapse(durationMs);
+  }
+
+  /** Joins a member that delivers the groups. */
+  async join(id: NodeId, groups: readonly GroupId[] = both): Promise<void> {
+    expect(await this.one.join({ id, address: addressOf(id) }, lastsMs)).toBe("joined");
+    expect(await this.one.renew(id, { lastsMs, groups })).toBe(true);
+  }
+
+  /** Expires one membership, and not the others. */
+  async expire(id: NodeId, others: readonly NodeId[] = []): Promise<void> {
+    await this.elapse(lastsMs - nearEndMs);
+    for (const other of others) expect(await this.one.renew(other, { lastsMs, groups: both })).toBe(true);
+    await this.elapse(nearEndMs);
+    expect((await this.one.listNodes()).map((node) => node.id)).not.toContain(id);
+  }
+
+  async ownerOf(number: number): Promise<Pick<Subscription, "owner" | "epoch">> {
+    const found = await this.store.findSubscription(subscriptionOf(number).id);
+    if (found === undefined) throw new Error(`there is no subscription ${number}`);
+    return { owner: found.owner, epoch: found.epoch };
+  }
+
+  async countHeld(...nodes: readonly NodeId[]): Promise<readonly number[]> {
+    return Promise.all(nodes.map(async (node) => (await this.one.listHoldings(node)).length));
+  }
+
+  /** Hands over as owners do when they find requests; returns how many. */
+  async handOverRequested(...nodes: readonly NodeId[]): Promise<number> {
+    let count = 0;
+    for (const node of nodes) {
+      const requested = (await this.one.listHoldings(node)).filter(({ wantedBy }) => wantedBy !== undefined);
+      await this.one.handOver(requested);
+      count += requested.length;
+    }
+    return count;
+  }
+
+  get #begun(): CoordinatorFixture {
+    if (this.#fixture === undefined) throw new Error("the test has not begun");
+    return this.#fixture;
+  }
+}
