@@ -1,6 +1,6 @@
 import { setTimeout as rest } from "node:timers/promises";
 import type { Broker } from "../../engine/broker.ts";
-import { SharedRead } from "../../lib/shared-read.ts";
+import { SingleFlight } from "../../lib/single-flight.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import { encodeListing } from "./listing.ts";
 
@@ -20,7 +20,7 @@ export interface SharedListingOptions {
 export class SharedListing {
   readonly #options: SharedListingOptions;
   readonly #slices = createLoopSlices();
-  readonly #shared = new SharedRead(() => this.#makeRested());
+  readonly #shared = new SingleFlight(() => this.#makeRested());
   #rested: Promise<unknown> = Promise.resolve();
 
   constructor(options: SharedListingOptions) {

@@ -1,5 +1,5 @@
 /** Single-flight reads: concurrent callers share one read. It begins after each of them called, so nobody gets an older value. */
-export class SharedRead<T> {
+export class SingleFlight<T> {
   readonly #read: () => Promise<T>;
   #next: Promise<T> | undefined;
   #underWay: Promise<unknown> = Promise.resolve();
