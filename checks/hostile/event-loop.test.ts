@@ -18,7 +18,7 @@ const bodyDelayMsMax = 120;
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 const topicOf = (index: number): string => `a/${index % 10}/b/${index % 50}/c/${index}/d/e/f/g/h`;
 
-/** Distinct patterns that all match every topic: any of the fixed levels may be a wildcard, and the end may be open. */
+/** Distinct patterns that all match every topic: any of the fixed levels may be a wildcard, and the end may be `#`. */
 function patternsOf(count: number): readonly string[] {
   const fixedPlaces = [0, 2, 4, 6, 7, 8, 9, 10];
   return range(count).map((number) => {
@@ -53,7 +53,7 @@ describe("the event loop under every request", () => {
       patterns.map((topic) => ["subscribe", { topic, url: gone.url, offset: "OFFSET_FIRST" }]),
     );
     // Each has been refused once, and is suspended with its backlog.
-    await until("the receiver was asked by all", () => gone.attempts.length === patternCount, { timeoutMs: 60_000 });
+    await until("the receiver was called by all", () => gone.attempts.length === patternCount, { timeoutMs: 60_000 });
   }, 120_000);
 
   /** The longest delay of the broker's event loop during an action. */

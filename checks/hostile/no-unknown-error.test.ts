@@ -15,7 +15,7 @@ const url = "http://127.0.0.1:65535/";
 const env = { STELE_LOG_FORMAT: "json", STELE_LOG_LEVEL: "info" };
 /** The catalogue's code for unexpected errors, and JSON-RPC's. */
 const unforeseen = /"code":(200000|-32603)\b/;
-/** The broker logs what it considers its own fault as an error, with a stack. */
+/** The broker logs an error with a stack if it considers the error its own fault. */
 const defect = /"level":"error"|"stack":/;
 
 function describeOdd(world: World, seeds: readonly number[]): void {

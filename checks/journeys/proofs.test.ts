@@ -61,8 +61,8 @@ describe("docs/proofs.md", () => {
       blockNumber: BigInt(blockNumber),
     });
     const env = { ...process.env, BLOCK_HASH: block.hash, REGISTRY: proof.proof.registry };
-    const told = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
-    expect(told.stdout).toBe("proofs/example 1 hello\n");
+    const result = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
+    expect(result.stdout).toBe("proofs/example 1 hello\n");
   });
 
   it("names every step of the verification, in order", () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => stop());
 
-/** One transaction of one of the accounts. Set 1 is Alice's own, with Bob as a member. */
+/** One transaction by one of the accounts. Alice owns set 1; Bob is a member. */
 type Step =
   | { readonly kind: "open"; readonly by: number; readonly names: readonly string[]; readonly writers: number }
   | { readonly kind: "close"; readonly by: number; readonly name: string }

@@ -64,7 +64,7 @@ class FlagReader {
     return 1;
   }
 
-  /** Skips the argument after an unknown flag as its value, so that one mistake gives one problem. */
+  /** Treats the argument after an unknown flag as its value, so that one mistake gives one problem. */
   #refuseUnknown(flag: string, { inline, next }: { inline: string | undefined; next: string | undefined }): number {
     const known = [...this.#valueFlags, ...Object.keys(actionFlags).filter((name) => name.startsWith("--"))];
     this.#refuse(`${quote(flag)} is not a known flag${suggestNearest(flag, known)}`);

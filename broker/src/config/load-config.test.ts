@@ -73,7 +73,7 @@ describe("loadConfig", () => {
     expect(loaded({ argv: ["--config=f", "--base-path="], files }).basePath).toBe("");
   });
 
-  test("other programs' variables are left alone", () => {
+  test("ignores other programs' variables", () => {
     expect(load({ env: { PATH: "/bin", STELLAR: "1", PORT: "1" } }).status).toBe("loaded");
   });
 

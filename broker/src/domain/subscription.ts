@@ -19,7 +19,7 @@ export type InterfaceType = (typeof interfaceTypes)[number];
  */
 export type SubscriptionState = "active" | "suspended" | "locked" | "damaged";
 
-/** What a consumer subscribed to, where to send it, and its progress. Times are milliseconds since the epoch. */
+/** A consumer's subscription: its filter, its destination and its progress. Times are milliseconds since the epoch. */
 export interface Subscription {
   readonly id: SubscriptionId;
   readonly groupId: GroupId;

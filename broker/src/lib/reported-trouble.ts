@@ -7,15 +7,15 @@ const reasonsMax = 4;
 export class ReportedTrouble {
   readonly #logger: Logger;
   readonly #message: string;
-  readonly #overMessage: string | undefined;
-  readonly #told = new Set<string>();
+  readonly #recoveryMessage: string | undefined;
+  readonly #logged = new Set<string>();
   #reason: string | undefined;
 
-  /** `message` is the log line: what failed. `overMessage` is the line for the recovery; without it there is none. */
-  constructor(logger: Logger, message: string, overMessage?: string) {
+  /** `message` is the log line: what failed. `recoveryMessage` is the line for the recovery; without it there is none. */
+  constructor(logger: Logger, message: string, recoveryMessage?: string) {
     this.#logger = logger;
     this.#message = message;
-    this.#overMessage = overMessage;
+    this.#recoveryMessage = recoveryMessage;
   }
 
   /** Reason of the latest failure; undefined after a success. */
@@ -26,15 +26,15 @@ export class ReportedTrouble {
   failed(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     this.#reason = reason;
-    if (this.#told.has(reason) || this.#told.size >= reasonsMax) this.#logger.debug(this.#message, { error });
+    if (this.#logged.has(reason) || this.#logged.size >= reasonsMax) this.#logger.debug(this.#message, { error });
     else this.#logger.warn(this.#message, { error });
-    if (this.#told.size < reasonsMax) this.#told.add(reason);
+    if (this.#logged.size < reasonsMax) this.#logged.add(reason);
   }
 
   done(): void {
     if (this.#reason === undefined) return;
     this.#reason = undefined;
-    this.#told.clear();
-    if (this.#overMessage !== undefined) this.#logger.info(this.#overMessage);
+    this.#logged.clear();
+    if (this.#recoveryMessage !== undefined) this.#logger.info(this.#recoveryMessage);
   }
 }

@@ -21,7 +21,7 @@ import {
 
 /** A store that nodes share, and their coordinators. */
 export interface SharedStoreFixture {
-  /** As two nodes see it; started. */
+  /** Two nodes' views of it; started. */
   readonly stores: readonly [Store, Store];
   readonly coordinator: Coordinator;
   close(): Promise<void>;
@@ -108,7 +108,7 @@ function testLeases(fixture: () => SharedStoreFixture): void {
     await coordinator.releaseLease(lease);
     await expectRefused(stores[0], lease);
   });
-  it("two followers produce one chain, whoever takes the lease meanwhile", async () => {
+  it("two concurrent followers write one consistent chain, even while the lease moves", async () => {
     const { coordinator, stores } = fixture();
     await stores[0].applyBlocks(group, [blockOf(0, { opened: [topicOf(alpha)] })]);
     let [lease, nodes] = [await takeLease(coordinator, oneNode), [oneNode, otherNode] as const];
@@ -131,7 +131,7 @@ function testLeases(fixture: () => SharedStoreFixture): void {
   });
 }
 
-/** Like a follower: from the store's head. */
+/** Follows from the store's head. */
 async function applyNext(store: Store, lease: GroupLease): Promise<void> {
   const number = ((await store.findHead(group))?.blockNumber ?? 0) + 1;
   const batches = [batchOf(alpha, { block: number, sequence: number, count: 1 })];
@@ -155,7 +155,7 @@ async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
 
 function testGoingBack(fixture: () => SharedStoreFixture): void {
   const beyond = { filter: all, cursor: toPosition(6, 0), notifiedCount: 9 };
-  it("subscriptions of other nodes get a new epoch, which refuses the late writes of their owners", async () => {
+  it("subscriptions of other nodes get a new epoch, so that late writes of their owners are refused", async () => {
     const { coordinator, stores } = fixture();
     const [store, stale] = stores;
     const lease = await takeLease(coordinator, oneNode);

@@ -85,15 +85,15 @@ interface Located {
 }
 
 /** The topic's address: computed from the trusted registry; else from the registry that the contract names, which must confirm the address. */
-async function locate(chain: ChainClient, options: TopicArguments, told: string | undefined): Promise<Located> {
+async function locate(chain: ChainClient, options: TopicArguments, claimed: string | undefined): Promise<Located> {
   const { topic } = options;
   if (options.registry !== undefined) return toLocated(options.registry as Address, topic); // Its form is already checked.
-  if (told === undefined)
+  if (claimed === undefined)
     throw new Unverifiable(`the broker has no topic ${topic}; pass --registry to look for it on the chain`);
-  const contract = await chain.findTopic(told as Address); // The form of the answer is already checked.
+  const contract = await chain.findTopic(claimed as Address); // The form of the answer is already checked.
   const located = contract === undefined ? undefined : toLocated(contract.registry, topic);
-  if (located?.address === told) return located;
-  throw new Unverifiable(`the chain has no topic ${topic} at ${told}, the address from the broker; pass --registry`);
+  if (located?.address === claimed) return located;
+  throw new Unverifiable(`the chain has no topic ${topic} at ${claimed}, the address from the broker; pass --registry`);
 }
 
 function toLocated(registry: Address, name: TopicName): Located {

@@ -2,9 +2,9 @@ import { topicRegistryAbi } from "@stele/contracts";
 import { encodeEventTopics, type Hex } from "viem";
 
 const [published] = encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished" });
-/** Writes a log with our event signature: a topic, no data. */
+/** EVM code that writes a log with our event signature and no data. */
 const writeLog = `7f${published.slice(2)}60006000a1`;
-/** Decrements the count on the stack, and jumps while it is not zero. */
+/** EVM code that decrements the count on the stack, and jumps while it is not zero. */
 const again = (target: string): string => `600190038060${target}5700`;
 
 /** Creation code of a contract that writes `count` logs with our event signature: 430 bytes of JSON each. */

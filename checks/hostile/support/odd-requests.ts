@@ -16,7 +16,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   list: ["pageIndex", "pageSize", "groupId"],
 };
 const operations = Object.keys(names);
-/** A GET query has at most 1,024 bytes, and an escaped character up to nine. */
+/** A GET query has at most 1,024 bytes, and an escaped character takes up to nine. */
 const queryTextMax = 60;
 const bodyTextMax = 100_000;
 const form = "application/x-www-form-urlencoded";

@@ -1,4 +1,4 @@
-/** Maximum number of characters of a quoted value; the rest is cut. */
+/** Maximum number of characters of a quoted value. */
 const quotedCharactersMax = 80;
 
 /** A value as an error message quotes it: JSON, cut after 80 characters, so that hostile input cannot flood a log. */

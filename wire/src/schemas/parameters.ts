@@ -12,7 +12,7 @@ export const parameter = {
   subscriptionId: z.string().describe("Subscription identifier."),
   eventId: z.string().describe("Event identifier."),
   offset: optionalText(
-    "Where a new subscription starts: OFFSET_FIRST, OFFSET_LAST (default) or an eventId, exclusive.",
+    "Start of a new subscription: OFFSET_FIRST, OFFSET_LAST (default), or an eventId to start after that event.",
   ),
   secret: optionalText(
     "Secret that signs the callbacks (Standard Webhooks). It is bound to its url: with a new url, pass it again.",

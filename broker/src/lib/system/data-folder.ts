@@ -19,7 +19,7 @@ const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Files of a data folder, and the access that this process needs to each. */
+/** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
   [/^lock$|^(chain|store)\.sqlite/, R_OK | W_OK],
   [/\.key$/, R_OK],
@@ -52,7 +52,7 @@ function makeUsable(root: string): void {
     const place = path === root ? "" : `${path}: `;
     const reason = `${messageOf(cause)}${describeOwner(path)}`;
     throw new DataFolderError(
-      `The data folder ${root} cannot be read and written: ${place}${reason}. Correct that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
+      `The data folder ${root} cannot be read and written: ${place}${reason}. Fix that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
       { cause },
     );
   }
@@ -99,7 +99,7 @@ function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
-/** Step by step, since `recursive` of Node 20 never ends below a folder that refuses with ENOENT, such as /proc. */
+/** One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with ENOENT, such as /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -120,7 +120,7 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
       );
     }
     throw new DataFolderError(
-      `The data folder ${root} cannot be locked: ${message}. Check its rights and the disk's free space.`,
+      `The data folder ${root} cannot be locked: ${message}. Check its permissions and the disk's free space.`,
       {
         cause,
       },

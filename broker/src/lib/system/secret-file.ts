@@ -82,7 +82,7 @@ function makeSecret(file: string, secret: Uint8Array): string {
     return writeSecret(file, Buffer.from(secret).toString("hex"));
   } catch (cause) {
     throw new Error(
-      `${file} cannot be made: ${messageOf(cause)}; check the folder's rights and the disk's free space`,
+      `${file} cannot be created: ${messageOf(cause)}; check the folder's permissions and the disk's free space`,
       {
         cause,
       },

@@ -47,7 +47,7 @@ describe("a request", () => {
     const notification = notificationTo({ url: receiver.url });
     for (let round = 0; round < 5; round += 1) await sink.attempt(notification, neverAborted);
     expect(receiver.requests).toHaveLength(5);
-    // A second one, because undici gives an answered connection back one turn of the event loop later.
+    // A second one, because undici returns an answered connection one turn of the event loop later.
     expect(receiver.connectionCount()).toBeLessThanOrEqual(2);
   });
 

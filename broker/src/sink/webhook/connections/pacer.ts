@@ -2,10 +2,10 @@
 export class Pacer {
   readonly #perMs: number;
   readonly #burstMs: number;
-  /** Time at which everything passed so far is paid for. */
+  /** Time from which the rate allows the next item without a burst. */
   #paidAt = Number.NEGATIVE_INFINITY;
 
-  /** Burst: milliseconds' worth of unused rate that may pass at once. */
+  /** Milliseconds' worth of unused rate that may pass at once. */
   constructor({ perMs, burstMs }: { readonly perMs: number; readonly burstMs: number }) {
     this.#perMs = perMs;
     this.#burstMs = burstMs;
@@ -16,7 +16,7 @@ export class Pacer {
     return Math.max(0, this.#paidAt - this.#burstMs - now);
   }
 
-  /** Passes one item, however large; later ones wait for its cost. */
+  /** Passes one item, however large it is. Later items wait for its cost. */
   take(now: number, amount: number): void {
     this.#paidAt = Math.max(now, this.#paidAt) + amount / this.#perMs;
   }

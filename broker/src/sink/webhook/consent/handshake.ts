@@ -8,7 +8,7 @@ export type Reply =
   | { readonly kind: "unreachable"; readonly reason: string };
 
 /** Statuses of a receiver that does not support the method. */
-const strangerStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
+const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
 /** Statuses of a receiver that may agree later: timeout, too early, too many requests. */
 const laterStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
@@ -18,7 +18,7 @@ const laterStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 export function judgeHandshake({ status, headers }: Answer, origin: string): Reply {
   if (status >= 200 && status < 300) return judgeConsent(headers, origin);
   const reason = `it answered OPTIONS with ${status}`;
-  if (strangerStatuses.has(status) || (status >= 300 && status < 400)) return { kind: "unknown", reason };
+  if (unsupportedStatuses.has(status) || (status >= 300 && status < 400)) return { kind: "unknown", reason };
   return { kind: laterStatuses.has(status) || status >= 500 ? "unreachable" : "refused", reason };
 }
 
