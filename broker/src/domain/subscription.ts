@@ -76,7 +76,8 @@ export function checkSecret(secret: string | undefined): void {
     throw new BrokerError("parameterInvalid", { details });
   }
   // PostgreSQL cannot store text with a NUL character.
-  if (secret.includes("\0")) throw new BrokerError("parameterInvalid", { details: '"secret" holds a NUL character' });
+  if (secret.includes("\0"))
+    throw new BrokerError("parameterInvalid", { details: '"secret" contains a NUL character' });
   if (!secret.startsWith(encodedSecretPrefix)) return;
   const encoded = secret.slice(encodedSecretPrefix.length);
   if (encoded === "" || !base64.test(encoded)) {

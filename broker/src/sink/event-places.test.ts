@@ -46,7 +46,7 @@ const createTree = (encoded: Uint8Array): MerkleTree => {
   return new MerkleTree(encoded);
 };
 
-test.each([1, 2, 5, 1000])("every event of a batch of %i gets a place that verifies", (count) => {
+test.each([1, 2, 5, 1000])("every event of a batch of %i gets a place that passes verification", (count) => {
   const batch = batchOf(count);
   const places = new EventPlaces({ prefix: "svc-" });
   const checked = findCheckedBatch(logOf(batch));

@@ -19,7 +19,7 @@ export function readProvenHeader(bytes: Uint8Array): ProvenHeader {
   const fields = new RlpList(bytes).strings();
   const { [receiptsRootPlace]: receiptsRoot, [numberPlace]: number, [timestampPlace]: timestamp } = fields;
   if (receiptsRoot?.length !== hashBytes || number === undefined || timestamp === undefined) {
-    throw new MalformedBatchError("too few fields, or a receiptsRoot that is no hash");
+    throw new MalformedBatchError("too few fields, or a receiptsRoot that is not a hash");
   }
   return { receiptsRoot, number: toInteger(number), timestamp: toInteger(timestamp) };
 }

@@ -19,7 +19,7 @@ export type CallbackUrl =
 export function parseCallbackUrl(text: string): CallbackUrl {
   if (text.trim() === "") return { isGood: false, fault: "it is blank" };
   // PostgreSQL cannot store text with a NUL character.
-  if (text.includes("\0")) return { isGood: false, fault: "it holds a NUL character" };
+  if (text.includes("\0")) return { isGood: false, fault: "it contains a NUL character" };
   if (text.length > urlCharactersMax) {
     return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
   }
@@ -32,12 +32,12 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   }
   if (url.username !== "" || url.password !== "") {
     const hint = "Let the receiver check the signature: subscribe with a secret.";
-    return { isGood: false, fault: "it holds a user name or a password", hint };
+    return { isGood: false, fault: "it contains a user name or a password", hint };
   }
   const port = portOf(url);
   if (isBlockedPort(port)) {
     const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
-    return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
+    return { isGood: false, fault: `callbacks may not reach port ${port}`, hint };
   }
   // Encoding can turn one character into nine.
   if (url.href.length > urlCharactersMax) {

@@ -168,14 +168,14 @@ class WebhookSink implements Sink {
     const addresses = await this.#findAddresses(host);
     if (addresses.length === 0 || addresses.some((address) => this.#policy(address, port))) return;
     if (addresses.some((address) => this.#policy(address, loopbackPortMin))) {
-      const details = `port ${port} of loopback is one that callbacks may not reach; those from ${loopbackPortMin} on are open`;
+      const details = `callbacks may not reach loopback port ${port}, only ports from ${loopbackPortMin} on`;
       throw new BrokerError("urlInvalid", { details });
     }
     // Does not reveal the addresses of a name: names may be private too.
-    const place = isIP(host) === 0 ? "the host leads to an address" : `${host} is an address`;
+    const address = isIP(host) === 0 ? "the host's addresses" : `the address ${host}`;
     throw new BrokerError("urlInvalid", {
-      details: `${place} that callbacks may not reach`,
-      hints: ["The setting STELE_CALLBACK_ALLOW opens private networks to callbacks."],
+      details: `callbacks may not reach ${address}`,
+      hints: ["The setting STELE_CALLBACK_ALLOW allows callbacks to private networks."],
     });
   }
 

@@ -26,7 +26,7 @@ test.each([
   expect(cache.find("a")).toBeUndefined();
 });
 
-test("serves stale addresses without an answer for ten minutes, but not for a name that no longer exists", () => {
+test("without an answer, serves stale addresses for ten minutes, but not for a name that no longer exists", () => {
   const { cache, time } = createCache();
   cache.note("a", found(1000, "10.0.0.1"));
   time.now = 599_000;
