@@ -102,7 +102,7 @@ describe("loadConfig", () => {
       "https://*.example",
       "null",
     ].map((text) => ["ORIGINS", text]),
-  ])("STELE_ALLOWED_%s does not take %j", (name, text = "") => {
+  ])("STELE_ALLOWED_%s refuses %j", (name, text = "") => {
     expect(load({ env: { [`STELE_ALLOWED_${name}`]: text } }).status).not.toBe("loaded");
   });
 

@@ -141,7 +141,7 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 8 });
     });
 
-    it("lets others be assigned at once, though the node is still a member", async () => {
+    it("releases subscriptions that can be assigned at once, while its node is still a member", async () => {
       await scenario.one.renew(a, { lastsMs, groups: [] });
       await scenario.one.letGo([keyOf(1, 7), keyOf(2, 7), keyOf(3, 7)]);
       expect(await scenario.other.balance(b)).toEqual({ given: 3, asked: 0 });

@@ -210,9 +210,9 @@ export interface Store {
   listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
-  /** The existing ones, in any order: one read of the index for any number of names. */
+  /** The topics of these names that exist, in any order. Reads the index once for any number of names. */
   findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
-  /** The same by contract address. */
+  /** The same, by contract address. */
   findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
   listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
   /** Every topic whose name has this digest (see topicDigest in wire); usually one. */
@@ -235,9 +235,9 @@ export interface Store {
   countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
-  /** The existing ones, in any order. */
+  /** The subscriptions that exist, in any order. */
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
-  /** In the order of their identifiers: all, or a page. */
+  /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
   /** Number of subscriptions whose url leads to a receiver (see findReceiver). */
@@ -256,6 +256,6 @@ export interface Store {
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
-  /** Moves cursors forward only. Returns those that do not exist with their epoch. Give each subscription once. */
+  /** Moves cursors forward only. Returns the subscriptions that do not exist with their epoch. Give each subscription once. */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

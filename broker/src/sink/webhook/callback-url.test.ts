@@ -11,7 +11,7 @@ test.each([
   ["http://①②⑦.0.0.1/", "127.0.0.1"],
   ["http://[::ffff:127.0.0.1]/", "::ffff:7f00:1"],
   ["http://[::1]:80/", "::1"],
-])("%s leads to host %s", (text, host) => {
+])("parses the host of %s as %s", (text, host) => {
   const parsed = parseCallbackUrl(text);
   expect(parsed.isGood && hostOf(parsed.url)).toBe(host);
 });
