@@ -218,13 +218,13 @@ describe("a node of another chain than the group's", () => {
       const elsewhere = { chain: other, topic, batches: await other.publish(topic, [someEvents(1)]) };
       const claims = honestClaims(elsewhere);
       const words = [[...claims.keys()][0] ?? ""];
-      const withChain = { ...brokerOf(claims, elsewhere), health: () => [health("1", own)] };
-      expect(await run(words, { operations: withChain })).toMatchObject({
+      const named = { ...brokerOf(claims, elsewhere), health: () => [health("1", own)] };
+      expect(await run(words, { operations: named })).toMatchObject({
         exitCode: 1,
         output: expect.stringMatching(/^refuted at step header: /),
       });
-      const withoutChain = { ...withChain, health: () => [] };
-      expect(await run(words, { operations: withoutChain })).toMatchObject({ exitCode: 2 });
+      const unnamed = { ...named, health: () => [] };
+      expect(await run(words, { operations: unnamed })).toMatchObject({ exitCode: 2 });
     } finally {
       await other.stop();
     }
@@ -243,11 +243,8 @@ describe("a node of another chain than the group's", () => {
       method === "eth_chainId" ? { code: -32601, message: "method not found" } : undefined,
     );
     const of = { chain, topic, batches };
-    const withChain = {
-      ...brokerOf(honestClaims(of), of),
-      health: () => [health("1", { chainId: 1, genesisHash: "0x" })],
-    };
-    await using server = await serve(withChain);
+    const lie = { ...brokerOf(honestClaims(of), of), health: () => [health("1", { chainId: 1, genesisHash: "0x" })] };
+    await using server = await serve(lie);
     const outcome = await call([idAt(0), "--broker", server.url, "--rpc", silent.url]);
     await silent.close();
     expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining("method not found") });
