@@ -19,7 +19,7 @@ function connect(url: string) {
 describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
   const running = useWorld(embeddedWorld);
 
-  /** A topic with one event: where it stands and the transaction that carried the event. */
+  /** A topic with one event: its place, and the transaction of the event. */
   async function publishOne(topic: string) {
     const { client, broker } = running();
     await client.open(topic);
@@ -55,13 +55,13 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(await chain.readContract({ ...contract, functionName: "sequence" })).toBe(BigInt(state.sequenceNumber));
   });
 
-  it("a call that reverts has geth's code 3", async () => {
+  it("a call that reverts returns geth's code 3", async () => {
     const { chain, address } = await publishOne("chain/3");
     const call = chain.request({ method: "eth_call", params: [{ to: address, data: "0x43d726d6" }, "latest"] });
     await expect(call).rejects.toMatchObject({ cause: { code: 3, data: expect.stringMatching(/^0x/) } });
   });
 
-  it("nothing can be sent, and no block is made of it", async () => {
+  it("refuses transactions, and makes no block", async () => {
     const { chain } = await publishOne("chain/4");
     const before = await chain.getBlockNumber();
     const sending = chain.sendRawTransaction({ serializedTransaction: "0x02f86c01" });
@@ -70,7 +70,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     expect(await chain.getBlockNumber()).toBe(before);
   });
 
-  it("viem watches a topic's events without filters of the chain's", async () => {
+  it("viem watches a topic's events without server-side filters", async () => {
     const { chain, published } = await publishOne("chain/5");
     const seen: (bigint | undefined)[] = [];
     const unwatch = chain.watchContractEvent({
@@ -78,8 +78,8 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
       pollingInterval: 20,
       onLogs: (logs) => seen.push(...logs.map(({ args }) => args.firstSequence)),
     });
-    // Where it begins is settled by its first look, so events go on being published.
-    await until("an event that was watched for", async () => {
+    // viem's first poll decides where it begins, so keep publishing.
+    await until("viem has seen an event", async () => {
       await running().client.publish("chain/5", "again");
       return seen.length > 0;
     });
@@ -95,7 +95,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
     for (const content of ["first", "second", "third"]) await client.publish("orders/new", content);
     const [, program = ""] = /```js\n(.*?)```/s.exec(page) ?? [];
     const args = ["--input-type=module", "-e", program.replace("http://127.0.0.1:8080", broker.url)];
-    // Where the program finds the workspaces.
+    // So that the program finds the workspaces.
     const cwd = fileURLToPath(new URL("..", import.meta.url));
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
     const lines = stdout.trimEnd().split("\n");
@@ -110,7 +110,7 @@ describe("the embedded chain over HTTP, read with viem (DESIGN 4.3)", () => {
 describe("the setting chainEndpoint", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_CHAIN_ENDPOINT: "off" } });
 
-  it("off: there is nothing at /chain, and neither the banner nor the index names it", async () => {
+  it("off: /chain is 404, and neither the banner nor the index names it", async () => {
     const { client, broker } = running();
     await expect(connect(broker.url).getBlockNumber()).rejects.toMatchObject({ status: 404 });
     expect(broker.stderr()).not.toMatch(/^ {2}Chain /m);
@@ -121,7 +121,7 @@ describe("the setting chainEndpoint", () => {
 describe("a context segment", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_BASE_PATH: "/events" } });
 
-  it("stands before /chain, and the banner and the index say so", async () => {
+  it("precedes /chain, also in the banner and the index", async () => {
     const { client, broker } = running();
     expect(await connect(broker.url).getChainId()).toBe(5_461_068);
     expect(broker.stderr()).toContain(`  Chain     ${broker.url}/chain\n`);

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Params } from "../harness/doors.ts";
 
-/** A call that every door can carry and that is refused. `{event}` in an eventId stands for that of an event that is there. */
+/** A refused call that works on every transport. `{event}` in an eventId stands for the eventId of an existing event. */
 export interface BadCall {
   readonly what: string;
   readonly operation: string;
   readonly params: Params;
   readonly code: number;
-  /** Doors that cannot carry it: a GET query is at most 1,024 bytes. */
+  /** Transports that cannot carry it: a GET query is at most 1,024 bytes. */
   readonly isLong?: boolean;
 }
 
@@ -29,14 +29,14 @@ const topics: readonly (readonly [string, string, number])[] = [
   ["a topic with character 31", "a\u001fb", 100106],
   ["a topic with character 0", "a\u0000b", 100106],
   ["a topic with character 129", "a\u0081b", 100106],
-  ["a topic with a letter beyond", "tópico", 100106],
+  ["a topic with a non-ASCII letter", "tópico", 100106],
   ["a topic with an emoji", "a😀", 100106],
-  ["a topic with a line end", "a\nb", 100106],
+  ["a topic with a line break", "a\nb", 100106],
 ];
 const namesOnly: readonly (readonly [string, string, number])[] = [
   ["a topic with +", "a+b", 100106],
   ["a topic with #", "a#b", 100106],
-  ["a pattern as topic", "a/#", 100106],
+  ["a pattern as a topic", "a/#", 100106],
   ["a topic that ends in /", "a/", 100106],
 ];
 
@@ -73,10 +73,10 @@ const of = (operation: string, rows: readonly (readonly [string, Params, number]
   rows.map(([what, params, code]) => ({ what, operation, params, code }));
 
 const otherCalls: readonly BadCall[] = [
-  ...of("close", [["a topic that is not there", { topic: "nowhere" }, 100101]]),
-  ...of("state", [["a topic that is not there", { topic: "nowhere" }, 100101]]),
+  ...of("close", [["a missing topic", { topic: "nowhere" }, 100101]]),
+  ...of("state", [["a missing topic", { topic: "nowhere" }, 100101]]),
   ...of("publish", [
-    ["a topic that is not there", { topic: "nowhere", content: "x" }, 100101],
+    ["a missing topic", { topic: "nowhere", content: "x" }, 100101],
     ["no topic", { content: "x" }, 200001],
     ["no content", { topic }, 200001],
     ["empty content", { topic, content: "" }, 100200],
@@ -97,12 +97,12 @@ const otherCalls: readonly BadCall[] = [
     isLong: true,
   },
   ...of("subscribe", [
-    ["a topic that is not there", { topic: "nowhere", url }, 100101],
+    ["a missing topic", { topic: "nowhere", url }, 100101],
     ["no url", { topic }, 200001],
     ["an empty url", { topic, url: "" }, 100501],
-    ["a url that is none", { topic, url: "not a url" }, 100501],
+    ["a malformed url", { topic, url: "not a url" }, 100501],
     ["a relative url", { topic, url: "/hook" }, 100501],
-    ["a url of another scheme", { topic, url: "ftp://127.0.0.1/" }, 100501],
+    ["a url with another scheme", { topic, url: "ftp://127.0.0.1/" }, 100501],
     ["a file url", { topic, url: "file:///etc/passwd" }, 100501],
     ["a url with a password", { topic, url: "http://a:b@127.0.0.1/" }, 100501],
     ["a private address", { topic, url: "http://10.0.0.1/" }, 100501],
@@ -113,10 +113,10 @@ const otherCalls: readonly BadCall[] = [
     ["# that is not last", { topic: "a/#/b", url }, 100109],
     ["# within a level", { topic: "a/b#", url }, 100109],
     ["+ within a level", { topic: "a/b+/c", url }, 100109],
-    ["a subscriptionId that is no UUID", { topic, url, subscriptionId: "mine" }, 100505],
+    ["a subscriptionId that is not a UUID", { topic, url, subscriptionId: "mine" }, 100505],
     ["a UUID with braces", { topic, url, subscriptionId: `{${randomUUID()}}` }, 100505],
     ["an illegal offset", { topic, url, offset: "first" }, 100302],
-    ["an offset that is not there", { topic, url, offset: "ffffffff-1-1" }, 100303],
+    ["an offset that does not exist", { topic, url, offset: "ffffffff-1-1" }, 100303],
   ]),
   {
     what: "a url of 2,049 characters",
@@ -129,28 +129,28 @@ const otherCalls: readonly BadCall[] = [
     ["no subscriptionId", {}, 200001],
     ["an empty subscriptionId", { subscriptionId: "" }, 100503],
     ["a blank subscriptionId", { subscriptionId: " " }, 100503],
-    ["a subscriptionId that is no UUID", { subscriptionId: "mine" }, 100505],
-    ["a subscriptionId that is not there", { subscriptionId: randomUUID() }, 100504],
+    ["a subscriptionId that is not a UUID", { subscriptionId: "mine" }, 100505],
+    ["a subscriptionId that does not exist", { subscriptionId: randomUUID() }, 100504],
   ]),
   ...of("getEvent", [
     ["no eventId", {}, 200001],
     ["an empty eventId", { eventId: "" }, 100300],
     ["a blank eventId", { eventId: "  " }, 100300],
     ["an eventId of 43 characters", { eventId: "f".repeat(43) }, 100301],
-    ["an eventId of another form", { eventId: "mine" }, 100302],
+    ["an eventId in another form", { eventId: "mine" }, 100302],
     ["an eventId in upper case", { eventId: "ABCDEF01-1-1" }, 100302],
     ["an eventId with sequence 0", { eventId: "abcdef01-0-1" }, 100302],
     ["an eventId with a leading zero", { eventId: "abcdef01-01-1" }, 100302],
     ["an eventId with a negative sequence", { eventId: "abcdef01--1-1" }, 100302],
     ["an eventId with an unsafe number", { eventId: "abcdef01-9999999999999999-1" }, 100302],
-    ["an eventId that is not there", { eventId: "abcdef01-1-1" }, 100303],
+    ["an eventId that does not exist", { eventId: "abcdef01-1-1" }, 100303],
     ["an eventId beyond the chain", { eventId: "abcdef01-1-999999" }, 100304],
   ]),
   ...of("list", [
     ["a negative page", { pageIndex: -1, pageSize: 10 }, 100104],
-    ["a page that is a fraction", { pageIndex: 1.5, pageSize: 10 }, 100104],
+    ["a fractional page", { pageIndex: 1.5, pageSize: 10 }, 100104],
   ]),
 ];
 
-/** Every bad input that has a code of its own, for every operation that takes it. */
+/** Every bad input with a code of its own, for every operation that takes it. */
 export const badCalls: readonly BadCall[] = [...topicCalls(), ...groupCalls(), ...otherCalls];

@@ -40,7 +40,7 @@ function toExist(topic: string, end: string): string {
 }
 
 describe("a request in pieces", () => {
-  it.each(requests)("%s: byte by byte it is the same request", async (_name, request) => {
+  it.each(requests)("%s: is the same request if it arrives byte by byte", async (_name, request) => {
     const before = await sequenceNumber();
     const pieces = [...request].map((byte) => Uint8Array.of(byte));
     const answer = parseAnswer(await exchangeRaw(running().broker.url, { pieces }));
@@ -62,7 +62,7 @@ describe("a request in pieces", () => {
     }
   });
 
-  it("requests sent without waiting are answered in their order", async () => {
+  it("pipelined requests are answered in order", async () => {
     const { broker } = running();
     const pieces = [toExist("bytes", "") + toExist("none", "") + toExist("bytes", "connection: close\r\n")];
     const text = await exchangeRaw(broker.url, { pieces });
@@ -71,10 +71,10 @@ describe("a request in pieces", () => {
 });
 
 describe("a request that is cut off", () => {
-  it.each(requests)("%s: at every byte, nothing happens, and nobody else is disturbed", async (_name, request) => {
+  it.each(requests)("%s: at every byte, changes nothing and disturbs nobody else", async (_name, request) => {
     const { broker, client } = running();
     await expectUnchanged(client, async () => {
-      // Ten at a time, over connections of their own.
+      // Ten at a time, over separate connections.
       for (let start = 1; start < request.length; start += 10) {
         const cuts = Array.from({ length: Math.min(10, request.length - start) }, (_, index) => start + index);
         await Promise.all(
@@ -88,7 +88,7 @@ describe("a request that is cut off", () => {
 
 describe("a request with flipped bits", () => {
   it.each(seedsOf("CHECKS_MUTATION_SEEDS", [1, 2]))(
-    "is answered or refused, never crashes the process and changes nothing but what it asks for, seed %d",
+    "is answered or refused, never crashes the process and changes only what it asks for, seed %d",
     async (seed) => {
       const random = createRandom(seed);
       const { broker, client } = running();
@@ -103,14 +103,14 @@ describe("a request with flipped bits", () => {
           bytes[place] = (bytes[place] ?? 0) ^ (1 << random.below(8));
         }
         const answer = parseAnswer(await exchangeRaw(broker.url, { pieces: [bytes], isEnded: true }));
-        // A topic of another name does not exist, so that only this one can have got an event.
+        // A topic with another name does not exist, so only this one can have received an event.
         if (answer?.body.includes('"SUCCESS"') === true) published += 1;
         if (answer !== undefined)
           expect([200, 204, 400, 403, 404, 405, 408, 413, 417, 431, 501, 505]).toContain(answer.status);
       }
-      // A request may still be run when its connection has ended without an answer: what comes to a group later is done after it.
+      // A request may still run after its connection ended without an answer; calls that reach the group later run after it.
       await client.publish("bytes", "after all of them");
-      // A JSON-RPC request whose id is lost is a notification: it is run and not answered.
+      // A JSON-RPC request that lost its id is a notification: it runs without an answer.
       const after = (await sequenceNumber()) - 1;
       expect(after - before).toBeGreaterThanOrEqual(published);
       expect(after - before).toBeLessThanOrEqual(mutationsPerSeed);

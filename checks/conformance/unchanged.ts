@@ -9,7 +9,7 @@ async function takeSnapshot(client: Client): Promise<unknown> {
   return { page, states, subscriptions: await client.listSubscriptions() };
 }
 
-/** Runs `act` and holds that no topic, event or subscription has come, gone or changed. */
+/** Runs `act` and checks that no topic, event or subscription was added, removed or changed. */
 export async function expectUnchanged(client: Client, act: () => Promise<void>): Promise<void> {
   const before = await takeSnapshot(client);
   await act();

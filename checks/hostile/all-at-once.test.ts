@@ -11,13 +11,13 @@ import { peakMebibytes } from "./support/process-memory.ts";
 const attackMs = 8000;
 const latencyMsMax = 2000;
 const mebibytesMax = 512;
-/** The default deadline of a stop, and what a busy machine may add. */
+/** The default deadline of a stop, plus tolerance for a busy machine. */
 const stopMsMax = 15_000;
 const topics = Array.from({ length: 8 }, (_, index) => `honest/${index}`);
 const publishersPerTopic = 8;
 const stolenTopic = "stolen";
 
-/** Strangers attack every door of one broker at once while 64 publishers work. */
+/** Attackers use every interface of one broker at once while 64 publishers work. */
 describe("a broker under all attacks at once", () => {
   it("acknowledges every honest publish, loses none, stays small, and stops in time", async () => {
     using folder = createTempFolder();
@@ -26,7 +26,7 @@ describe("a broker under all attacks at once", () => {
     const attacks = await prepareAttacks(broker);
     using flood = new Flood(broker.url, attacks);
     honest.start(broker.url);
-    await until("the attack has lasted", passed(attackMs), { timeoutMs: 2 * attackMs });
+    await until("the attack has lasted long enough", passed(attackMs), { timeoutMs: 2 * attackMs });
     await honest.stop();
     const peak = peakMebibytes(broker.pid);
     const latencies = [...honest.acknowledged.values()].map(({ sentAt, acknowledgedAt }) => acknowledgedAt - sentAt);
@@ -57,7 +57,7 @@ describe("a broker under all attacks at once", () => {
   });
 });
 
-/** Every acknowledged event is found after a restart, with its content; the web page opened nothing. */
+/** After a restart, every acknowledged event is there with its content, and the web page has opened nothing. */
 async function expectKept(dataDir: string, honest: PublishLoad): Promise<void> {
   await using broker = await startBroker({ dataDir });
   await using client = new Client(broker.url);
@@ -112,7 +112,7 @@ function unfinishedBody(): Buffer {
   return request.subarray(0, -1);
 }
 
-/** What a browser sends for an image on a foreign page. */
+/** The request of a browser for an image on a foreign page. */
 function pageRequest({ url }: BrokerProcess): Buffer {
   const head = [
     `GET /rest/open?topic=${stolenTopic} HTTP/1.1`,

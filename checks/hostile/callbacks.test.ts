@@ -41,7 +41,7 @@ describe("40 host names that no name server answers for", async () => {
   });
 });
 
-describe("where receivers must agree", () => {
+describe("if receivers must consent", () => {
   const env = {
     STELE_CALLBACK_CONSENT: "require",
     STELE_CALLBACK_BACKOFF_MIN_MS: "50",
@@ -50,7 +50,7 @@ describe("where receivers must agree", () => {
   };
   const running = useWorld(embeddedWorld, { env });
 
-  it("a server that knows nothing of callbacks is subscribed to in vain, and gets no byte of any event", async () => {
+  it("a server that does not know callbacks receives no byte of any event", async () => {
     const { client } = running();
     await using victim = await startWebServer(answer(404));
     await client.open("reflected");
@@ -61,7 +61,7 @@ describe("where receivers must agree", () => {
     expect(victim.bodyBytes).toBeLessThan(1000);
   });
 
-  it("a receiver set up after its subscription gets its first event once it agrees, and none before", async () => {
+  it("a receiver set up after its subscription gets its first event once it consents, and none before", async () => {
     const { client } = running();
     const port = await findFreePort();
     await client.open("later");
@@ -75,12 +75,12 @@ describe("where receivers must agree", () => {
   });
 });
 
-describe("receivers that answer with malice", () => {
+describe("receivers with malicious answers", () => {
   const env = { STELE_LOG_LEVEL: "error" };
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  it("a Retry-After that comes twice stops neither the broker nor the event", async () => {
+  it("a repeated Retry-After header stops neither the broker nor the event", async () => {
     const { client } = running();
     const receiver = await receive();
     receiver.setBehaviour((_attempt, response) => {
@@ -135,7 +135,7 @@ describe("with limits for receivers", () => {
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  it("1 MiB of notifications of one event leaves at the agreed pace, and another receiver does not wait", async () => {
+  it("1 MiB of notifications leaves at the granted rate, and another receiver does not wait", async () => {
     const { client } = running();
     await using victim = await startWebServer(answer(204));
     const other = await receive();
@@ -153,12 +153,12 @@ describe("with limits for receivers", () => {
     await other.waitForCount(1, { timeoutMs: 1000 });
     await until("half has arrived", () => eventsOf(victim).length >= subscriptionsMax / 2);
     const seconds = (performance.now() - startedAt) / 1000;
-    // A second's worth goes at once; the last may be half paid.
+    // One second's worth goes at once; the last may be half paid.
     expect(victim.bodyBytes).toBeLessThan(bytesPerSecondMax * (seconds + 1.5));
     expect(seconds).toBeGreaterThan(1);
   });
 
-  it("160 receivers that hang hold few connections, and do not hold up one that answers", async () => {
+  it("160 hanging receivers use few connections, and do not block one that answers", async () => {
     const { client } = running();
     const hanging = await Promise.all(Array.from({ length: 160 }, () => startWebServer(neverAnswer)));
     const healthy = await receive();
@@ -174,7 +174,7 @@ describe("with limits for receivers", () => {
         hanging.reduce((sum, { openConnections }) => sum + openConnections, 0),
       );
     }
-    // Those that are being closed are still open here.
+    // Connections that are being closed are still open here.
     expect(open).toBeLessThanOrEqual(2 * connectionsMax);
     await Promise.all(hanging.map((server) => server[Symbol.asyncDispose]()));
   });

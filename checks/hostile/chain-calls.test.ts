@@ -6,9 +6,9 @@ import { useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
-/** When calls ran in the thread that makes blocks, a publish beside the recursion was answered TIMEOUT after 30 s. */
+/** If calls ran in the thread that makes blocks, a publish beside the recursion would time out after 30 s. */
 const publishMsMax = 2_000;
-/** A call has 1 s; the rest is for the thread that is started again after the call before. */
+/** A call has 1 s; the rest is for restarting the thread after the previous call. */
 const callMsMax = 15_000;
 const memoryMebibytesMax = 512;
 const shutdownDeadlineMs = 10_000;
@@ -39,7 +39,7 @@ function blake2(rounds: number) {
 async function ask(http: HttpClient, body: unknown): Promise<Answer | readonly Answer[]> {
   const headers = { "content-type": "application/json" };
   const answer = await http.send({ method: "POST", path: "/chain", headers, body: JSON.stringify(body) });
-  return answer.json() as Answer | readonly Answer[]; // JSON-RPC 2.0; what matters is asserted.
+  return answer.json() as Answer | readonly Answer[]; // JSON-RPC 2.0; the assertions check the relevant part.
 }
 
 const toBody = (call: object, id = 1) => ({ jsonrpc: "2.0", id, ...call });
@@ -48,10 +48,10 @@ function longestWaitMs({ acknowledged }: PublishLoad): number {
   return Math.max(...[...acknowledged.values()].map(({ sentAt, acknowledgedAt }) => acknowledgedAt - sentAt));
 }
 
-describe("a stranger's call of the chain", () => {
+describe("an attacker's call of the chain", () => {
   const running = useWorld(embeddedWorld);
 
-  /** Publishes while `work` runs, and answers what it answers with the longest wait of a publisher. */
+  /** Publishes while `work` runs; returns its result with the longest wait of a publisher. */
   async function whilePublishing<Result>(work: () => Promise<Result>) {
     const { client, broker } = running();
     await client.open("hostile/chain");
@@ -69,10 +69,10 @@ describe("a stranger's call of the chain", () => {
     ["BLAKE2F with 200,000,000 rounds", blake2(200_000_000), { code: -32_000, message: "out of gas" }],
     ["BLAKE2F with all the gas that a call has", blake2(49_000_000), timeout],
     ["recursion without a JUMPDEST", callOf(recursion), timeout],
-    ["an estimate of that", { ...callOf(recursion), method: "eth_estimateGas" }, timeout],
+    ["an estimate of the recursion", { ...callOf(recursion), method: "eth_estimateGas" }, timeout],
     ["jump analysis of 490 KB in each of 1,024 calls", callOf(hugeCode), { code: -32_000 }],
   ])(
-    "%s: publishes go on, and it ends with an error",
+    "%s: publishing continues, and the call ends with an error",
     async (_name, call, error) => {
       const startedAt = performance.now();
       const http = new HttpClient(running().broker.url, { timeoutMs: 600_000 });
@@ -87,7 +87,7 @@ describe("a stranger's call of the chain", () => {
     600_000,
   );
 
-  it("fails alone: calls of others that stood behind it are answered", async () => {
+  it("fails alone: other calls in the queue are answered", async () => {
     await using http = new HttpClient(running().broker.url);
     const attack = ask(http, toBody(callOf(recursion)));
     const honest = Array.from({ length: 8 }, (_, id) => ask(http, toBody({ method: "eth_chainId", params: [] }, id)));
@@ -97,12 +97,12 @@ describe("a stranger's call of the chain", () => {
     expect(await attack).toMatchObject({ error: timeout });
   }, 60_000);
 
-  it("does not keep a broker from stopping, also in a batch from several connections", async () => {
+  it("does not prevent a broker from stopping, also in a batch from several connections", async () => {
     const { broker } = running();
     await using http = new HttpClient(broker.url, { timeoutMs: 600_000 });
     const batch = Array.from({ length: 100 }, (_, id) => toBody(callOf(recursion), id));
     const attacks = Array.from({ length: 4 }, () => ask(http, batch).catch(() => undefined));
-    await until("a look-up stands behind the calls", async () => {
+    await until("a look-up waits behind the calls", async () => {
       const askedAt = performance.now();
       await ask(http, toBody({ method: "eth_chainId", params: [] }));
       return performance.now() - askedAt > behindMs;

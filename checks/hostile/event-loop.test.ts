@@ -9,16 +9,16 @@ import { takeLoopDelayMs } from "./support/loop-delay.ts";
 const topicCount = 700;
 const patternCount = 500;
 const batchMax = 1_000;
-/** The aim is 50 ms on an idle machine. Without slices a listing at this size held the loop for seconds. */
+/** The goal is 50 ms on an idle machine. Without slices, a listing at this size blocked the loop for seconds. */
 const delayMsMax = 500;
 
-/** The aim is 50 ms here too. When all its names were read, the body held the loop for 280 to 680 ms. */
+/** The goal is 50 ms here too. Reading all names of the body blocked the loop for 280 to 680 ms. */
 const bodyDelayMsMax = 120;
 
 const range = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
 const topicOf = (index: number): string => `a/${index % 10}/b/${index % 50}/c/${index}/d/e/f/g/h`;
 
-/** Patterns that match every topic, no two the same: any of the fixed levels may be a wildcard, and the end may be open. */
+/** Distinct patterns that all match every topic: any of the fixed levels may be a wildcard, and the end may be `#`. */
 function patternsOf(count: number): readonly string[] {
   const fixedPlaces = [0, 2, 4, 6, 7, 8, 9, 10];
   return range(count).map((number) => {
@@ -52,18 +52,18 @@ describe("the event loop under every request", () => {
       world(),
       patterns.map((topic) => ["subscribe", { topic, url: gone.url, offset: "OFFSET_FIRST" }]),
     );
-    // Every one has been refused once, and is suspended with its backlog.
-    await until("the receiver was asked by all", () => gone.attempts.length === patternCount, { timeoutMs: 60_000 });
+    // Each has been refused once, and is suspended with its backlog.
+    await until("the receiver was called by all", () => gone.attempts.length === patternCount, { timeoutMs: 60_000 });
   }, 120_000);
 
-  /** The longest delay of the broker's loop while something is done. */
+  /** The longest delay of the broker's event loop during an action. */
   async function delayDuring(action: () => Promise<unknown>): Promise<number> {
     await takeLoopDelayMs(world().broker.url);
     await action();
     return takeLoopDelayMs(world().broker.url);
   }
 
-  it("counts what 500 patterns have pending over 700 topics, and is answered within the bound", async () => {
+  it("counts the pending events of 500 patterns over 700 topics within the bound", async () => {
     let entries: readonly ListingEntry[] = [];
     const delay = await delayDuring(async () => {
       const listing = await world().client.listSubscriptions();
@@ -100,7 +100,7 @@ describe("the event loop under every request", () => {
     expect(delay).toBeLessThan(delayMsMax);
   });
 
-  it("a publish with 70,000 extensions that are no text", async () => {
+  it("a publish with 70,000 extensions that are not text", async () => {
     const extensions = Object.fromEntries(range(70_000).map((index) => [`svc-${index}`, 1]));
     const params = { topic: topicOf(1), content: "eA==", extensions };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "publish", params });
@@ -123,7 +123,7 @@ describe("the event loop under every request", () => {
     expect(await delayDuring(() => sendBatch(world(), calls))).toBeLessThan(delayMsMax);
   });
 
-  it("a batch of subscribe from the first event on, the deliveries that follow, and a batch of unSubscribe", async () => {
+  it("a batch of subscribe from the first event, the deliveries that follow, and a batch of unSubscribe", async () => {
     const receiver = await startReceiver();
     const patterns = patternsOf(patternCount);
     let ids: readonly unknown[] = [];
@@ -143,7 +143,7 @@ describe("the event loop under every request", () => {
   });
 });
 
-/** Sends one batch and answers the results. @throws Error when a member fails. */
+/** Sends one batch and returns the results. @throws Error if a member fails. */
 async function sendBatch({ client }: RunningWorld, calls: readonly Call[]): Promise<readonly unknown[]> {
   const body = JSON.stringify(calls.map(([method, params], id) => ({ jsonrpc: "2.0", id, method, params })));
   const headers = { "content-type": "application/json" };

@@ -8,7 +8,7 @@ import { createTempFolder } from "../harness/temp-folder.ts";
 import { until } from "../harness/until.ts";
 import { stateOf } from "./support/folder-state.ts";
 
-/** Where node-gyp-build finds no addon. */
+/** A path where node-gyp-build finds no addon. */
 const noAddons = { SECP256K1_PREBUILD: "/nonexistent", KECCAK_PREBUILD: "/nonexistent" };
 /** A page of SQLite's. */
 const pageBytes = 4096;
@@ -29,7 +29,7 @@ async function publishOnce(broker: BrokerProcess, topic = "f/c"): Promise<string
 }
 
 describe("native addons that do not load", () => {
-  it("leave signing to noble: no module of elliptic is ever loaded, and the broker says so", async () => {
+  it("fall back to noble for signing: the broker never loads elliptic, and logs the choice", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     const spy = join(folder.path, "spy.cjs");
@@ -53,7 +53,7 @@ describe("native addons that do not load", () => {
     ]);
     expect((await broker.stop()).code).toBe(0);
     const requests = readFileSync(seen, "utf8");
-    expect(requests).toContain("secp256k1"); // The spy sees what is loaded.
+    expect(requests).toContain("secp256k1"); // The spy sees each loaded module.
     expect(requests).not.toContain("elliptic");
 
     await using native = await startBroker({ dataDir });
@@ -68,7 +68,7 @@ describe("native addons that do not load", () => {
 });
 
 describe("a secret that others may read", () => {
-  it("is warned about with its mode and the remedy, also where only the group may", async () => {
+  it("causes a warning with its mode and the fix, also if only its group may read it", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "data");
     await using first = await startBroker({ dataDir });
@@ -102,7 +102,7 @@ describe("a secret that others may read", () => {
   });
 });
 
-describe("a data folder of which a part is missing", () => {
+describe("a data folder with a missing part", () => {
   const folder = createTempFolder();
   const killed = join(folder.path, "killed");
   beforeAll(async () => {
@@ -115,11 +115,11 @@ describe("a data folder of which a part is missing", () => {
   it.each([
     ["chain.sqlite", ["chain.sqlite", "chain.sqlite-wal"]],
     ["chain.sqlite but not its log", ["chain.sqlite"]],
-    ["chain.sqlite but for its first page", ["chain.sqlite-wal"]],
+    ["chain.sqlite without its first page", ["chain.sqlite-wal"]],
     ["signer.key", ["signer.key"]],
     ["store.sqlite but not its log", ["store.sqlite"]],
     ["both", ["chain.sqlite", "chain.sqlite-wal", "signer.key"]],
-  ] as const)("%s: refused before anything is written", async (title, files) => {
+  ] as const)("%s: the broker refuses to start before it writes anything", async (title, files) => {
     const dataDir = join(folder.path, title);
     cpSync(killed, dataDir, { recursive: true });
     for (const file of files) rmSync(join(dataDir, file));
@@ -134,7 +134,7 @@ describe("a data folder of which a part is missing", () => {
 });
 
 describe("a copy that is started with --deliveries paused", () => {
-  it("calls no receiver, serves everything else, and goes on from its cursors once it is active", async () => {
+  it("calls no receiver, serves everything else, and continues from its cursors once deliveries are active", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver();
     const original = join(folder.path, "original");
@@ -174,8 +174,8 @@ describe("a copy that is started with --deliveries paused", () => {
   });
 });
 
-describe("a receiver that fails again and again", () => {
-  it("is logged at most once a minute, with its host and not its url, and once when it accepts again", async () => {
+describe("a receiver that fails repeatedly", () => {
+  it("is logged at most once a minute, with its host and not its url, and once when it recovers", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: refuse });
     const env = { STELE_CALLBACK_BACKOFF_MIN_MS: "10", STELE_CALLBACK_BACKOFF_MAX_MS: "10" };
@@ -186,7 +186,7 @@ describe("a receiver that fails again and again", () => {
     await client.publish("r/1", "1");
     await receiver.waitFor("100 attempts", () => receiver.attempts.length >= 100);
     const lines = logged(broker, "delivery failed");
-    expect(lines.length).toBeLessThanOrEqual(2); // One, but where this took more than a minute.
+    expect(lines.length).toBeLessThanOrEqual(2); // One, unless this took more than a minute.
     expect(lines[0]).toMatchObject({ receiver: new URL(receiver.url).host, failures: 1 });
     receiver.setBehaviour((_attempt, response) => void response.writeHead(200).end());
     await receiver.waitForCount(2);
@@ -200,7 +200,7 @@ describe("a receiver that fails again and again", () => {
 });
 
 describe("the log as text", () => {
-  it("carries the date of each line", async () => {
+  it("has a date on each line", async () => {
     using folder = createTempFolder();
     await using broker = await startBroker({ dataDir: folder.path, args: ["--log-format", "text"] });
     await broker.stop();

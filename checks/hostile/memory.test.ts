@@ -9,13 +9,13 @@ import { peakMebibytes } from "./support/process-memory.ts";
 const mebibyte = 2 ** 20;
 const peakMebibytesMax = 512;
 const honestWaitMsMax = 2000;
-/** Most bytes of the answer to a batch, and what its errors add. */
+/** Maximum size of the answer to a batch, plus its errors. */
 const batchBytesMax = 9 * mebibyte;
 const membersMax = 1000;
 const json = { "content-type": "application/json" };
 
 const target = `0x${"aa".repeat(20)}`;
-/** Code that calls itself twice with all its gas, and so runs until it is ended. */
+/** Code that calls itself twice with all its gas, and so runs until it is stopped. */
 const endlessCall = [{ to: target }, "latest", { [target]: { code: "0x5f5f5f5f5f305af1505f5f5f5f5f305af150" } }];
 
 interface Member {
@@ -23,7 +23,7 @@ interface Member {
   readonly error?: { readonly data: { readonly code: number; readonly message: string } };
 }
 
-/** A broker that has one event of 64 KiB, and an honest caller beside whatever the test does to it. */
+/** A broker with one event of 64 KiB, and an honest caller beside the attack. */
 async function startVictim() {
   const world = await embeddedWorld.start();
   const { url, pid } = world.broker;
@@ -45,7 +45,7 @@ async function startVictim() {
       const values = text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, "gm"));
       return [...values].reduce((sum, [, value]) => sum + Number(value), 0);
     },
-    /** How long the honest caller waited, and peak memory since the start. */
+    /** Waiting time of the honest caller, and peak memory since the start. */
     async measure() {
       return { waitMs: await honest.stop(), mebibytes: peakMebibytes(pid) };
     },
@@ -65,8 +65,8 @@ async function expectUnharmed(victim: Victim): Promise<void> {
   expect(waitMs).toBeLessThan(honestWaitMsMax);
 }
 
-describe("batches amplify", () => {
-  it("six batches of 1,000 getEvent of a long event have short answers, which say why", async () => {
+describe("batches that amplify", () => {
+  it("six batches of 1,000 getEvent of a long event get short answers that say why", async () => {
     await using victim = await startVictim();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const answers = await Promise.all(Array.from({ length: 6 }, () => victim.post(batch)));
@@ -92,8 +92,8 @@ describe("batches amplify", () => {
   });
 });
 
-describe("connections pin memory", () => {
-  it("clients that never read are ended", async () => {
+describe("connections that hold memory", () => {
+  it("clients that never read are disconnected", async () => {
     await using victim = await startVictim();
     const batch = toBatch(membersMax, "getEvent", { eventId: victim.eventId });
     const head = toHead("/jsonrpc", { type: json["content-type"], length: batch.length });
@@ -103,25 +103,28 @@ describe("connections pin memory", () => {
       victim.attackers.send(6, [single.repeat(membersMax)]),
     ]);
     const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("all are ended", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
-    await until("nothing is held for them", async () => (await victim.metric("stele_bytes_in_flight")) === 0);
+    await until("all are disconnected", async () => (await countEnded()) >= 12, { timeoutMs: 60_000 });
+    await until(
+      "the broker holds no memory for them",
+      async () => (await victim.metric("stele_bytes_in_flight")) === 0,
+    );
     await expectUnharmed(victim);
   });
 
-  it("clients that never read short answers are ended", async () => {
+  it("clients that never read short answers are disconnected", async () => {
     await using victim = await startVictim();
     const get = `GET /rest/getEvent?eventId=${victim.shortEventId} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
-    // What the systems of both sides take is filled by repeated requests, as many as a connection may have waiting.
+    // Repeated requests fill the socket buffers of both sides, up to the limit of pipelined requests per connection.
     await victim.attackers.send(
       20,
       Array.from({ length: 40 }, () => get.repeat(250)),
     );
     const countEnded = () => victim.metric("stele_connections_ended_total");
-    await until("all are ended", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
+    await until("all are disconnected", async () => (await countEnded()) >= 20, { timeoutMs: 60_000 });
     await expectUnharmed(victim);
   });
 
-  it("a million requests behind one that takes long", async () => {
+  it("a million pipelined requests behind a slow one", async () => {
     await using victim = await startVictim();
     const call = { jsonrpc: "2.0", id: 1, method: "eth_call", params: endlessCall };
     const batch = JSON.stringify(Array.from({ length: membersMax }, () => call));
@@ -138,7 +141,7 @@ describe("connections pin memory", () => {
     await expectUnharmed(victim);
   });
 
-  it("bodies that come one byte a chunk", async () => {
+  it("chunked bodies with one byte per chunk", async () => {
     await using victim = await startVictim();
     const head = "POST /rest/publish HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n";
     await victim.attackers.send(6, [head, "1\r\n \r\n".repeat(mebibyte - 1)]);
@@ -152,7 +155,7 @@ describe("connections pin memory", () => {
   });
 });
 
-describe("JSON costs more read than written", () => {
+describe("JSON that takes more memory parsed than as text", () => {
   it.each([
     ["levels", "["],
     ["objects", "{},"],

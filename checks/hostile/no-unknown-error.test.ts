@@ -13,9 +13,9 @@ const requestsAtOnce = 16;
 const topics = ["fuzz/a", "fuzz/b", "fuzz"];
 const url = "http://127.0.0.1:65535/";
 const env = { STELE_LOG_FORMAT: "json", STELE_LOG_LEVEL: "info" };
-/** The catalogue's number for what the broker did not foresee, and JSON-RPC's. */
+/** The catalogue's code for unexpected errors, and JSON-RPC's. */
 const unforeseen = /"code":(200000|-32603)\b/;
-/** What the broker takes for its own fault it logs as an error, with a stack. */
+/** The broker logs an error with a stack if it considers the error its own fault. */
 const defect = /"level":"error"|"stack":/;
 
 function describeOdd(world: World, seeds: readonly number[]): void {
@@ -31,9 +31,9 @@ function describeOdd(world: World, seeds: readonly number[]): void {
   });
 
   it.each([
-    ["the largest numbers that are exact", "9007199254740991-9007199254740991"],
-    ["a block that no position can hold", "1-8589934592"],
-    ["the last block that a position can hold", "1-8589934591"],
+    ["the largest safe integers", "9007199254740991-9007199254740991"],
+    ["a block beyond the highest position", "1-8589934592"],
+    ["the last block that a position can contain", "1-8589934591"],
   ])("an eventId with %s is beyond the chain", async (_name, rest) => {
     const { client } = running();
     const eventId = `${known.eventIds[0]?.slice(0, 8)}-${rest}`;
@@ -49,7 +49,7 @@ function describeOdd(world: World, seeds: readonly number[]): void {
   });
 
   it.each(seeds)(
-    `${requestsPerSeed} requests at all doors get no unknown error and leave no stack in the log, seed %d`,
+    `${requestsPerSeed} requests on all interfaces get no unknown error and leave no stack in the log, seed %d`,
     async (seed) => {
       const { client, brokers } = running();
       const values = new OddValues(createRandom(seed), known);
@@ -65,7 +65,7 @@ function describeOdd(world: World, seeds: readonly number[]): void {
       expect(found.slice(0, 20)).toEqual([]);
       const lines = brokers.flatMap((broker) => broker.stdout().split("\n"));
       expect(lines.filter((line) => defect.test(line)).slice(0, 20)).toEqual([]);
-      // A broker that died meanwhile does not answer.
+      // A broker that died meanwhile would not answer.
       expect(await client.isReady()).toBe(true);
     },
   );
@@ -75,12 +75,12 @@ function describeCase({ method, path, body }: HttpRequest, { status, text }: Htt
   return `${method} ${path.slice(0, 200)} ${String(body ?? "").slice(0, 300)} → ${status} ${text.slice(0, 200)}`;
 }
 
-describe("whatever a request says, with SQLite", () => {
+describe("any request, with SQLite", () => {
   describeOdd(embeddedWorld, seedsOf("CHECKS_FUZZ_SEEDS", [9, Date.now() % 1_000_000_000]));
 });
 
 const shared = clusterWorld();
-describe.runIf(shared.isAvailable)("whatever a request says, with PostgreSQL", () => {
+describe.runIf(shared.isAvailable)("any request, with PostgreSQL", () => {
   afterAll(async () => shared.close?.());
   describeOdd(shared, seedsOf("CHECKS_FUZZ_SEEDS", [9]));
 });

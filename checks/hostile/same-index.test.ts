@@ -16,12 +16,12 @@ import { forgerOfContracts, forgerOfLogs } from "./support/forger.ts";
 /** More than one page of `list`. */
 const topicsCount = 130;
 const rounds = 4;
-/** In each round 8 batches of 2, one of the stranger's alone and one of ours. */
+/** Each round has 8 batches of 2 events, one event by the other account alone, and one of ours. */
 const eventsCount = rounds * 18;
 const gas = 100_000_000n;
 const topic = (index: number): string => `same/${index}`;
 
-/** Gives logs of one kind at a time, or the refusals to one account: what remains is the fallback. */
+/** Returns logs of one kind at a time, or the rejections of one account: only the fallback remains. */
 const refuseTogether: Treatment = (passage) => {
   const [call] = passage.calls;
   const [filter] = (call?.params ?? []) as readonly [{ readonly topics?: readonly unknown[] }?];
@@ -53,7 +53,7 @@ async function viewOf(client: Client): Promise<unknown> {
   return { pages, states, events, skipped: await listSkipped(client) };
 }
 
-it("an index that is read one kind of log at a time is the same, event for event, as one that is read at once", async () => {
+it("reading one kind of log at a time gives the same index, event for event, as reading all at once", async () => {
   await using anvil = await startAnvil({ args: ["--gas-limit", "2000000000", "--no-request-size-limit"] });
   await using proxy = await ChainProxy.start(anvil.url);
   proxy.treat(refuseTogether);
@@ -69,7 +69,7 @@ it("an index that is read one kind of log at a time is the same, event for event
   const names = Array.from({ length: topicsCount }, (_, index) => topic(index));
   for (const name of names) await stranger.open(name);
 
-  // All of one round in one block: batches in an order that is not the list's, some of them bad, beside forged logs.
+  // All of one round in one block: batches in another order than the list's, some of them malformed, beside forged logs.
   for (let round = 0; round < rounds; round += 1) {
     await anvil.request("evm_setAutomine", [false]);
     const sent = [await stranger.send({ data: forgerOfLogs(50), gas })];
@@ -97,12 +97,12 @@ it("an index that is read one kind of log at a time is the same, event for event
     for (const hash of sent) await stranger.mined(hash);
     await client.publish("same/first", `round ${round}`);
   }
-  await until("the first index is there", async () => (await client.state("same/late-3")).sequenceNumber === 1);
+  await until("the first index is complete", async () => (await client.state("same/late-3")).sequenceNumber === 1);
   const expected = await viewOf(client);
   {
     await using second = new Client(other.url);
     await until(
-      "the second index is there",
+      "the second index is complete",
       async () => (await second.state("same/first").catch(() => undefined))?.sequenceNumber === 4,
       { timeoutMs: 60_000 },
     );
@@ -114,7 +114,7 @@ it("an index that is read one kind of log at a time is the same, event for event
   await using rebuilt = await start(proxy.url, 1);
   await using third = new Client(rebuilt.url);
   await until(
-    "the rebuilt index is there",
+    "the rebuilt index is complete",
     async () => (await third.state("same/first").catch(() => undefined))?.sequenceNumber === 4,
     { timeoutMs: 60_000 },
   );

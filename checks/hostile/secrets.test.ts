@@ -15,7 +15,7 @@ import { embeddedWorld, type RunningWorld } from "../harness/world.ts";
 
 const secretBytes = Buffer.from("a victim's secret of 32 bytes ..");
 const secret = `whsec_${secretBytes.toString("base64")}`;
-/** The secret as it might lie around: as given, and decoded. */
+/** The secret in the forms in which it might leak: as given, and decoded. */
 const traces = [secret, secret.slice("whsec_".length), secretBytes.toString(), secretBytes.toString("hex")];
 const othersRights = 0o077;
 
@@ -48,7 +48,7 @@ describe("the secret of a subscription", () => {
   const publish = (content: string) => world.client.publish("secrets", content);
   const storeOf = () => new DatabaseSync(join(world.dataDir, "store.sqlite"));
 
-  it("signs nothing at another url that a stranger gives who knows the identifier", async () => {
+  it("signs nothing at another url, even from an attacker who knows the identifier", async () => {
     const [victim, stranger] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: victim.url, secret });
     await publish("for the victim");
@@ -59,13 +59,13 @@ describe("the secret of a subscription", () => {
     await stranger.waitForCount(1);
     expect(signatures(stranger)).toEqual(["none"]);
     await subscribe({ url: victim.url, subscriptionId });
-    await publish("after the stranger gave the url back");
+    await publish("after the attacker restored the url");
     await victim.waitForCount(2);
     expect(signatures(victim)).toEqual(["signed", "none"]);
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stays with its url, and goes to another one when it is given again", async () => {
+  it("stays with its url, and moves to another one only if given again", async () => {
     const [old, moved] = [await start(), await start()];
     const subscriptionId = await subscribe({ url: old.url, secret });
     await subscribe({ url: old.url, subscriptionId });
@@ -78,7 +78,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("stands in no file of the data folder, before and after a stop, and its key is its owner's alone", async () => {
+  it("is in no file of the data folder, before and after a stop, and only the owner can read its key", async () => {
     const subscriptionId = await subscribe({ url: "http://127.0.0.1:9999/", secret });
     expect(filesThatHold(world.dataDir)).toEqual([]);
     expect(statSync(join(world.dataDir, "secrets.key")).mode & othersRights).toBe(0);
@@ -88,7 +88,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("opens after the key was rotated, and with the new key alone after a start with both", async () => {
+  it("stays readable after the key was rotated, and with only the new key after a start with both", async () => {
     const receiver = await start();
     const subscriptionId = await subscribe({ url: receiver.url, secret });
     const file = join(world.dataDir, "secrets.key");
@@ -104,7 +104,7 @@ describe("the secret of a subscription", () => {
     await world.client.unSubscribe(subscriptionId);
   });
 
-  it("that was moved, changed, taken out of its seal or lost its key stops its delivery until it is given again", async () => {
+  it("that was moved, changed, stored unencrypted or lost its key stops its delivery until it is given again", async () => {
     const kinds = ["moved", "changed", "plain", "kept"] as const;
     const receivers = await Promise.all(kinds.map(() => start()));
     const ids: string[] = [];
@@ -112,7 +112,7 @@ describe("the secret of a subscription", () => {
     await world.stop();
     {
       using store = storeOf();
-      const rows = store.prepare("SELECT id, secret FROM subscriptions").all() as { id: string; secret: string }[]; // Two texts.
+      const rows = store.prepare("SELECT id, secret FROM subscriptions").all() as { id: string; secret: string }[]; // Both columns are text.
       const sealedOf = (index: number) => rows.find(({ id }) => id === ids[index])?.secret ?? "";
       const set = (index: number, text: string) =>
         store.prepare("UPDATE subscriptions SET secret = ? WHERE id = ?").run(text, ids[index] ?? "");
@@ -148,7 +148,7 @@ describe("the secret of a subscription", () => {
 describe.runIf(hasPostgres)(titleOf("nodes that share a database"), () => {
   const start = useReceivers();
 
-  it("refuse a secret without a key file that they share, and seal it with one", async () => {
+  it("refuse a secret without a shared key file, and encrypt it with one", async () => {
     using folder = createTempFolder();
     await using cluster = await Cluster.prepare({ nodeCount: 2 });
     const [one, other] = cluster.nodes;

@@ -23,7 +23,7 @@ const forgedLogs = 165_000;
 const forgedContracts = 400;
 const logsMax = 10_000;
 const blockGas = ["--gas-limit", "2000000000", "--no-request-size-limit"];
-/** The broken form waits for a transaction that is never read until this is over. */
+/** The broken code waits for a transaction that nobody reads until this is over. */
 const publishTimeoutMs = 8_000;
 const memoryMebibytesMax = 512;
 
@@ -37,17 +37,17 @@ const emptyBatch = {
 const content = (bytes: number): RawEvent => ({ content: new Uint8Array(bytes), extensions: [] });
 const withKey = (key: string): RawEvent => ({ content: Buffer.from("a"), extensions: [[key, "1"]] });
 
-/** Gives no logs, in any way. */
+/** Returns no logs for any request. */
 const refuseLogs: Treatment = (passage) =>
   passage.calls.some(({ method }) => method === "eth_getLogs" || method === "eth_getBlockReceipts")
     ? answer(passage, { error: { code: -32_005, message: "query returned more than 10000 results" } })
     : pass(passage);
 
-/** Gives no answer with more logs than hosted endpoints do. */
+/** Refuses answers with more logs than hosted endpoints return. */
 const limitLogs: Treatment = async (passage) => {
   const [call] = passage.calls;
   if (call?.method !== "eth_getLogs") return pass(passage);
-  const result = (await passage.ask(call.method, call.params)) as readonly unknown[]; // What the method answers.
+  const result = (await passage.ask(call.method, call.params)) as readonly unknown[]; // Result of the method.
   const error = { code: -32_005, message: `query returned more than ${logsMax} results` };
   return answer(passage, result.length > logsMax ? { error } : { result });
 };
@@ -61,8 +61,8 @@ function expectAscending(sequences: readonly number[]): void {
   expect(sequences).toEqual(sequences.toSorted((left, right) => left - right));
 }
 
-describe("a stranger on the chain", () => {
-  it("who writes 165,000 logs under our signature into a block stops nobody, and no event of that block is missed", async () => {
+describe("another account on the chain", () => {
+  it("that writes 165,000 logs with our event signature into a block blocks nobody, and no event of that block is missed", async () => {
     await using anvil = await startAnvil({ blockTimeS: 0.5, args: blockGas });
     using folder = createTempFolder();
     await using receiver = await startReceiver();
@@ -81,7 +81,7 @@ describe("a stranger on the chain", () => {
     const hash = await stranger.sendPublish([batchOf("x/new", ["beside the forged logs"])], 1_000_000n);
     const blockNumber = await stranger.mined(hash);
     const { size } = load.acknowledged;
-    await until("publishing goes on", () => load.acknowledged.size > size + 16);
+    await until("publishing continues", () => load.acknowledged.size > size + 16);
     await load.stop();
 
     expect(load.refusals).toEqual([]);
@@ -102,7 +102,7 @@ describe("a stranger on the chain", () => {
     expect((await broker.stop()).code).toBe(0);
   });
 
-  it("whose block the endpoint does not give at all is named by health, and publishing is refused until it is given", async () => {
+  it("whose block the endpoint never returns is named by health, and publishing is refused until it is returned", async () => {
     await using anvil = await startAnvil({ blockTimeS: 0.5, args: blockGas });
     await using proxy = await ChainProxy.start(anvil.url);
     using folder = createTempFolder();
@@ -114,7 +114,7 @@ describe("a stranger on the chain", () => {
 
     proxy.treat(refuseLogs);
     const blockNumber = await stranger.mined(await stranger.sendPublish([batchOf("x/a", ["1"])], 1_000_000n));
-    const [reason] = await until("health tells", async () => {
+    const [reason] = await until("health reports it", async () => {
       const failures = await client.listGroupFailures();
       return failures[0] !== undefined && failures;
     });
@@ -139,7 +139,7 @@ describe("a stranger on the chain", () => {
     expect((proxy.counts.get("eth_call") ?? 0) - calls).toBeLessThan(forgedContracts / 10);
   });
 
-  it("who has the registry reject more batches in a block than the endpoint gives logs stops nobody", async () => {
+  it("whose rejected batches in one block exceed the endpoint's log limit blocks nobody", async () => {
     await using anvil = await startAnvil({ args: blockGas });
     await using proxy = await ChainProxy.start(anvil.url);
     proxy.treat(limitLogs);
@@ -159,7 +159,7 @@ describe("a stranger on the chain", () => {
     expect(await client.listGroupFailures()).toEqual([undefined]);
   });
 
-  it("who publishes what no broker may is skipped and listed, the same after a rebuild", async () => {
+  it("that publishes events no broker may publish has them skipped and listed, also after a rebuild", async () => {
     await using anvil = await startAnvil({ args: blockGas });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

@@ -22,7 +22,7 @@ import { until } from "../harness/until.ts";
 
 const topic = "hostile/verify";
 
-/** A broker with a registry of its own: on a shared chain, anybody can have one. */
+/** A broker with its own registry: on a shared chain, anybody can deploy one. */
 interface Publisher extends AsyncDisposable {
   readonly broker: BrokerProcess;
   readonly eventId: string;
@@ -50,7 +50,7 @@ async function startPublisher(anvil: Anvil, { folder, key }: { folder: TempFolde
   };
 }
 
-describe("stele verify on a chain that strangers write to", () => {
+describe("stele verify on a shared chain", () => {
   const folder = createTempFolder();
   const known = join(folder.path, "config", "stele", "known-registries.json");
   let anvil: Anvil;
@@ -77,7 +77,7 @@ describe("stele verify on a chain that strangers write to", () => {
     });
   const inTopic = ["--topic", topic];
 
-  it("exits 2 as long as no registry is pinned, and names the one that it found", async () => {
+  it("exits 2 while no registry is pinned, and names the one that it found", async () => {
     for (const words of [[stranger.eventId], inTopic]) {
       const { code, stdout, stderr } = await verify(stranger, ...words);
       expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
@@ -87,7 +87,7 @@ describe("stele verify on a chain that strangers write to", () => {
     expect(existsSync(known)).toBe(false);
   });
 
-  it("verifies under the registry that --registry names, and remembers nothing by that", async () => {
+  it("verifies under the registry of --registry, without remembering it", async () => {
     for (const words of [[honest.eventId], inTopic]) {
       const { code, stderr } = await verify(honest, ...words, "--registry", honest.registry);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -95,7 +95,7 @@ describe("stele verify on a chain that strangers write to", () => {
     expect(existsSync(known)).toBe(false);
   });
 
-  it("refutes the events of another sender than --publisher names", async () => {
+  it("refutes the events of a sender other than --publisher", async () => {
     const pinned = ["--registry", honest.registry];
     for (const words of [[honest.eventId], inTopic]) {
       const foreign = await verify(honest, ...words, ...pinned, "--publisher", stranger.signer);
@@ -141,7 +141,7 @@ describe("stele verify on a chain that strangers write to", () => {
   });
 });
 
-/** Writes zeros until the client leaves. */
+/** Writes zeros until the client disconnects. */
 const answerWithoutEnd: RequestListener = (_request, response) => {
   const zeros = Buffer.alloc(1_048_576);
   const write = (): void => {
@@ -155,12 +155,16 @@ function answerWith(value: unknown): RequestListener {
   return (_request, response) => void response.end(JSON.stringify(value));
 }
 
-describe("stele verify of a broker that means harm", () => {
+describe("stele verify against a malicious broker", () => {
   it.each([
-    ["answers without end", answerWithoutEnd, "more than 67108864 bytes"],
-    ["refuses by a code that is no number", answerWith({ code: { toString: null }, message: "" }), "as a broker does"],
+    ["never ends its answer", answerWithoutEnd, "more than 67108864 bytes"],
     [
-      "refuses in words that would clear the line",
+      "answers with a code that is not a number",
+      answerWith({ code: { toString: null }, message: "" }),
+      "like a broker",
+    ],
+    [
+      "answers with a message that would clear the line",
       answerWith({ code: 200_300, message: "\u001B[2K\rverified\n" }),
       String.raw`200300 \u{1b}[2K\u{d}verified\u{a}`,
     ],
@@ -183,7 +187,7 @@ describe("stele verify of a broker that means harm", () => {
 });
 
 describe("verifyCompactProof", () => {
-  it("refuses a proof of index 2 in a batch of 1, though the log claims a root to which it leads", () => {
+  it("refuses index 2 in a batch of 1, even if its path leads to the claimed root", () => {
     const events = ["one", "two", "three"].map((content) => ({ content: Buffer.from(content), extensions: [] }));
     const [first, , third] = events;
     if (first === undefined || third === undefined) throw new Error("no events");

@@ -5,23 +5,23 @@ import { exchangeRaw, parseAnswer } from "../harness/raw-http.ts";
 import { useReceivers, useWorld } from "../harness/use.ts";
 import { embeddedWorld } from "../harness/world.ts";
 
-/** A refusal is written from the head alone; the broken form waits for a body until its time-out of 30 s. */
+/** The broker refuses after reading the head; the broken code waits for a body until its timeout of 30 s. */
 const refusalMsMax = 3000;
 const bodyBytes = 2 ** 20;
-/** Enough for a loop to show itself between them. */
+/** Enough for a loop to become visible between them. */
 const loopPublishes = 20;
 
 interface Raw {
   readonly method?: string;
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Undefined leaves the header out. */
+  /** Undefined omits the header. */
   readonly host?: string | undefined;
   readonly version?: string;
   readonly body?: string;
 }
 
-/** A request as a browser or anyone else writes it, headers and all. */
+/** A raw request of a browser or another client, with its headers. */
 function toBytes(url: string, raw: Raw): string {
   const { method = "GET", target, headers = {}, version = "1.1", body = "" } = raw;
   const host = "host" in raw ? raw.host : new URL(url).host;
@@ -41,7 +41,7 @@ async function ask(url: string, raw: Raw) {
   return { ...answer, head: text.slice(0, text.indexOf("\r\n\r\n")).toLowerCase() };
 }
 
-/** What a refused caller gets, whatever it asked for. */
+/** The answer to a refused caller, whatever it requested. */
 const refused = {
   status: 403,
   body: expect.stringMatching(/^\{"code":100703,"message":"this origin or host may not call: /),
@@ -95,7 +95,7 @@ const attacks: readonly (readonly [string, Raw])[] = [
     { method: "POST", target: "/jsonrpc", headers: { "content-type": "text/plain", origin: evil }, body: rpcPublish },
   ],
   [
-    "JSON-RPC as JSON after a preflight that nobody answered",
+    "JSON-RPC as JSON after a preflight without an answer",
     {
       method: "POST",
       target: "/jsonrpc",
@@ -116,9 +116,9 @@ const attacks: readonly (readonly [string, Raw])[] = [
     "a preflight",
     { method: "OPTIONS", target: "/jsonrpc", headers: { origin: evil, "access-control-request-method": "POST" } },
   ],
-  ["a page that has rebound its name", { target: publishTarget, host: "evil.example:8080" }],
+  ["a page that uses DNS rebinding", { target: publishTarget, host: "evil.example:8080" }],
   [
-    "a page that has rebound its name, same-origin to the browser",
+    "a page that uses DNS rebinding, same-origin to the browser",
     {
       method: "POST",
       target: "/rest/publish",
@@ -136,16 +136,16 @@ const attacks: readonly (readonly [string, Raw])[] = [
   ["an empty host", { target: publishTarget, host: "" }],
   ["two hosts", { target: publishTarget, headers: { Host: "evil.example" } }],
   ["a foreign host in the request line", { target: `http://evil.example${publishTarget}` }],
-  ["a foreign host beside a good request line", { target: `http://127.0.0.1${publishTarget}`, host: "evil.example" }],
+  ["a foreign host beside a valid request line", { target: `http://127.0.0.1${publishTarget}`, host: "evil.example" }],
 ];
 
-describe("a web page of somebody else", () => {
+describe("a foreign web page", () => {
   const running = useWorld(embeddedWorld);
   beforeAll(async () => {
     await running().client.open("page");
   });
 
-  it.each(attacks)("%s is answered 403 and changes nothing", async (_name, raw) => {
+  it.each(attacks)("%s gets 403 and changes nothing", async (_name, raw) => {
     const { broker, client } = running();
     const before = await client.state("page");
     expect(await ask(broker.url, raw)).toMatchObject(refused);
@@ -165,14 +165,14 @@ describe("a web page of somebody else", () => {
     "/rest/nothing",
     "/rest/exist?topic=%zz",
     "*",
-  ])("gets nothing of %s", async (target) => {
+  ])("gets no answer from %s", async (target) => {
     const { url } = running().broker;
     const method = target === "*" ? "OPTIONS" : "GET";
     for (const raw of [{ headers: crossSite }, { headers: { origin: evil } }, { host: "evil.example" }])
       expect(await ask(url, { method, target, ...raw })).toMatchObject(refused);
   });
 
-  it("is answered before its body of 1 MiB is read, and its connection ends", async () => {
+  it("gets its refusal before its body of 1 MiB is read, and is disconnected", async () => {
     const { url } = running().broker;
     const head = toBytes(url, { method: "POST", target: "/jsonrpc", headers: { origin: evil } });
     const started = performance.now();
@@ -183,7 +183,7 @@ describe("a web page of somebody else", () => {
     expect(performance.now() - started).toBeLessThan(refusalMsMax);
   });
 
-  it("reads which setting helps an operator who meant it", async () => {
+  it("names the setting that allows the request", async () => {
     const { url } = running().broker;
     expect((await ask(url, { target: "/", host: "broker.internal" })).body).toContain("STELE_ALLOWED_HOSTS");
     expect((await ask(url, { target: "/", headers: { origin: evil } })).body).toContain("STELE_ALLOWED_ORIGINS");
@@ -222,10 +222,7 @@ describe("everyone else", () => {
   ];
   const good: readonly (readonly [string, Raw])[] = [
     ["curl", { target }],
-    [
-      "an address typed in or a bookmark",
-      { target, headers: { "sec-fetch-site": "none", "sec-fetch-mode": "navigate" } },
-    ],
+    ["a typed address or a bookmark", { target, headers: { "sec-fetch-site": "none", "sec-fetch-mode": "navigate" } }],
     ["a page of the broker itself", { target, headers: { "sec-fetch-site": "same-origin" } }],
     [
       "a page of the broker itself behind TLS",
@@ -253,12 +250,12 @@ describe("everyone else", () => {
     });
   });
 
-  it.each(refusedHosts)("is not served under a name that nobody allowed: %s", async (host) => {
+  it.each(refusedHosts)("is refused under a host name that is not allowed: %s", async (host) => {
     expect(await ask(running().broker.url, { target, host })).toMatchObject(refused);
   });
 });
 
-describe("a page of an origin that the operator allows", () => {
+describe("a page of an allowed origin", () => {
   const origin = "https://console.example.org";
   const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: `${origin},http://localhost:3000` } });
   const page = { ...crossSite, origin };
@@ -276,23 +273,26 @@ describe("a page of an origin that the operator allows", () => {
     expect(head).not.toContain("credentials");
   });
 
-  it.each(["/jsonrpc", "/rest/publish", "/chain", "/nothing"])("gets its preflight of %s answered", async (target) => {
-    const asked = {
-      "access-control-request-method": "POST",
-      "access-control-request-headers": "Content-Type,traceparent,x-secret",
-    };
-    const headers = { ...page, ...asked, "access-control-request-private-network": "true" };
-    const { status, head, body } = await ask(running().broker.url, { method: "OPTIONS", target, headers });
-    expect({ status, body }).toEqual({ status: 204, body: "" });
-    expect(head).toContain(`access-control-allow-origin: ${origin}\r\n`);
-    expect(head).toContain("access-control-allow-methods: get, post\r\n");
-    expect(head).toContain("access-control-allow-headers: content-type, traceparent\r\n");
-    expect(head).toContain("access-control-allow-private-network: true");
-    expect(head).toMatch(/access-control-max-age: \d+\r\n/);
-    expect(head).toContain("vary: origin, access-control-request-headers\r\n");
-  });
+  it.each(["/jsonrpc", "/rest/publish", "/chain", "/nothing"])(
+    "gets an answer to its preflight of %s",
+    async (target) => {
+      const asked = {
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "Content-Type,traceparent,x-secret",
+      };
+      const headers = { ...page, ...asked, "access-control-request-private-network": "true" };
+      const { status, head, body } = await ask(running().broker.url, { method: "OPTIONS", target, headers });
+      expect({ status, body }).toEqual({ status: 204, body: "" });
+      expect(head).toContain(`access-control-allow-origin: ${origin}\r\n`);
+      expect(head).toContain("access-control-allow-methods: get, post\r\n");
+      expect(head).toContain("access-control-allow-headers: content-type, traceparent\r\n");
+      expect(head).toContain("access-control-allow-private-network: true");
+      expect(head).toMatch(/access-control-max-age: \d+\r\n/);
+      expect(head).toContain("vary: origin, access-control-request-headers\r\n");
+    },
+  );
 
-  it("does not open the broker to another origin, to a page that hides its origin, or to another host", async () => {
+  it("does not allow another origin, a page that hides its origin, or another host", async () => {
     const { url } = running().broker;
     for (const headers of [
       { origin: evil },
@@ -305,14 +305,14 @@ describe("a page of an origin that the operator allows", () => {
     expect(await ask(url, { target: "/", headers: page, host: "evil.example" })).toMatchObject(refused);
   });
 
-  it("answers everyone that a cache must keep origins apart", async () => {
+  it("tells caches in every answer to keep origins apart", async () => {
     const { head } = await ask(running().broker.url, { target: "/", headers: {} });
     expect(head).toContain("\r\nvary: origin\r\n");
     expect(head).not.toContain("access-control-");
   });
 });
 
-describe("a broker that its operator opens to every page", () => {
+describe("a broker that allows every page", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_ALLOWED_ORIGINS: "*", STELE_ALLOWED_HOSTS: "*" } });
 
   it.each([{ origin: evil }, { origin: "null" }, crossSite])("serves %o under any host", async (headers) => {
@@ -322,7 +322,7 @@ describe("a broker that its operator opens to every page", () => {
   });
 });
 
-describe("callbacks that reach into this machine", () => {
+describe("callbacks to this machine", () => {
   const running = useWorld(embeddedWorld);
   const receivers = useReceivers();
   const topic = "ports";
@@ -341,13 +341,13 @@ describe("callbacks that reach into this machine", () => {
     ["http://192.0.2.1:25/", /port 25/],
     ["http://8.8.8.8:6667/", /port 6667/],
     ["https://example.org:10080/", /port 10080/],
-  ])("a url of %s is refused with its reason", async (url, reason) => {
+  ])("refuses a url of %s with a reason", async (url, reason) => {
     const { client } = running();
     expect(await codeOf(client.subscribe({ topic, url }))).toBe(100501);
     await expect(client.subscribe({ topic, url })).rejects.toThrow(reason);
   });
 
-  it("a receiver at a port above 1023 is called", async () => {
+  it("calls a receiver at a port above 1023", async () => {
     const { client } = running();
     const receiver = await receivers();
     await client.subscribe({ topic, url: receiver.url, subscriptionId: randomUUID() });
@@ -355,7 +355,7 @@ describe("callbacks that reach into this machine", () => {
     await receiver.waitForCount(1);
   });
 
-  it("a url that publishes to the topic it is subscribed to starts no loop", async () => {
+  it("a url that publishes to its own topic starts no loop", async () => {
     const { client, broker } = running();
     await client.open("loop");
     await client.subscribe({ topic: "loop", url: `${broker.url}/rest/publish?topic=loop&content=x` });

@@ -12,17 +12,17 @@ import { until } from "../harness/until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const nodeCount = 3;
-/** An anvil that forgets its first block comes back with the same one by chance, but not so often in a row. */
+/** An anvil that lost its first block may create the same one again by chance, but not this often in a row. */
 const restartCount = 4;
 const msPerSecond = 1000;
 const startMs = 90_000;
 const timeoutMs = 180_000;
-/** PostgreSQL runs as another user where this one is root, and has to get into its folder. */
+/** PostgreSQL runs as another user if this one is root, and needs access to its folder. */
 const enterable = 0o755;
 
 describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   it(
-    "starts nodes, any of which answers any call; they take over from one another; all of them end; the next start has everything again",
+    "starts nodes that answer any call and take over from one another, stops them all, and restarts with all data",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -71,7 +71,7 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
   );
 
   it(
-    "goes on without its nodes, which come back by the commands that it prints",
+    "keeps running when its nodes end, and restarts them by the commands that it prints",
     async () => {
       using folder = createTempFolder();
       chmodSync(folder.path, enterable);
@@ -80,8 +80,8 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
       await cluster.client(0).open("orders/new");
       const { eventId } = await cluster.client(0).publish("orders/new", "x");
       process.kill(cluster.pidOf("node-1"), "SIGTERM");
-      await until("it says that the node has ended", () => cluster.output.includes("Start it again"));
-      // Settings of whoever runs the command are not the node's.
+      await until("it reports the end of the node", () => cluster.output.includes("Start it again"));
+      // The user's settings must not reach the node.
       const env = { ...process.env, STELE_PORT: "1", STELE_LOG_LEVEL: "none" };
       const node = spawn("sh", ["-c", `exec ${cluster.commandOf("node-1")}`], { env, stdio: "ignore" });
       try {
@@ -100,17 +100,19 @@ describe.runIf(hasPostgres)(titleOf("npm run cluster"), () => {
     timeoutMs,
   );
 
-  it("refuses flags that make no sense, and says which", async () => {
+  it("refuses useless flags, and names them", async () => {
     await using cluster = RunningCluster.spawn(["--nodes", "none"]);
     expect(await cluster.exited).toBe(2);
     expect(cluster.output).toContain('--nodes: "none"');
   });
 });
 
-/** Answers the eventId once the subscription is told of it. */
+/** Returns the eventId after the subscription received it. */
 async function publishAndWait(client: Client, receiver: Receiver): Promise<string> {
   const { eventId } = await client.publish("orders/new", "x");
-  await receiver.waitFor("it is told", () => receiver.accepted().some((event) => event.eventId === eventId));
+  await receiver.waitFor("the subscription received it", () =>
+    receiver.accepted().some((event) => event.eventId === eventId),
+  );
   return eventId;
 }
 
@@ -131,7 +133,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What the command has started. */
+/** The processes that the command has started. */
 class RunningCluster implements AsyncDisposable {
   readonly exited: Promise<number | null>;
   output = "";
@@ -152,13 +154,13 @@ class RunningCluster implements AsyncDisposable {
     return new RunningCluster(flags);
   }
 
-  /** Answers once it says that its nodes can be called. */
+  /** Resolves when it prints that its nodes are ready. */
   static async start(flags: readonly string[]): Promise<RunningCluster> {
     const cluster = new RunningCluster(flags);
     try {
       const isUp = (): boolean => cluster.output.includes("Ctrl-C ends everything");
       const hasEnded = (): boolean => cluster.#child.exitCode !== null;
-      await until("the nodes can be called", () => isUp() || hasEnded(), { timeoutMs: startMs });
+      await until("the nodes are ready", () => isUp() || hasEnded(), { timeoutMs: startMs });
       if (!isUp()) throw new Error("it has ended");
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
@@ -169,12 +171,12 @@ class RunningCluster implements AsyncDisposable {
     return cluster;
   }
 
-  /** The addresses of the calls that it prints as examples. */
+  /** The addresses of the example calls that it prints. */
   get calls(): readonly string[] {
     return [...this.output.matchAll(/^ +curl .*'(http:\S+)'$/gm)].map(([, url = ""]) => url);
   }
 
-  /** Of the nodes, as it prints them. */
+  /** The addresses of the nodes, as it prints them. */
   get pids(): readonly number[] {
     return [...this.output.matchAll(/^ +node-\d .* process (\d+)$/gm)].map(([, pid]) => Number(pid));
   }
@@ -189,12 +191,12 @@ class RunningCluster implements AsyncDisposable {
     return Number(new RegExp(`^ +${name} .* process (\\d+)$`, "m").exec(this.output)?.[1]);
   }
 
-  /** By which the node is started again, as it prints it. */
+  /** The command that restarts the node, as it prints it. */
   commandOf(name: string): string {
     return new RegExp(`^ +(sh .*${name}\\.sh.*)$`, "m").exec(this.output)?.[1] ?? "";
   }
 
-  /** Ctrl-C; answers its exit code. */
+  /** Ctrl-C; returns its exit code. */
   stop(): Promise<number | null> {
     this.#child.kill("SIGINT");
     return this.exited;

@@ -40,7 +40,7 @@ const canRun = ["bash", "curl", "sed"].every((tool) => {
 describe("docs/proofs.md", () => {
   const running = useWorld(embeddedWorld);
 
-  it.runIf(canRun)("has an example and a program that do what they say (needs bash, curl and sed)", async () => {
+  it.runIf(canRun)("has an example and a program that work as described (needs bash, curl and sed)", async () => {
     using folder = createTempFolder();
     const { url } = running().broker;
     const command = `"${process.execPath}" "${mainFile}"`;
@@ -49,7 +49,7 @@ describe("docs/proofs.md", () => {
     const { stdout } = await run("bash", ["-e", "-c", here], { cwd: folder.path });
     expect(stdout.match(/^verified: .*/gm)).toEqual([
       expect.stringMatching(/^verified: event [0-9a-f]{8}-1-\d+ is on the chain$/),
-      "verified: events 1 to 1 of proofs/example are all and exactly what the chain has",
+      "verified: events 1 to 1 of proofs/example match the chain exactly",
     ]);
 
     const file = join(folder.path, "proof.json");
@@ -61,20 +61,20 @@ describe("docs/proofs.md", () => {
       blockNumber: BigInt(blockNumber),
     });
     const env = { ...process.env, BLOCK_HASH: block.hash, REGISTRY: proof.proof.registry };
-    const told = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
-    expect(told.stdout).toBe("proofs/example 1 hello\n");
+    const result = await run(process.execPath, ["--input-type=module", "-e", program], { cwd: root, env });
+    expect(result.stdout).toBe("proofs/example 1 hello\n");
   });
 
-  it("names every step of the verification, in its order", () => {
+  it("names every step of the verification, in order", () => {
     const rows = [...page.matchAll(/^\| `(\w+)` \| (?=the |it is )/gm)].map(([, step]) => step);
     expect(rows.slice(-8)).toEqual(["form", "header", "receipt", "log", "batch", "event", "topic", "publisher"]);
   });
 });
 
-describe("notifications that carry their place", () => {
+describe("notifications with the place of their event", () => {
   const running = useWorld(embeddedWorld, { env: { STELE_NOTIFICATION_PLACE: "on" } });
 
-  it("lead to the root that the chain has, while getEvent answers the event as it was published", async () => {
+  it("lead to the root on the chain, while getEvent returns the event as published", async () => {
     const { client, broker } = running();
     await using receiver = await startReceiver();
     await client.open("place");
@@ -95,7 +95,7 @@ describe("notifications that carry their place", () => {
         "svc-proof": proof = "",
         ...own
       } = extensions;
-      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // Checked by the chain.
+      const { logs, blockNumber, from } = await chain.getTransactionReceipt({ hash: hash as `0x${string}` }); // The chain checked it.
       expect({ block, publisher }).toEqual({ block: String(blockNumber), publisher: from });
       const payload = { content: Buffer.from(event.content, "base64"), extensions: Object.entries(own) };
       expect(logs.some((log) => verifyCompactProof({ proof, event: payload, batch: findCheckedBatch(log) }))).toBe(
@@ -106,7 +106,7 @@ describe("notifications that carry their place", () => {
   });
 });
 
-describe("a broker on a chain of others", () => {
+describe("a broker on another chain", () => {
   const topic = "proofs/anvil";
   let anvil: Anvil;
   let broker: BrokerProcess;
@@ -147,7 +147,7 @@ describe("a broker on a chain of others", () => {
     }
   });
 
-  it("proves all of them within one program, and none under the hash of another block", async () => {
+  it("proves all of them in one program, and none under the hash of another block", async () => {
     for (const eventId of eventIds) {
       const answer = await client.http.send({ method: "GET", path: `/rest/proof?eventId=${eventId}` });
       const proof = answer.json();
@@ -160,17 +160,17 @@ describe("a broker on a chain of others", () => {
     }
   });
 
-  it("has all and exactly what the chain has", async () => {
+  it("matches the chain exactly", async () => {
     const { code, stdout } = await verify("--topic", topic, "--from", "1", "--to", "300", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ status: "verified", events: 300, onChain: 300, differences: [] });
     expect(code).toBe(0);
   });
 
-  it("says so, and with an exit code of its own, when the node is gone", async () => {
+  it("reports an unreachable node with its own exit code", async () => {
     const [eventId = ""] = eventIds;
     const { code, stderr } = await runBroker({
       args: ["verify", eventId, "--broker", broker.url, "--rpc", "http://127.0.0.1:9"],
     });
-    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("gives no answer") });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining("does not answer") });
   });
 });

@@ -10,7 +10,7 @@ const [, marked = ""] = /<!-- quickstart:begin -->([\s\S]*?)<!-- quickstart:end 
 const address = "http://127.0.0.1:8080";
 const run = promisify(execFile);
 
-/** The commands of the shell blocks in a text: each ends with an empty line or its block. */
+/** The commands of the shell blocks in a text, separated by empty lines. */
 function commandsOf(text: string): readonly string[] {
   return [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
     .flatMap(([, block = ""]) => block.split(/\n\n+/))
@@ -18,7 +18,7 @@ function commandsOf(text: string): readonly string[] {
     .filter((command) => command !== "");
 }
 
-/** What must come of a command, by the operation that it calls. */
+/** The expected result of a command, by the operation that it calls. */
 const outcomes: readonly (readonly [RegExp, unknown])[] = [
   [/\/rest\/open/, true],
   [/"method":"publish"/, { jsonrpc: "2.0", id: "1", result: expect.objectContaining({ status: "SUCCESS" }) }],
@@ -40,16 +40,16 @@ describe("the README", () => {
   const running = useWorld(embeddedWorld);
   const commands = commandsOf(readme).filter((command) => command.includes("curl"));
 
-  it("has a quickstart between its markers, of commands for the default address", () => {
+  it("has a quickstart between its markers, with commands for the default address", () => {
     const quickstart = commandsOf(marked);
     expect(quickstart.length).toBeGreaterThanOrEqual(3);
     expect(commands.slice(0, quickstart.length)).toEqual(quickstart);
     for (const command of commands) expect(command).toContain(address);
   });
 
-  // Each on what those before it have done, as a reader types them.
+  // Each command builds on the ones before it, as when a reader types them.
   it.runIf(canRun).each(commands.map((command) => [command]))(
-    "does what it says (needs bash and curl): %s",
+    "works as described (needs bash and curl): %s",
     async (command) => {
       const here = command.replaceAll(address, running().broker.url);
       const { stdout } = await run("bash", ["-e", "-c", here]);

@@ -9,7 +9,7 @@ function check(port: string) {
   return spawnSync("npm", args, { cwd: root, encoding: "utf8" });
 }
 
-it("npm start hands its flags to the broker, and the broker's exit code back", () => {
+it("npm start passes its flags to the broker, and returns the broker's exit code", () => {
   const good = check("18999");
   expect(good.stdout).toMatch(/18999/);
   expect(good.status).toBe(0);

@@ -3,10 +3,9 @@ pragma solidity 0.8.35;
 
 import {ITopicViews, TopicState} from "./TopicState.sol";
 
-/// @notice One topic as a contract of its own: what the registry knows of it, for other contracts and for explorers.
-/// @dev Runs behind an EIP-1167 proxy at the topic's address. It keeps no state and changes none. `registry` is
-/// immutable, so it lives in the code that all proxies share; a proxy that someone else deploys in front of this code
-/// answers for an address that is no topic.
+/// @notice One topic as its own contract: the registry's state of it, for other contracts and for explorers.
+/// @dev Runs behind an EIP-1167 proxy at the topic's address. It is stateless. `registry` is immutable, so it lives in the code that all proxies
+/// share. Anyone can deploy another proxy of this code; its views answer for an address that is not a topic.
 contract Topic {
     /// @notice The registry that this topic belongs to.
     ITopicViews public immutable registry;
@@ -20,12 +19,12 @@ contract Topic {
         return state().name;
     }
 
-    /// @notice Who opened the topic first, and owns it.
+    /// @notice The account that opened the topic first, and owns it.
     function sender() external view returns (address) {
         return state().sender;
     }
 
-    /// @notice Time of the block in which the topic was opened first, in seconds since the epoch.
+    /// @notice Time of the block that first opened the topic, in seconds since the epoch.
     function createdAt() external view returns (uint64) {
         return state().createdAt;
     }
@@ -35,12 +34,12 @@ contract Topic {
         return state().sequence;
     }
 
-    /// @notice Number of the block with the newest batch, zero before the first.
+    /// @notice Number of the block with the newest batch; zero before the first.
     function lastBlock() external view returns (uint64) {
         return state().lastBlock;
     }
 
-    /// @notice Whether the topic refuses batches.
+    /// @notice Whether the topic is closed and refuses batches.
     function closed() external view returns (bool) {
         return state().closed;
     }
@@ -55,7 +54,7 @@ contract Topic {
         return registry.isWriter(address(this), account);
     }
 
-    /// @notice Everything at once; all zero behind a proxy that the registry did not create.
+    /// @notice The whole state; all zero behind a proxy that the registry did not create.
     function state() public view returns (TopicState memory) {
         return registry.stateOf(address(this));
     }

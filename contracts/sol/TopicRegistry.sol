@@ -5,11 +5,11 @@ import {Topic} from "./Topic.sol";
 import {ITopicViews, TopicState} from "./TopicState.sol";
 import {WriterSets} from "./WriterSets.sol";
 
-/// @notice Events of one topic, to be published together.
+/// @notice Events of one topic to publish together.
 /// @param topic Address of the topic contract.
 /// @param count Number of events.
 /// @param eventsRoot Merkle root over the events.
-/// @param events The encoded events; their codec is described beside the codec's code, the contracts carry bytes.
+/// @param events The encoded events. The contracts do not decode them; see wire/src/batch for the codec.
 struct Batch {
     address topic;
     uint32 count;
@@ -17,8 +17,8 @@ struct Batch {
     bytes events;
 }
 
-/// @notice Opens and closes topics, numbers their events, and emits every log, so that a reader filters by one address.
-/// @dev Calls no contract while it publishes, so nothing can call back.
+/// @notice Opens and closes topics, numbers their events, and emits every log, so that a reader needs one address in its filter.
+/// @dev Calls no contract while it publishes, so reentrancy is impossible.
 contract TopicRegistry is ITopicViews, WriterSets {
     /// @notice A topic was opened for the first time.
     event TopicOpened(address indexed topic, address indexed sender, uint32 writers, string name);
@@ -26,15 +26,15 @@ contract TopicRegistry is ITopicViews, WriterSets {
     event TopicReopened(address indexed topic, address indexed sender);
     /// @notice An open topic was closed.
     event TopicClosed(address indexed topic, address indexed sender);
-    /// @notice Another set of accounts may write to a topic from here on; zero for everyone.
+    /// @notice The topic has a new set of writers; zero for everyone.
     event TopicWritersChanged(address indexed topic, address indexed sender, uint32 writers);
-    /// @notice A closed topic stayed closed: whoever asked may not write to it.
+    /// @notice A closed topic stayed closed because the sender may not write to it.
     event OpenRejected(address indexed topic, address indexed sender);
     /// @notice One batch of events was published.
     /// @param firstSequence Sequence of the first event; the others follow without a gap.
-    /// @param sender Who called the registry.
+    /// @param sender The account that called the registry.
     /// @param eventsRoot Merkle root over the events, as claimed by the sender.
-    /// @param count Number of events, as claimed by the sender, and no more than `events` can hold.
+    /// @param count Number of events, as claimed by the sender, and at most as many as fit into `events`.
     /// @param events The encoded events, as given by the sender.
     event EventsPublished(
         address indexed topic,
@@ -45,8 +45,8 @@ contract TopicRegistry is ITopicViews, WriterSets {
         bytes events
     );
     /// @notice A batch was skipped.
-    /// @param reason The first that holds: 1 unknown topic, 2 topic closed, 3 batch without events, 4 more events than
-    /// its bytes can hold, 5 sender may not write to the topic.
+    /// @param reason The first that applies: 1 unknown topic, 2 topic closed, 3 batch without events, 4 more events than fit into its bytes, 5 sender
+    /// may not write to the topic.
     event BatchRejected(address indexed topic, address indexed sender, bytes32 indexed eventsRoot, uint8 reason);
 
     /// @notice No topic of that name was ever opened.
@@ -67,16 +67,16 @@ contract TopicRegistry is ITopicViews, WriterSets {
     uint8 private constant COUNT_TOO_LARGE = 4;
     uint8 private constant NOT_A_WRITER = 5;
 
-    /// @dev A topic's head: sequence (64 bits from the lowest), last block (48), time of creation (48), owner (32),
-    /// writers (32), closed (1). Packed by hand, because the compiler writes a packed struct member by member. The owner
-    /// is a place in `_accounts`, at least one, so a head of zero is no topic.
+    /// @dev A topic's state in one word: sequence (64 bits from the lowest), last block (48), time of creation (48), owner (32), writers (32), closed
+    /// (1). Packed by hand, because the compiler writes a packed struct member by member. The owner is an index into `_accounts` and at least one, so
+    /// zero means no topic.
     uint256 private constant LAST_BLOCK_SHIFT = 64;
     uint256 private constant CREATED_AT_SHIFT = 112;
     uint256 private constant OWNER_SHIFT = 160;
     uint256 private constant WRITERS_SHIFT = 192;
     uint256 private constant CLOSED_BIT = 1 << 224;
     uint256 private constant WRITERS_MASK = uint256(type(uint32).max) << WRITERS_SHIFT;
-    /// @dev What a batch leaves as it is.
+    /// @dev The bits that a batch does not change.
     uint256 private constant STANDING_MASK = ~uint256((1 << CREATED_AT_SHIFT) - 1);
 
     address private immutable _implementation;
@@ -94,9 +94,9 @@ contract TopicRegistry is ITopicViews, WriterSets {
         _accounts.push(address(0));
     }
 
-    /// @notice Opens topics: each is created, or opened again with its history, or left open.
+    /// @notice Opens topics: creates a new one, reopens a closed one with its history, leaves an open one as it is.
     /// @param names Names of topics, UTF-8, 1 to 1,024 bytes each.
-    /// @param writers Who may write to those that are created: a set of the sender's, or zero for everyone.
+    /// @param writers Who may write to newly created topics: a set that the sender belongs to, or zero for everyone.
     function open(string[] calldata names, uint32 writers) public {
         if (writers != EVERYONE) _checkMember(writers, msg.sender);
         for (uint256 i = 0; i < names.length; ++i) {
@@ -113,8 +113,8 @@ contract TopicRegistry is ITopicViews, WriterSets {
         emit TopicClosed(topic, msg.sender);
     }
 
-    /// @notice Lets another set of accounts write to a topic. Its owner may, and who may write to a topic that is not for everyone.
-    /// @param writers A set of the sender's, or zero for everyone.
+    /// @notice Changes the set of accounts that may write to a topic. Allowed for the owner, and for writers of a topic that is not for everyone.
+    /// @param writers A set that the sender belongs to, or zero for everyone.
     function setWriters(string calldata name, uint32 writers) external {
         (address topic, uint256 head) = _find(name);
         bool isAllowed = _ownerOf(head) == msg.sender || (_writersOf(head) != EVERYONE && _isWriter(head, msg.sender));
@@ -133,13 +133,13 @@ contract TopicRegistry is ITopicViews, WriterSets {
         }
     }
 
-    /// @notice Opens topics and publishes to them, or to others, in one transaction.
+    /// @notice Opens topics and publishes batches, to these or other topics, in one transaction.
     function openAndPublish(string[] calldata names, uint32 writers, Batch[] calldata batches) external {
         open(names, writers);
         publish(batches);
     }
 
-    /// @notice Address of a topic, zero when no topic of that name was ever opened.
+    /// @notice Address of a topic; zero when no topic of that name was ever opened.
     function topicOf(string calldata name) external view returns (address topic) {
         topic = _addressOf(name);
         if (_heads[topic] == 0) topic = address(0);
@@ -151,8 +151,8 @@ contract TopicRegistry is ITopicViews, WriterSets {
     }
 
     /// @notice One page of the topics, in the order of their creation.
-    /// @param offset Number of topics to leave out.
-    /// @param limit Number of topics to answer at most.
+    /// @param offset Number of topics to skip.
+    /// @param limit Maximum number of topics to return.
     function topics(uint256 offset, uint256 limit) external view returns (TopicState[] memory page) {
         uint256 count = _topics.length;
         uint256 rest = offset < count ? count - offset : 0;
@@ -215,7 +215,7 @@ contract TopicRegistry is ITopicViews, WriterSets {
         emit TopicOpened(topic, msg.sender, writers, name);
     }
 
-    /// @dev The events go straight from the calldata into the log.
+    /// @dev Copies the events straight from the calldata into the log.
     function _append(Batch calldata batch) private returns (uint8 reason) {
         uint256 head = _heads[batch.topic];
         if (head == 0) return TOPIC_UNKNOWN;
@@ -230,7 +230,7 @@ contract TopicRegistry is ITopicViews, WriterSets {
         return ACCEPTED;
     }
 
-    /// @dev The owner stays one, whatever set of writers there is.
+    /// @dev The owner may always write, whatever the set of writers.
     function _isWriter(uint256 head, address account) private view returns (bool) {
         uint32 writers = _writersOf(head);
         return writers == EVERYONE || isMember(writers, account) || _ownerOf(head) == account;
@@ -244,7 +244,7 @@ contract TopicRegistry is ITopicViews, WriterSets {
         return uint32(head >> WRITERS_SHIFT);
     }
 
-    /// @dev Owners are few and topics many: a place takes 32 bits of a head, an address 160.
+    /// @dev Owners are few and topics many: an index takes 32 bits of the word, an address 160.
     function _placeOfSender() private returns (uint256 place) {
         place = _placeOf[msg.sender];
         if (place != 0) return place;
@@ -259,7 +259,7 @@ contract TopicRegistry is ITopicViews, WriterSets {
         if (head == 0) revert TopicNotFound(name);
     }
 
-    /// @dev Where CREATE2 puts the topic of that name (EIP-1014); spares a stored map from name to address.
+    /// @dev The CREATE2 address of the topic of that name (EIP-1014); avoids a stored map from name to address.
     function _addressOf(string calldata name) private view returns (address) {
         bytes32 salt = keccak256(bytes(name));
         bytes32 hash = keccak256(abi.encodePacked(hex"ff", address(this), salt, _proxyCodeHash));

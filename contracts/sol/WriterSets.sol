@@ -3,15 +3,15 @@ pragma solidity 0.8.35;
 
 /// @notice Sets of accounts that may write to topics. Topics share a set, so a new node is added once, not to each topic.
 abstract contract WriterSets {
-    /// @notice A set was made.
+    /// @notice A set was created.
     event WritersCreated(uint32 indexed writers, address indexed owner);
-    /// @notice An account became a member of a set, or is none from here on.
+    /// @notice An account was added to a set, or removed from it.
     event WriterChanged(uint32 indexed writers, address indexed account, address indexed sender, bool allowed);
 
     /// @notice The sender may not do this.
     error NotAllowed();
 
-    /// @notice The set that everyone is a member of.
+    /// @notice The set that contains everyone.
     uint32 internal constant EVERYONE = 0;
 
     address[] private _owners;
@@ -21,7 +21,7 @@ abstract contract WriterSets {
         _owners.push(address(0));
     }
 
-    /// @notice Makes a set of accounts. Its owner, who makes it, is always a member.
+    /// @notice Creates a set of accounts. The sender owns it and is always a member.
     /// @return writers The set, at least one.
     function createWriters(address[] calldata accounts) external returns (uint32 writers) {
         writers = uint32(_owners.length);
@@ -32,7 +32,7 @@ abstract contract WriterSets {
         }
     }
 
-    /// @notice Makes an account a member of a set, or ends that. Every member may.
+    /// @notice Adds an account to a set, or removes it. Every member may.
     function setWriter(uint32 writers, address account, bool allowed) external {
         _checkMember(writers, msg.sender);
         _change(writers, account, allowed);

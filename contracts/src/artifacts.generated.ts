@@ -3,7 +3,7 @@
 export const compilerVersion = "0.8.35+commit.47b9dedd.Emscripten.clang";
 
 /** SHA-256 of the sources and the compiler's settings. */
-export const sourcesHash = "ea41717c7afd674f669f25ecb3ef0922220b43a5dbbd55e1e8ab2eeb85129d09";
+export const sourcesHash = "44468139b1786fb1f79990797775e083cf1ca124e222b4f90ae7f57400d9b06d";
 
 export const topicAbi = [
   {

@@ -16,7 +16,7 @@ test("the generated module matches the sources", async () => {
 test.each([
   ["Topic", topicBytecode],
   ["TopicRegistry", topicRegistryBytecode],
-])("%s fits into the code size that every chain takes", (_name, bytecode) => {
+])("%s fits into the code size limit of every chain", (_name, bytecode) => {
   const deployedBytesMax = 24_576;
   expect((bytecode.length - 2) / 2).toBeLessThan(deployedBytesMax);
 });

@@ -1,4 +1,4 @@
-/** Values of `reason` in the registry's `BatchRejected`; the first that holds is the one given. */
+/** Values of `reason` in the registry's `BatchRejected`; the registry reports the first that applies. */
 export const batchRejectedReason = {
   topicUnknown: 1,
   topicClosed: 2,
@@ -7,8 +7,8 @@ export const batchRejectedReason = {
   notAWriter: 5,
 } as const;
 
-/** The set of writers that everyone is a member of. */
+/** The set of writers that contains everyone. */
 export const everyone = 0;
 
-/** Longest topic name that the registry takes, in bytes of UTF-8. */
+/** Longest topic name that the registry accepts, in bytes of UTF-8. */
 export const topicNameBytesMax = 1024;

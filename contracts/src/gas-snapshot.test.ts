@@ -16,13 +16,13 @@ afterAll(async () => {
   await tracingChain.stop();
 });
 
-test("gas stays as in gas-snapshot.json", async () => {
+test("gas matches gas-snapshot.json", async () => {
   const gas = await measure(await RegistryFixture.deploy(chain.transport));
   // `npm run gas:update -w @stele/contracts` writes the file.
   await expect(`${JSON.stringify(gas, null, 2)}\n`).toMatchFileSnapshot("../gas-snapshot.json");
 });
 
-test("publish reads one slot of the topic and writes it once a batch", async () => {
+test("publish reads and writes one slot of the topic per batch", async () => {
   const fixture = await RegistryFixture.deploy(tracingChain.transport);
   const [first, second] = [await fixture.openTopic("a"), await fixture.openTopic("b")];
   const receipt = await fixture.publish([encodedBatch(first, 3), encodedBatch(second, 3), encodedBatch(first, 3)]);
@@ -75,7 +75,7 @@ async function traceOpcodes(fixture: RegistryFixture, hash: Hex): Promise<readon
   return trace.structLogs.map(({ op }) => op);
 }
 
-/** The part of geth's default tracer that the tests read. */
+/** The fields of geth's default tracer that the tests read. */
 interface TraceRequest {
   Method: "debug_traceTransaction";
   Parameters: [hash: Hex];

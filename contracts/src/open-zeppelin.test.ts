@@ -35,12 +35,12 @@ beforeAll(async () => {
 
 afterAll(() => stop());
 
-/** The call for the event of a proof: its index, content and extensions in RLP, its path, and the root that the chain has. */
+/** The call that verifies the event of a proof: its index, content and extensions in RLP, its path, and the root from the log. */
 function callOf(proof: Proof, root: string): Call {
   const { content, extensions } = proof.event;
   const index = proof.batch.index === 0 ? "0x" : (`0x${proof.batch.index.toString(16).padStart(2, "0")}` as const);
   const texts = extensions.flat().map((text) => stringToHex(text));
-  return { path: proof.batch.path, root, event: toRlp([index, content as Hex, texts]) }; // The form was checked.
+  return { path: proof.batch.path, root, event: toRlp([index, content as Hex, texts]) }; // proofSchema checked the form.
 }
 
 describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ proof, blockHash }) => {
@@ -53,17 +53,17 @@ describe.each(samples)("OpenZeppelin's MerkleProof and the proof of $what", ({ p
     expect(await isInBatch(call)).toBe(true);
   });
 
-  test("refuses it with any byte of the path, the root or the event changed", async () => {
+  test("refuses it if any byte of the path, the root or the event changes", async () => {
     for (const [place, hash] of call.path.entries()) {
       const path = call.path.with(place, changed(hash));
       expect(await isInBatch({ ...call, path })).toBe(false);
     }
     expect(await isInBatch({ ...call, root: changed(root) })).toBe(false);
-    expect(await isInBatch({ ...call, event: changed(call.event) as Hex })).toBe(false); // Hex, but for one digit.
+    expect(await isInBatch({ ...call, event: changed(call.event) as Hex })).toBe(false); // Hex, except for one digit.
     expect(await isInBatch({ ...call, path: [...call.path, root] })).toBe(false);
   });
 
-  test("takes no node of the tree for an event", async () => {
+  test("refuses an inner node of the tree as an event", async () => {
     const [first = root, ...rest] = call.path;
     const event = toRlp([hexToBytes(first as Hex)]); // A hash of the proof.
     expect(await isInBatch({ ...call, path: rest, event })).toBe(false);

@@ -82,7 +82,7 @@ export function describeOpen(get: GetFixture): void {
       expect(decodeLogs(await get().publish([next]))).toEqual([published(next, 4n)]);
     });
 
-    test("leaves a closed topic closed when somebody asks who may not write, and opens the others", async () => {
+    test("leaves a closed topic closed if the sender may not write, and opens the others", async () => {
       await get().open("orders", alice, await get().createWriters([]));
       const topic = await get().topicOf("orders");
       await get().close("orders");
@@ -110,7 +110,7 @@ export function describeClose(get: GetFixture): void {
       expect(await revertOf(call)).toEqual({ name: "TopicNotFound", args: ["nowhere"] });
     });
 
-    test("closes an open topic that everyone may write to, whoever asks", async () => {
+    test("closes an open topic that everyone may write to, for any sender", async () => {
       const topic = await get().openTopic("orders");
       const before = await get().stateOf(topic);
       const receipt = await get().close("orders", bob);
@@ -118,7 +118,7 @@ export function describeClose(get: GetFixture): void {
       expect(await get().stateOf(topic)).toEqual({ ...before, closed: true });
     });
 
-    test("refuses somebody who may not write", async () => {
+    test("refuses a sender who may not write", async () => {
       await get().open("orders", alice, await get().createWriters([]));
       const { client, contract } = get();
       const call = { ...contract, functionName: "close", args: ["orders"], account: bob } as const;

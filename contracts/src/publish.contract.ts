@@ -53,7 +53,7 @@ export function describePublish(get: GetFixture): void {
       expect(decodeLogs(receipt)).toEqual(batches.map((batch, index) => published(batch, firsts[index] ?? 0n)));
     });
 
-    test("numbers without a gap over many calls, topics and senders", async () => {
+    test("numbers events without a gap over many calls, topics and senders", async () => {
       const topics = [await get().openTopic("a"), await get().openTopic("b"), await get().openTopic("c")];
       await Promise.all(
         [alice, bob, carol].map((account, index) => publishRounds(get(), { topics, account, seed: index })),
@@ -135,7 +135,7 @@ export function describeRejections(get: GetFixture): void {
       expect(await get().stateOf(topic)).toEqual(before);
     });
 
-    test("skips a batch of more events than its bytes can hold", async () => {
+    test("skips a batch that claims more events than fit into its bytes", async () => {
       const topic = await get().openTopic("orders");
       const fitting = batchOf(topic, 3);
       for (const count of [4, 2 ** 32 - 1]) await expectRejected(get(), { ...fitting, count }, countTooLarge);
@@ -143,7 +143,7 @@ export function describeRejections(get: GetFixture): void {
       expect(decodeLogs(await get().publish([fitting]))).toEqual([published(fitting, 1n)]);
     });
 
-    test("skips a batch by somebody who may not write", async () => {
+    test("skips a batch by a sender who may not write", async () => {
       const writers = await get().createWriters([]);
       await get().open("orders", alice, writers);
       const batch = batchOf(await get().topicOf("orders"), 1);
@@ -151,7 +151,7 @@ export function describeRejections(get: GetFixture): void {
       expect(decodeLogs(await get().publish([batch]))).toEqual([published(batch, 1n)]);
     });
 
-    test("gives the first reason that holds", async () => {
+    test("reports the first reason that applies", async () => {
       const topic = await get().openTopic("orders");
       await get().close("orders");
       await expectRejected(get(), batchOf(topic, 0), topicClosed);

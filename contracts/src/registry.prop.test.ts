@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => stop());
 
-/** One transaction of one of the accounts. Set 1 is Alice's own, with Bob as a member. */
+/** One transaction by one of the accounts. Alice owns set 1; Bob is a member. */
 type Step =
   | { readonly kind: "open"; readonly by: number; readonly names: readonly string[]; readonly writers: number }
   | { readonly kind: "close"; readonly by: number; readonly name: string }
@@ -55,11 +55,11 @@ interface Topic {
   readonly writers: number;
 }
 
-/** What the registry should do, written down without slots and bits. */
+/** A model of the registry, without slots and bits. */
 class Model {
   readonly topics = new Map<string, Topic>();
 
-  /** The events that the step leaves, as text; undefined when it reverts. */
+  /** The logs that the step should emit, as text; undefined when it reverts. */
   run(step: Step): readonly string[] | undefined {
     if (step.kind === "open") return this.#open(step);
     if (step.kind === "close") return this.#close(step);
@@ -130,7 +130,7 @@ function send(fixture: RegistryFixture, step: Step, account: typeof alice) {
   return fixture.publish(batches, account);
 }
 
-test("whatever accounts do, in any order: sequences have no gap, and the registry does what the model does", async () => {
+test("sequences have no gap and the registry matches the model after any calls in any order", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
       const fixture = await RegistryFixture.deploy(custom(chain));

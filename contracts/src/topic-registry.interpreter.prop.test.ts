@@ -7,9 +7,9 @@ import { batchOf } from "./testing/batches.ts";
 import { alice, bob, RegistryFixture } from "./testing/registry-fixture.ts";
 
 const names = ["a", "b", "c", "closed", "ours"];
-const newNames = ["d", "e", "a name that is much longer than a slot of 32 bytes is", "unknown"];
+const newNames = ["d", "e", "a name that is longer than one storage slot of 32 bytes", "unknown"];
 const topic = fc.constantFrom(...names, ...newNames);
-/** Names of topics that are new, open or closed, also the same one twice. */
+/** Names of topics that are new, open or closed, with duplicates. */
 const opened = fc.array(topic, { maxLength: 6 });
 const batch = fc.record({
   topic,
@@ -38,7 +38,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
-test("the chain's own interpreter has the EVM's gas, logs, storage and contracts for any opens and batches", async () => {
+test("the chain's own interpreter matches the EVM in gas, logs, storage and contracts for any opens and batches", async () => {
   const genesisAccounts = [alice, bob].map((account) => account.address);
   await using chain = await startEmbeddedChain({
     file: ":memory:",

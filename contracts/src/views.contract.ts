@@ -8,7 +8,7 @@ import { bob, type GetFixture } from "./testing/registry-fixture.ts";
 
 export function describeViews(get: GetFixture): void {
   describe("views", () => {
-    test("know nothing before the first topic", async () => {
+    test("return nothing before the first topic", async () => {
       expect(await get().topicCount()).toBe(0n);
       expect(await get().topics(0n, 10n)).toEqual([]);
       expect(await get().topicOf("orders")).toBe(zeroAddress);

@@ -13,7 +13,7 @@ import {
 
 export function describeWriters(get: GetFixture): void {
   describe("writers", () => {
-    test("refuses a set that the sender is no member of", async () => {
+    test("refuses a set that the sender does not belong to", async () => {
       const writers = await get().createWriters([carol.address]);
       await expectNotAllowed(get(), ["open", ["orders"], writers], bob);
       await expectNotAllowed(get(), ["open", ["orders"], writers + 1], alice);
@@ -21,7 +21,7 @@ export function describeWriters(get: GetFixture): void {
       expect((await get().topics(0n, 1n))[0]).toMatchObject({ sender: carol.address, writers });
     });
 
-    test("lets the members of its set and its owner write to a topic, and nobody else", async () => {
+    test("lets only the owner and the members of its set write to a topic", async () => {
       const writers = await get().createWriters([bob.address]);
       await get().open("orders", bob, writers);
       await get().setWriter(writers, bob.address, { isAllowed: false });
@@ -30,7 +30,7 @@ export function describeWriters(get: GetFixture): void {
       expect(await writersAmong(get(), "orders")).toEqual([alice, bob, carol]);
     });
 
-    test("takes and loses members by members only", async () => {
+    test("lets only members add and remove members", async () => {
       const writers = await get().createWriters([bob.address]);
       const changed = { writers, account: carol.address, sender: bob.address, allowed: true };
       const receipt = await get().setWriter(writers, carol.address, { isAllowed: true, by: bob });
@@ -40,7 +40,7 @@ export function describeWriters(get: GetFixture): void {
       await expectNotAllowed(get(), ["setWriter", everyone, bob.address, true], bob);
     });
 
-    test("changes the set of a topic by owner or writer only", async () => {
+    test("lets only the owner and writers change the set of a topic", async () => {
       const [first, second] = [await get().createWriters([bob.address]), await get().createWriters([bob.address])];
       await get().open("orders", alice, first);
       await expectNotAllowed(get(), ["setWriters", "orders", everyone], carol);
@@ -51,7 +51,7 @@ export function describeWriters(get: GetFixture): void {
       expect(await writersAmong(get(), "orders")).toEqual([alice, bob, carol]);
     });
 
-    test("changes the set of a topic for everyone by its owner only", async () => {
+    test("lets only the owner change the set of a topic that is for everyone", async () => {
       await get().openTopic("orders");
       const writers = await get().createWriters([], bob);
       await expectNotAllowed(get(), ["setWriters", "orders", writers], bob);
@@ -64,7 +64,7 @@ export function describeWriters(get: GetFixture): void {
   });
 }
 
-/** Who of three may write, as the registry says and as it does. */
+/** Who of three accounts may write: as the registry's view says, and as publishing shows. */
 async function writersAmong(fixture: RegistryFixture, name: string) {
   const topic = await fixture.topicOf(name);
   const outcomes = await Promise.all(
@@ -84,7 +84,7 @@ async function expectNotAllowed(
   [functionName, ...args]: readonly ["open" | "setWriter" | "setWriters", ...unknown[]],
   account = alice,
 ): Promise<void> {
-  // The arguments fit the function named beside them.
+  // The arguments match the function named beside them.
   const call = { ...contract, functionName, args, account } as unknown as Parameters<typeof client.simulateContract>[0];
   expect((await revertOf(client.simulateContract(call))).name).toBe("NotAllowed");
 }

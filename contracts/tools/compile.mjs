@@ -7,8 +7,7 @@ const contracts = ["Topic", "TopicRegistry"];
 const sourceNames = [...contracts, "TopicState", "WriterSets"];
 const artifactsFile = new URL("../src/artifacts.generated.ts", import.meta.url);
 
-// London is what private chains have: no PUSH0. The metadata hash is left out so that a comment or a folder name
-// changes no bytecode.
+// Private chains support London: no PUSH0. Without the metadata hash, a changed comment or folder name does not change the bytecode.
 const settings = {
   evmVersion: "london",
   viaIR: true,

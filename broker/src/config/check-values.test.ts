@@ -14,7 +14,7 @@ const table = {
   }),
 };
 
-test("a secret is shown neither in a problem nor in the settings in effect", () => {
+test("shows a secret neither in a problem nor in the printed settings", () => {
   const wrong = checkValues(table, new Map([["token", { value: "Hunter2", origin: "STELE_TOKEN" }]]));
   expect(wrong.problems).toEqual(["STELE_TOKEN: the value is not six letters"]);
   const right = checkValues(table, new Map([["token", { value: "hunter", origin: "STELE_TOKEN" }]]));

@@ -2,17 +2,17 @@ import { quote } from "@stele/wire";
 import type { Setting, SettingsOf, SettingsTable } from "./setting.ts";
 import type { GivenValue } from "./sources.ts";
 
-/** Where a value comes from when nobody gave one. */
+/** Origin of a default value. */
 export const defaultOrigin = "default";
 
-/** One value of each setting that could be had, and what is wrong with the others. */
+/** The valid values, and the problems of the others. */
 export interface CheckedValues {
   readonly values: Readonly<Record<string, unknown>>;
   readonly origins: Readonly<Record<string, string>>;
   readonly problems: readonly string[];
 }
 
-/** Checks every given value against its row, and fills in the defaults. */
+/** Checks each given value against its row, and fills in the defaults. */
 export function checkValues(table: SettingsTable, given: ReadonlyMap<string, GivenValue>): CheckedValues {
   const values: Record<string, unknown> = {};
   const origins: Record<string, string> = {};
@@ -27,7 +27,7 @@ export function checkValues(table: SettingsTable, given: ReadonlyMap<string, Giv
   return { values, origins, problems };
 }
 
-/** Takes checked values for what their table describes. */
+/** Casts checked values to the type that their table describes. */
 export function toSettings<Table extends SettingsTable>(_table: Table, checked: CheckedValues): SettingsOf<Table> {
   return Object.freeze({ ...checked.values }) as SettingsOf<Table>; // Each value passed the schema of its row.
 }

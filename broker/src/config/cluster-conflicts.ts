@@ -8,13 +8,13 @@ const databaseUrl = environmentName("databaseUrl");
 const passwordFile = environmentName("databasePasswordFile");
 const advertisedAddress = environmentName("advertisedAddress");
 
-/** Addresses that mean every network of a machine, and that no other machine can reach it by. */
+/** Wildcard addresses: they mean every network of this machine, so other machines cannot connect to them. */
 const wildcardHosts: ReadonlySet<string> = new Set(["0.0.0.0", "::", "0:0:0:0:0:0:0:0"]);
 
-/** What is wrong with values for several nodes that are each good by themselves. */
+/** Problems of cluster settings whose values are valid individually. */
 export function clusterConflicts(config: Config): readonly string[] {
   if (!isClustered(config))
-    return config.databasePasswordFile === "" ? [] : [`${passwordFile} means nothing without ${databaseUrl}`];
+    return config.databasePasswordFile === "" ? [] : [`${passwordFile} has no effect without ${databaseUrl}`];
   return [
     ...passwordConflicts(config),
     ...sharingConflicts(config),
@@ -27,9 +27,7 @@ export function clusterConflicts(config: Config): readonly string[] {
 
 function passwordConflicts(config: Config): readonly string[] {
   const isTwice = config.databasePasswordFile !== "" && holdsPassword(config.databaseUrl);
-  return isTwice
-    ? [`a password stands in ${databaseUrl} and in the file of ${passwordFile}: leave one of the two out`]
-    : [];
+  return isTwice ? [`${databaseUrl} contains a password, and ${passwordFile} is set too: remove one of the two`] : [];
 }
 
 function sharingConflicts(config: Config): readonly string[] {
@@ -38,7 +36,7 @@ function sharingConflicts(config: Config): readonly string[] {
   const where = config.groups === undefined ? ": name the endpoints of a chain in STELE_GROUPS" : "";
   return [
     ...(config.coordination === "none"
-      ? [`${environmentName("coordination")} is none, and ${databaseUrl} is given: leave one of the two out`]
+      ? [`${environmentName("coordination")} is none, but ${databaseUrl} is set: remove one of the two`]
       : []),
     ...embedded.map(({ id }) => `group ${quote(id)} cannot be served with ${databaseUrl}: ${reason}${where}`),
   ];

@@ -22,29 +22,26 @@ describe("docs/cluster", () => {
   const shared = Object.fromEntries(variables.filter(([name]) => name !== addressOf));
   const addresses = variables.filter(([name]) => name === addressOf).map(([, value]) => value);
 
-  test("the nodes of compose.yaml differ in their address alone, and the balancer knows each", () => {
+  test("the nodes of compose.yaml differ only in their address, and the balancer knows each", () => {
     expect(addresses).toHaveLength(3);
     expect(new Set(addresses).size).toBe(3);
     expect(variables).toHaveLength(Object.keys(shared).length + addresses.length);
     for (const address of addresses) expect(read("haproxy.cfg")).toContain(` ${address}\n`);
   });
 
-  test("the nodes answer to the name that services inside the network call", () => {
+  test("the nodes accept the host name that services inside the network use", () => {
     expect(shared["STELE_ALLOWED_HOSTS"]?.split(",")).toContain("balancer");
     expect(read("compose.yaml")).toMatch(/^ {2}balancer:$/m);
   });
 
-  test.each(addresses)("the environment of %s is one that the broker takes", (address) => {
+  test.each(addresses)("the broker accepts the environment of %s", (address) => {
     const env = { ...shared, STELE_DATA_DIR: "/data", [addressOf]: address };
     const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "1.2.3" });
     expect(outcome).toMatchObject({ status: "loaded", config: { advertisedAddress: address } });
   });
 
-  test.each(["compose.yaml", "Dockerfile", "haproxy.cfg", "../cluster.md"])(
-    "%s names known variables alone",
-    (file) => {
-      const used = read(file).match(/STELE_[A-Z_]*[A-Z]/g) ?? [];
-      expect(used.filter((name) => !names.has(name))).toEqual([]);
-    },
-  );
+  test.each(["compose.yaml", "Dockerfile", "haproxy.cfg", "../cluster.md"])("%s names only known variables", (file) => {
+    const used = read(file).match(/STELE_[A-Z_]*[A-Z]/g) ?? [];
+    expect(used.filter((name) => !names.has(name))).toEqual([]);
+  });
 });

@@ -11,7 +11,7 @@ function load(env: Readonly<Record<string, string>>, argv: readonly string[] = [
 }
 
 describe("settings of several nodes", () => {
-  test("an address that other machines can use needs nothing else", () => {
+  test("an address that other machines can use needs no other setting", () => {
     expect(load({ ...cluster, STELE_HOST: "10.0.0.1" })).toMatchObject({
       status: "loaded",
       config: { databaseUrl, databasePasswordFile: "", databaseConnectionsMax: 10, takeOverAfterMs: 6000 },
@@ -20,7 +20,7 @@ describe("settings of several nodes", () => {
 
   test.each<[string, Readonly<Record<string, string>>, string]>([
     [
-      "the embedded chain that nobody asked for",
+      "the default embedded chain",
       { STELE_GROUPS: "" },
       'group "1" cannot be served with STELE_DATABASE_URL: other nodes cannot reach the embedded chain of this one: name the endpoints of a chain in STELE_GROUPS',
     ],
@@ -32,7 +32,7 @@ describe("settings of several nodes", () => {
     [
       "no coordination",
       { STELE_COORDINATION: "none" },
-      "STELE_COORDINATION is none, and STELE_DATABASE_URL is given: leave one of the two out",
+      "STELE_COORDINATION is none, but STELE_DATABASE_URL is set: remove one of the two",
     ],
     [
       "any port",
@@ -52,15 +52,15 @@ describe("settings of several nodes", () => {
     [
       "two passwords",
       { STELE_DATABASE_PASSWORD_FILE: "/run/secrets/db" },
-      "a password stands in STELE_DATABASE_URL and in the file of STELE_DATABASE_PASSWORD_FILE: leave one of the two out",
+      "STELE_DATABASE_URL contains a password, and STELE_DATABASE_PASSWORD_FILE is set too: remove one of the two",
     ],
     [
-      "a password for nothing",
+      "a password file without a database",
       { STELE_DATABASE_URL: "", STELE_DATABASE_PASSWORD_FILE: "/run/secrets/db" },
-      "STELE_DATABASE_PASSWORD_FILE means nothing without STELE_DATABASE_URL",
+      "STELE_DATABASE_PASSWORD_FILE has no effect without STELE_DATABASE_URL",
     ],
     [
-      "a hasty take-over",
+      "a takeover time below the minimum",
       { STELE_TAKE_OVER_AFTER_MS: "1999" },
       "STELE_TAKE_OVER_AFTER_MS: 1999 is not an integer from 2000 to 600000",
     ],
@@ -68,11 +68,11 @@ describe("settings of several nodes", () => {
     expect(load({ ...cluster, ...env })).toEqual({ status: "refused", problems: [problem] });
   });
 
-  test.each([{ STELE_PORT: "0" }, { STELE_HOST: "0.0.0.0" }])("%j is good with an advertised address", (env) => {
+  test.each([{ STELE_PORT: "0" }, { STELE_HOST: "0.0.0.0" }])("accepts %j with an advertised address", (env) => {
     expect(load({ ...cluster, ...env, STELE_ADVERTISED_ADDRESS: "node-a:8080" }).status).toBe("loaded");
   });
 
-  test("the password is in no output", () => {
+  test("no output contains the password", () => {
     const shown = [
       load(cluster, ["--check-config"]),
       load({ STELE_DATABASE_URL: "postgress://stele:hunter2@db/stele" }),
@@ -83,7 +83,7 @@ describe("settings of several nodes", () => {
     expect(shown.join("\n")).not.toMatch(/hunter2|stele:/);
   });
 
-  test("no node can be taken over before the database has ended the changes in which it hangs", () => {
+  test("takes over a node only after the database has aborted its hanging transactions", () => {
     const takeOverAfterMs = idleInTransactionMsMax - 1;
     const outcome = load({ ...cluster, STELE_HOST: "10.0.0.1", STELE_TAKE_OVER_AFTER_MS: `${takeOverAfterMs}` });
     expect(JSON.stringify(outcome)).toContain("STELE_TAKE_OVER_AFTER_MS");

@@ -5,12 +5,12 @@ import type { GroupEntry } from "./group-fields.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
-/** Base64 makes four characters of three bytes. */
+/** Base64 encodes three bytes as four characters. */
 const base64Growth = 4 / 3;
-/** What a request says around its content: names, braces, a JSON-RPC envelope. */
+/** Bytes of a request around its content: names, braces, a JSON-RPC envelope. */
 const envelopeBytes = 512;
 
-/** What is wrong with values that are each good by themselves. */
+/** Problems of settings whose values are valid individually. */
 export function findConflicts(config: Config): readonly string[] {
   const { contentBytesMax, extensionsBytesMax, requestBodyBytesMax } = config;
   const bodyBytesMin = Math.ceil(contentBytesMax * base64Growth) + extensionsBytesMax + envelopeBytes;
@@ -27,13 +27,13 @@ export function findConflicts(config: Config): readonly string[] {
   return [...conflicts, ...groupConflicts(config, batchBytesMin), ...clusterConflicts(config)];
 }
 
-/** Bytes that a transaction takes in every group that has no setting of its own. */
+/** Transaction size of every group without a setting of its own. */
 function smallestTransaction(config: Config): number {
   const entries = entriesOf(config).filter((entry) => entry.transactionBytesMax === undefined);
   return config.transactionBytesMax ?? Math.min(...entries.map((entry) => transactionOf(entry).bytes));
 }
 
-/** Fields that say something of an endpoint, which the embedded chain has none of. */
+/** Fields about endpoints, which do not apply to the embedded chain. */
 const externalFields = ["signer", "registry", "chainId", "feeMaxGwei"] as const;
 
 function groupConflicts(config: Config, batchBytesMin: number): readonly string[] {
@@ -63,12 +63,12 @@ function entryConflicts(
   const { transactionBytesMax = batchBytesMin } = group;
   if (transactionBytesMax < batchBytesMin) conflicts.push(tooSmall(`${path}.transactionBytesMax`, batchBytesMin));
   if (group.fees === "zero" && group.feeMaxGwei !== undefined)
-    conflicts.push(`${path}.feeMaxGwei means nothing where "fees" is "zero": leave one of the two out`);
+    conflicts.push(`${path}.feeMaxGwei has no effect if "fees" is "zero": set only one of the two`);
   if (group.topicWriters === "everyone" && group.writers.length > 0)
-    conflicts.push(`${path}.writers means nothing where "topicWriters" is "everyone": leave one of the two out`);
+    conflicts.push(`${path}.writers has no effect if "topicWriters" is "everyone": set only one of the two`);
   if (group.endpoints !== "embedded") return conflicts;
   const idle = externalFields.filter((name) => group[name] !== undefined);
-  return [...conflicts, ...idle.map((name) => `${path}.${name} means nothing on the embedded chain: leave it out`)];
+  return [...conflicts, ...idle.map((name) => `${path}.${name} has no effect on the embedded chain: remove it`)];
 }
 
 function tooSmall(name: string, least: number): string {

@@ -10,12 +10,12 @@ test.each([
   ["mysql://stele:secret@db/stele", false],
   ["db.internal:5432", false],
   ["host=db user=stele", false],
-  // Each holds a password that was not encoded, and would be cut where a sign is.
+  // Each has a password with an unencoded separator, which would cut the password short.
   ["postgres://stele:12/34@db.internal/stele", false],
   ["postgres://stele:12?34@db.internal/stele", false],
   ["postgres://stele:12#34@db.internal/stele", false],
   ["postgres://stele:secret@db.internal/stele#", false],
-])("%s is an address: %s", (text, isSound) => {
+])("accepts the address %s: %s", (text, isSound) => {
   expect(isDatabaseUrl(text)).toBe(isSound);
   if (!isSound) expect(databaseName(text)).toBe("…");
 });
@@ -29,7 +29,7 @@ test.each([
   "postgres://db.internal/",
   "postgres://db.internal:5432?sslmode=require",
   "postgres://?host=/var/run/postgresql",
-])("%s names no host or no database, and is refused", (text) => {
+])("refuses %s, which names no host or no database", (text) => {
   expect(isDatabaseUrl(text)).toBe(false);
 });
 
@@ -38,11 +38,11 @@ test.each([
   ["postgres://stele:hunter2@db.internal:5433/stele", "postgres://…@db.internal:5433/stele", true],
   ["postgres://db/stele?user=stele&password=hunter2", "postgres://db/stele?…", true],
   ["postgresql://stele@db/stele?sslmode=require", "postgresql://…@db/stele?…", false],
-])("%s is shown as %s", (text, shown, holds) => {
+])("shows %s as %s", (text, shown, holds) => {
   expect(databaseName(text)).toBe(shown);
   expect(holdsPassword(text)).toBe(holds);
 });
 
-test("what is no text at all is not shown", () => {
+test("hides everything that is not text", () => {
   expect(databaseName({ password: "hunter2" })).toBe("…");
 });

@@ -38,6 +38,6 @@ test.each([
   ["broker.example:8080", "broker.example"],
   ["[::1]:8080", "[::1]"],
   [undefined, "machine"],
-])("a node advertised as %s asks its receivers as %s", (advertisedAddress, origin) => {
+])("a node advertised as %s asks its receivers for consent as %s", (advertisedAddress, origin) => {
   expect(callbackOrigin({ advertisedAddress }, "machine")).toBe(origin);
 });

@@ -9,7 +9,10 @@ export function listensOnLoopbackOnly(config: Pick<Config, "host">): boolean {
   return config.host === "localhost" || config.host === "::1" || /^127(\.\d{1,3}){3}$/.test(config.host);
 }
 
-/** Whether receivers are asked before they are called. Who reaches this machine alone can send from it anyway; a silent copy asks nobody. */
+/**
+ * Whether receivers are asked for consent. On a loopback address no: everyone who can reach the broker can send to them anyway. A node with paused
+ * deliveries asks nobody.
+ */
 export function consentModeOf(
   config: Pick<Config, "host" | "callbackConsent" | "deliveries">,
 ): "off" | "try" | "require" {
@@ -18,7 +21,7 @@ export function consentModeOf(
   return listensOnLoopbackOnly(config) ? "off" : "try";
 }
 
-/** The name under which this node asks its receivers: the host of its advertised address, else the machine's. */
+/** The name that this node gives when it asks a receiver for consent: the host of its advertised address, else the machine's. */
 export function callbackOrigin({ advertisedAddress }: Pick<Config, "advertisedAddress">, machineName: string): string {
   return advertisedAddress?.replace(/:\d+$/, "") ?? machineName;
 }
@@ -28,19 +31,19 @@ export function isClustered({ databaseUrl }: Pick<Config, "databaseUrl">): boole
   return databaseUrl !== "";
 }
 
-/** Under which name the other nodes and the clients know this one, host:port, where that is settled before it listens. */
+/** Address under which other nodes and clients reach this node, host:port. Undefined if it is known only after the node listens. */
 export function addressOfNode({ advertisedAddress, host, port }: Config): string {
   return advertisedAddress ?? `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Host names under which clients reach this node. Addresses are left out: they need no entry. */
+/** Host names under which clients reach this node. IP addresses are always accepted, so they are not in the list. */
 export function hostNamesOf(config: Pick<Config, "allowedHosts" | "advertisedAddress" | "host">): readonly string[] {
   const { allowedHosts, advertisedAddress = "", host } = config;
   const own = [host, advertisedAddress.replace(/:\d+$/, "")];
   return [...allowedHosts, ...own.filter((name) => name !== "" && isIP(name.replaceAll(/[[\]]/g, "")) === 0)];
 }
 
-/** One group with every value worked out. */
+/** One group with all its values resolved. */
 export interface GroupConfig extends GroupEntry {
   readonly id: GroupId;
   readonly transactionEventsMax: number;
@@ -48,7 +51,7 @@ export interface GroupConfig extends GroupEntry {
   readonly transactionsInFlightMax: number;
 }
 
-/** Transactions under way at once on a chain whose blocks come at their own pace. */
+/** Transactions in flight on a chain with its own block time. */
 const externalInFlightMax = 16;
 
 interface TransactionSize {
@@ -56,7 +59,7 @@ interface TransactionSize {
   readonly bytes: number;
 }
 
-/** What one transaction holds at most where no setting says so: nodes of others refuse long ones, and every broker reads a batch of 1 MiB. */
+/** Default maximum size of one transaction: public nodes refuse long ones, and every broker can read a batch of 1 MiB. */
 const embeddedTransaction: TransactionSize = { events: 4096, bytes: 1_000_000 };
 const externalTransaction: TransactionSize = { events: 1000, bytes: 120_000 };
 
@@ -65,7 +68,7 @@ export function transactionOf({ endpoints }: Pick<GroupEntry, "endpoints">): Tra
   return endpoints === "embedded" ? embeddedTransaction : externalTransaction;
 }
 
-/** The groups that are served; one on the embedded chain where none is configured. */
+/** The groups to serve; if none is configured, one on the embedded chain. */
 export function groupsOf(config: Config): readonly GroupConfig[] {
   return entriesOf(config).map((entry) => ({
     ...entry,
@@ -78,7 +81,7 @@ export function groupsOf(config: Config): readonly GroupConfig[] {
   }));
 }
 
-/** The groups as they are configured; one on the embedded chain where none is. */
+/** The configured groups; if there are none, one on the embedded chain. */
 export function entriesOf(config: Pick<Config, "groups" | "defaultGroup">): readonly GroupEntry[] {
   return config.groups ?? [embeddedEntry(config.defaultGroup)];
 }
@@ -87,7 +90,7 @@ function embeddedEntry(id: string): GroupEntry {
   return { ...toSettings(groupFields, checkValues(groupFields, new Map())), id, endpoints: "embedded" };
 }
 
-/** Whether the embedded chain can be read at `/chain`. */
+/** Whether `/chain` serves the embedded chain. */
 export function servesChain(config: Config): boolean {
   return config.chainEndpoint === "on" && groupsOf(config).some(({ endpoints }) => endpoints === "embedded");
 }

@@ -1,10 +1,10 @@
 import { quote } from "@stele/wire";
 import { suggestNearest } from "./nearest-name.ts";
 
-/** What the command is asked to do. */
+/** The action that the command line asks for. */
 export type Action = "run" | "check-config" | "help" | "version";
 
-/** What the arguments say. `values` is by flag, as written. */
+/** The parsed arguments. `values` is by flag, as written. */
 export interface Flags {
   readonly action: Action;
   readonly configFile: string | undefined;
@@ -20,7 +20,7 @@ const actionFlags: Readonly<Record<string, Action>> = {
   "--version": "version",
 };
 
-/** Reads `--flag value` and `--flag=value`; a flag is known when it is in `valueFlags`, is `--config` or asks for an action. */
+/** Reads `--flag value` and `--flag=value`. Known flags are those in `valueFlags`, `--config` and the flags of actions. */
 export function parseFlags(argv: readonly string[], valueFlags: readonly string[]): Flags {
   const reader = new FlagReader([...valueFlags, configFlag]);
   reader.read(argv);
@@ -43,7 +43,7 @@ class FlagReader {
     while (rest.length > 0) rest = rest.slice(this.#readOne(rest));
   }
 
-  /** Reads the flag at the front; answers how many arguments it took. */
+  /** Reads the flag at the front; returns how many arguments it used. */
   #readOne([argument = "", next]: readonly string[]): number {
     const [flag, inline] = splitAtEquals(argument);
     if (!flag.startsWith("-")) return this.#refuse(`${quote(argument)} is not expected: every setting is a flag`);
@@ -52,19 +52,19 @@ class FlagReader {
     if (!this.#valueFlags.includes(flag)) return this.#refuseUnknown(flag, { inline, next });
     if (this.values.has(flag)) this.problems.push(`${flag} is given more than once`);
     const value = inline ?? next;
-    if (value === undefined) return this.#refuse(`${flag} lacks a value`);
+    if (value === undefined) return this.#refuse(`${flag} needs a value`);
     this.values.set(flag, value);
     return inline === undefined ? 2 : 1;
   }
 
   #readAction(flag: string, { action, inline }: { action: Action; inline: string | undefined }): number {
     if (inline !== undefined) return this.#refuse(`${flag} takes no value`);
-    // Help and version are answered whatever else is asked for.
+    // Help and version win over everything else.
     if (this.action === "run" || this.action === "check-config") this.action = action;
     return 1;
   }
 
-  /** What follows an unknown flag is taken for its value, so that one slip gives one problem. */
+  /** Treats the argument after an unknown flag as its value, so that one mistake gives one problem. */
   #refuseUnknown(flag: string, { inline, next }: { inline: string | undefined; next: string | undefined }): number {
     const known = [...this.#valueFlags, ...Object.keys(actionFlags).filter((name) => name.startsWith("--"))];
     this.#refuse(`${quote(flag)} is not a known flag${suggestNearest(flag, known)}`);

@@ -7,18 +7,18 @@ import { choice, integer, optional, type Setting, type SettingsOf, type Settings
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 const mebibyte = 2 ** 20;
-/** Endpoints of one group. */
+/** Maximum number of endpoints of one group. */
 export const endpointsMax = 8;
-/** Further accounts that may write to one group's topics. */
+/** Maximum number of additional accounts that may write to one group's topics. */
 const writersMax = 64;
-/** Confirmations that can be asked for. */
+/** Maximum number of confirmations. */
 const confirmationsMax = 10_000;
 const section = "A group";
 
-/** Where a group's blocks are taken for final. */
+/** When a block of the group counts as final. */
 export type FinalitySetting = "latest" | "safe" | "finalized" | number;
 
-/** Where the key is that signs a group's transactions. */
+/** Source of the key that signs a group's transactions. */
 export type SignerSource =
   | { readonly privateKeyFile: string }
   | { readonly privateKeyEnv: string }
@@ -29,7 +29,7 @@ const path = z
   .string()
   .min(1)
   .regex(/^[^\0]*$/);
-// Shorter than a key in hexadecimal, so that one which stands here by mistake is not taken for a name, and is not shown.
+// Shorter than a key in hexadecimal, so that a key written here by mistake is refused as a name, and never shown.
 const variable = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,61}$/);
 const signer: z.ZodType<SignerSource> = z.union([
   z.strictObject({ privateKeyFile: path }),
@@ -41,7 +41,7 @@ const signer: z.ZodType<SignerSource> = z.union([
 const endpointRule = "http(s)://…, ws(s)://… or ipc:/path";
 const endpointsRule = `"embedded" or a list of 1 to ${endpointsMax} different addresses, each ${endpointRule}`;
 
-/** Every field of an entry of `groups`. What is left out and has no default here is worked out in derived.ts. */
+/** Every field of an entry of `groups`. derived.ts computes omitted values that have no default here. */
 export const groupFields = {
   id: text({
     section,
@@ -53,7 +53,7 @@ export const groupFields = {
   }),
   endpoints: structured<"embedded" | readonly string[]>({
     description:
-      '`"embedded"`, for the chain inside this process, or the JSON-RPC endpoints of one chain in the order in which they are preferred. Required.',
+      '`"embedded"`, for the chain inside this process, or a list of JSON-RPC endpoints of one chain, in order of preference. Required.',
     default: "embedded",
     defaultText: "none",
     schema: z.unknown().transform((value, context) => {
@@ -66,9 +66,9 @@ export const groupFields = {
   }),
   signer: structured<SignerSource | undefined>({
     description:
-      'Where the key is that signs: `{"privateKeyFile": path}`, `{"privateKeyEnv": variable}`, or a keystore in JSON, version 3: `{"keystoreFile": path, "passwordFile": path}` or `{"keystoreFile": path, "passwordEnv": variable}`.',
+      'Source of the signing key: `{"privateKeyFile": path}`, `{"privateKeyEnv": variable}`, or a keystore in JSON, version 3: `{"keystoreFile": path, "passwordFile": path}` or `{"keystoreFile": path, "passwordEnv": variable}`.',
     default: undefined,
-    defaultText: "a key made in the data folder, `signer-<id>.key`",
+    defaultText: "a key created in the data folder, `signer-<id>.key`",
     schema: signer,
     rule: "an object with privateKeyFile, or privateKeyEnv, or keystoreFile and one of passwordFile and passwordEnv",
     show: showKeys,
@@ -76,9 +76,9 @@ export const groupFields = {
   registry: text<string | undefined>({
     section,
     description:
-      "Address of the topic registry on the chain, or `deploy` for a new one. Organisations that share topics give the same address.",
+      "Address of the topic registry on the chain, or `deploy` for a new one. Organisations that share topics use the same address.",
     default: undefined,
-    defaultText: "the remembered one, else one that this signer has deployed, else a new one",
+    defaultText: "the remembered one, else one that this signer deployed earlier, else a new one",
     rule: '"deploy" or an address: 0x and 40 hexadecimal digits',
     check: (value) => /^(deploy|0x[0-9a-fA-F]{40})$/.test(value),
   }),
@@ -90,7 +90,7 @@ export const groupFields = {
   }),
   writers: structured<readonly string[]>({
     description:
-      "Accounts beside the brokers' own signers that may write where `topicWriters` is `own`: of another organisation, or of an operator.",
+      "Additional accounts that may write if `topicWriters` is `own`, for example of another organisation or of an operator.",
     default: [],
     defaultText: "none",
     schema: z.array(z.string().regex(/^0x[0-9a-fA-F]{40}$/)).max(writersMax),
@@ -99,7 +99,7 @@ export const groupFields = {
   chainId: optional(
     integer({
       section,
-      description: "Chain id that the endpoints must have; others are not used.",
+      description: "Required chain id; the broker does not use endpoints with another one.",
       default: 0,
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
@@ -108,31 +108,38 @@ export const groupFields = {
   ),
   fees: choice(["auto", "eip1559", "legacy", "zero"], {
     section,
-    description: "How transactions pay; `auto` goes by what the chain has. `zero` is for chains with free gas.",
+    description: "How to price transactions; `auto` follows the chain. `zero` is for chains with free gas.",
     default: "auto",
   }),
   feeMaxGwei: structured<number | undefined>({
-    description: "Most that is paid for one unit of gas, in gwei; while the market is dearer, transactions wait.",
+    description: "Maximum price for one unit of gas, in gwei; while the market price is higher, transactions wait.",
     default: undefined,
-    defaultText: "no bound",
+    defaultText: "no limit",
     schema: z.number().positive().max(1_000_000_000),
     rule: "a number above 0, at most 1000000000",
   }),
   finality: structured<FinalitySetting>({
     description:
-      "From when on a block counts: `latest`, at once; a number, with so many blocks on top of it; `safe` or `finalized`, as the chain says.",
+      "When a block is final: `latest` at once; a number after so many blocks on top of it; `safe` or `finalized` when the chain says so.",
     default: "latest",
     schema: z.union([z.enum(["latest", "safe", "finalized"]), z.int().min(1).max(confirmationsMax)]),
     rule: `latest, safe, finalized or an integer from 1 to ${confirmationsMax}`,
   }),
   transactionEventsMax: optional(
-    integer({ section, description: "Events in one transaction.", default: 0, unit: "events", min: 1, max: 65_536 }),
+    integer({
+      section,
+      description: "Maximum number of events in one transaction.",
+      default: 0,
+      unit: "events",
+      min: 1,
+      max: 65_536,
+    }),
     "the setting of this name",
   ),
   transactionBytesMax: optional(
     integer({
       section,
-      description: "Encoded events in one transaction.",
+      description: "Maximum size of the encoded events in one transaction.",
       default: 0,
       unit: "bytes",
       min: 1024,
@@ -143,7 +150,7 @@ export const groupFields = {
   transactionsInFlightMax: optional(
     integer({
       section,
-      description: "Transactions that may be under way at once.",
+      description: "Maximum number of transactions in flight.",
       default: 0,
       unit: "transactions",
       min: 1,
@@ -153,7 +160,7 @@ export const groupFields = {
   ),
   publishTimeoutMs: integer({
     section,
-    description: "How long a publish waits for its transaction before it is answered with status TIMEOUT.",
+    description: "How long a publish waits for its transaction. After that the broker answers with status TIMEOUT.",
     default: 30 * secondMs,
     unit: "milliseconds",
     min: 100,
@@ -161,7 +168,7 @@ export const groupFields = {
   }),
   feeBumpAfterMs: integer({
     section,
-    description: "How long a transaction waits in vain before it is sent again with a higher fee.",
+    description: "How long a transaction stays unmined before the broker sends it again with a higher fee.",
     default: 30 * secondMs,
     unit: "milliseconds",
     min: 100,
@@ -169,7 +176,7 @@ export const groupFields = {
   }),
   pollMs: integer({
     section,
-    description: "Between two looks for a new block, at endpoints that cannot notify.",
+    description: "Interval between polls for a new block, at endpoints that cannot notify.",
     default: secondMs,
     unit: "milliseconds",
     min: 10,
@@ -177,7 +184,7 @@ export const groupFields = {
   }),
 } as const satisfies SettingsTable;
 
-/** One entry of `groups`, with the defaults of its own. */
+/** One entry of `groups`, with its own defaults. */
 export type GroupEntry = SettingsOf<typeof groupFields>;
 
 type StructuredOptions<Value> = Pick<
@@ -189,7 +196,7 @@ function structured<Value>(options: StructuredOptions<Value>): Setting<Value> {
   return { ...options, section, decode: (text) => text };
 }
 
-/** Each entry that is wrong, and not the whole list for it. */
+/** Reports each wrong entry instead of the whole list. */
 function findEndpointProblems(value: unknown): readonly string[] {
   if (value === "embedded") return [];
   if (!Array.isArray(value)) return [`${quote(showEndpoint(value))} is not ${endpointsRule}`];
@@ -212,7 +219,7 @@ function showEndpoint(value: unknown): unknown {
   return typeof value === "string" && value !== "embedded" ? endpointName(value) : value;
 }
 
-/** A key that was written in the place of its source stays hidden. */
+/** Hides a key that was written where its source belongs. */
 function showKeys(value: unknown): unknown {
   return typeof value === "object" && value !== null ? Object.keys(value) : typeof value;
 }

@@ -22,7 +22,7 @@ function groupsFrom(given: Given) {
   return groupsOf(outcome.config);
 }
 
-/** What is wrong with the fields of an otherwise good entry. */
+/** The problems with these fields of an otherwise valid entry. */
 function problemsOf(fields: object, env: Readonly<Record<string, string>> = {}): readonly string[] {
   const entry = { id: "1", endpoints: ["http://127.0.0.1:8545"], ...fields };
   const outcome = load({ argv: ["--groups", JSON.stringify([entry])], env });
@@ -30,13 +30,13 @@ function problemsOf(fields: object, env: Readonly<Record<string, string>> = {}):
 }
 
 describe("groups", () => {
-  it("without any, there is one on the embedded chain under the default group's id", () => {
+  it("without configured groups, there is one on the embedded chain with the default group's id", () => {
     expect(groupsFrom({ env: { STELE_DEFAULT_GROUP: "main", STELE_TRANSACTION_EVENTS_MAX: "7" } })).toMatchObject([
       { id: "main", endpoints: "embedded", transactionEventsMax: 7, transactionsInFlightMax: 2, finality: "latest" },
     ]);
   });
 
-  it("a transaction of the embedded chain holds more than one of an outside chain, unless a setting says", () => {
+  it("a transaction on the embedded chain may be larger than on another chain, unless a setting says otherwise", () => {
     const external = { id: "2", endpoints: ["http://127.0.0.1:8545"] };
     const groups = JSON.stringify([{ id: "1", endpoints: "embedded" }, external]);
     const sizesOf = (env: Readonly<Record<string, string>>) =>
@@ -65,13 +65,13 @@ describe("groups", () => {
     ]);
   });
 
-  it("an outside chain has 16 transactions under way, unless it is said", () => {
+  it("another chain has 16 transactions in flight by default", () => {
     expect(groupsFrom({ argv: ["--groups", '[{"id":"1","endpoints":["ws://n"]}]'] })[0]?.transactionsInFlightMax).toBe(
       16,
     );
   });
 
-  it("a variable that a group refers to may begin with STELE_; others are refused as ever, and so is one that is not set", () => {
+  it("accepts variables with the prefix STELE_ that a group refers to, and refuses other unknown or unset ones", () => {
     const signer = { privateKeyEnv: "STELE_ORG_KEY" };
     expect(problemsOf({ signer }, { STELE_ORG_KEY: key })).toEqual([]);
     expect(problemsOf({ signer }, { STELE_ORG_KEYS: key, STELE_ORG_KEY: key })).toEqual([
@@ -97,7 +97,7 @@ describe("groups", () => {
       '--groups: groups[0].endpoints: entry 3, "http://a", is the same as entry 1',
     ],
     [{ endpoints: ["http://a", 1] }, "--groups: groups[0].endpoints: entry 2, 1, is not http(s)"],
-    [{ fees: "zero", feeMaxGwei: 1 }, 'groups[0].feeMaxGwei means nothing where "fees" is "zero"'],
+    [{ fees: "zero", feeMaxGwei: 1 }, 'groups[0].feeMaxGwei has no effect if "fees" is "zero"'],
     [{ endpoints: ["http://a#b"] }, "--groups: groups[0].endpoints: "],
     [
       { finality: "soon" },
@@ -107,7 +107,7 @@ describe("groups", () => {
     [{ fees: "free" }, '--groups: groups[0].fees: "free" is not one of auto, eip1559, legacy, zero'],
     [{ topicWriters: "me" }, '--groups: groups[0].topicWriters: "me" is not one of everyone, own'],
     [{ topicWriters: "own", writers: ["0x12"] }, "groups[0].writers: "],
-    [{ writers: [`0x${"5e".repeat(20)}`] }, 'groups[0].writers means nothing where "topicWriters" is "everyone"'],
+    [{ writers: [`0x${"5e".repeat(20)}`] }, 'groups[0].writers has no effect if "topicWriters" is "everyone"'],
     [{ feeMaxGwei: 0 }, "--groups: groups[0].feeMaxGwei: 0 is not a number above 0"],
     [{ registry: "0x12" }, '--groups: groups[0].registry: "0x12" is not "deploy" or an address'],
     [{ chainId: "1" }, '--groups: groups[0].chainId: "1" is not an integer from 1'],
@@ -117,7 +117,7 @@ describe("groups", () => {
     [{ id: "2" }, 'STELE_DEFAULT_GROUP: "1" is none of the groups 2'],
     [
       { endpoints: "embedded", registry: "deploy" },
-      "groups[0].registry means nothing on the embedded chain: leave it out",
+      "groups[0].registry has no effect on the embedded chain: remove it",
     ],
   ])("refuses %j", (fields, problem) => {
     const problems = problemsOf(fields);
@@ -136,7 +136,7 @@ describe("groups", () => {
     expect(outcome.status === "refused" && outcome.problems).toEqual([expect.stringContaining(problem)]);
   });
 
-  it("no key is in a problem, nor in what --check-config prints", () => {
+  it("shows no key in a problem, nor in --check-config", () => {
     const endpoints = ["https://bob:hunter2@node.example/v3/0123456789abcdef", "wss://n.example?key=abcdef0123"];
     const wrong = [
       problemsOf({ endpoints: [...endpoints, "ftp://n/0123456789abcdef"] }),
@@ -167,7 +167,7 @@ describe("docs/groups.md", () => {
     expect(examples).toHaveLength(5);
   });
 
-  it.each(examples)("can be loaded: %s", (file) => {
+  it.each(examples)("loads the example %s", (file) => {
     const groups = groupsFrom({
       file,
       env: Object.fromEntries(Object.entries(env).filter(([name]) => file.includes(name))),

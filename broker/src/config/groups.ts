@@ -5,17 +5,17 @@ import { type GroupEntry, groupFields } from "./group-fields.ts";
 import { suggestNearest } from "./nearest-name.ts";
 import type { Setting } from "./setting.ts";
 
-/** Groups of one broker. */
+/** Maximum number of groups of one broker. */
 export const groupsMax = 32;
 
 const rule = `a JSON array of 1 to ${groupsMax} groups`;
 
-/** The `groups` setting: an array in a config file, the same in JSON elsewhere. */
+/** The `groups` setting: an array in a config file, the same as JSON text elsewhere. */
 export const groupsSetting: Setting<readonly GroupEntry[] | undefined> = {
   section: "Groups",
   description: "The chains that this broker serves, each with a groupId; see [groups.md](groups.md).",
   default: undefined,
-  defaultText: "one group on the embedded chain, with the id that `defaultGroup` says",
+  defaultText: "one group on the embedded chain, with the id of `defaultGroup`",
   rule,
   explains: true,
   schema: z.unknown().transform((value, context) => {
@@ -28,7 +28,7 @@ export const groupsSetting: Setting<readonly GroupEntry[] | undefined> = {
   decode: decodeJson,
 };
 
-/** The environment variables that hold secrets of groups. */
+/** The environment variables that contain secrets of groups. */
 export function variablesOfGroups(groups: readonly Pick<GroupEntry, "signer">[]): readonly string[] {
   return groups.flatMap(variablesOfEntry);
 }
@@ -39,7 +39,7 @@ interface CheckedGroups {
 }
 
 function checkGroups(value: unknown): CheckedGroups {
-  // What is no array may be a slip of the pen around an address with a key in it, so it is not shown.
+  // A value that is not an array may be a mistyped address with a key in it, so it is not shown.
   if (!Array.isArray(value) || value.length === 0) return { groups: [], problems: [`the value is not ${rule}`] };
   if (value.length > groupsMax) return { groups: [], problems: [`${value.length} groups are not ${rule}`] };
   const checked = value.map((entry: unknown, index) => checkEntry(entry, `groups[${index}]`));
@@ -70,7 +70,7 @@ function showEntry(entry: unknown): unknown {
   if (!isRecord(entry)) return entry;
   const shown = Object.entries(groupFields).map(([name, field]: [string, Setting<unknown>]) => {
     const value = entry[name];
-    // A source that passed its schema names files and variables, and holds no key.
+    // A source that passed its schema contains file and variable names, but no key.
     return [name, field.show === undefined || name === "signer" ? value : field.show(value)];
   });
   return Object.fromEntries(shown);
@@ -86,7 +86,7 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What is no JSON stays text, which is no array of groups. */
+/** Text that is not JSON stays text, which is not an array of groups. */
 function decodeJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -49,7 +49,7 @@ describe("loadConfig", () => {
     expect(Object.isFrozen(config) && Object.isFrozen(config.callbackAllow)).toBe(true);
   });
 
-  test("every default passes its own rule, but for what is derived", () => {
+  test("every default passes its own rule, except derived ones", () => {
     for (const [name, setting] of Object.entries(settings)) {
       if (setting.default !== undefined) expect(setting.schema.safeParse(setting.default).success, name).toBe(true);
     }
@@ -67,13 +67,13 @@ describe("loadConfig", () => {
     expect(loaded({ env: { STELE_CONFIG: "a.json" }, argv: ["--config", "b.json"], files }).port).toBe(2);
   });
 
-  test("an empty variable counts as left out, an empty flag does not", () => {
+  test("an empty variable counts as omitted, an empty flag does not", () => {
     const files = { f: '{"basePath": "/events"}' };
     expect(loaded({ env: { STELE_PORT: "", STELE_BASE_PATH: "", STELE_CONFIG: "" } }).port).toBe(8080);
     expect(loaded({ argv: ["--config=f", "--base-path="], files }).basePath).toBe("");
   });
 
-  test("other programs' variables are left alone", () => {
+  test("ignores other programs' variables", () => {
     expect(load({ env: { PATH: "/bin", STELLAR: "1", PORT: "1" } }).status).toBe("loaded");
   });
 
@@ -102,7 +102,7 @@ describe("loadConfig", () => {
       "https://*.example",
       "null",
     ].map((text) => ["ORIGINS", text]),
-  ])("STELE_ALLOWED_%s does not take %j", (name, text = "") => {
+  ])("STELE_ALLOWED_%s refuses %j", (name, text = "") => {
     expect(load({ env: { [`STELE_ALLOWED_${name}`]: text } }).status).not.toBe("loaded");
   });
 
@@ -111,7 +111,7 @@ describe("loadConfig", () => {
     [{ env: { STELE_QQQQQQQQ: "1" } }, "STELE_QQQQQQQQ is not a known variable"],
     [{ argv: ["--hots", "x"] }, '"--hots" is not a known flag; did you mean --host?'],
     [{ argv: ["--check-confg"] }, '"--check-confg" is not a known flag; did you mean --check-config?'],
-    [{ argv: ["--port"] }, "--port lacks a value"],
+    [{ argv: ["--port"] }, "--port needs a value"],
     [{ argv: ["--port", "1", "--port", "2"] }, "--port is given more than once"],
     [{ argv: ["--help=yes"] }, "--help takes no value"],
     [{ argv: ["serve"] }, '"serve" is not expected: every setting is a flag'],
@@ -160,7 +160,7 @@ describe("loadConfig", () => {
     expect(problems).toEqual([problem]);
   });
 
-  test("names every problem at once", () => {
+  test("reports every problem at once", () => {
     const given = { env: { STELE_PROT: "1", STELE_PORT: "x" }, argv: ["--hots=y"], files: {} };
     expect(problemsOf(given)).toHaveLength(3);
   });
@@ -171,7 +171,7 @@ describe("loadConfig", () => {
     expect(problems[0]).toMatch(/^config file f cannot be used: .*JSON/);
   });
 
-  test("--check-config prints each setting with its value and where it is from", () => {
+  test("--check-config prints each setting with its value and origin", () => {
     const outcome = load({ argv: ["--check-config", "--port", "81"], env: { STELE_BASE_PATH: "/b" } });
     const output = outcome.status === "checked" ? outcome.output.split("\n") : [];
     expect(output).toContain("port = 81  (--port)");
@@ -180,11 +180,11 @@ describe("loadConfig", () => {
     expect(output).toContain("advertisedAddress = (derived)  (default)");
   });
 
-  test("--check-config refuses what a start would refuse", () => {
+  test("--check-config refuses everything that a start would refuse", () => {
     expect(load({ argv: ["--check-config", "--port", "x"] }).status).toBe("refused");
   });
 
-  test.each(["--help", "-h"])("%s names every flag, whatever else is wrong", (flag) => {
+  test.each(["--help", "-h"])("%s lists every flag, even if other arguments are wrong", (flag) => {
     const outcome = load({ argv: [flag, "--nonsense"] });
     const output = outcome.status === "printed" ? outcome.output : "";
     expect(output).toContain("--callback-allow");

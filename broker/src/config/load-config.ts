@@ -8,7 +8,7 @@ import { type Environment, readSources } from "./sources.ts";
 
 export type { Environment } from "./sources.ts";
 
-/** What the environment variables hold to which groups refer. */
+/** Values of the environment variables that groups refer to. */
 export type Secrets = ReadonlyMap<string, string>;
 
 export interface LoadOptions extends Environment {
@@ -17,22 +17,22 @@ export interface LoadOptions extends Environment {
 }
 
 /**
- * What came of it. `printed`: the command was only asked for `output` (`--help`, `--version`), and is done with exit code 0. `checked`: it
- * was asked for `output` about these settings (`--check-config`), in which no fault was found. `refused`: every problem found, for the standard error; the exit code is not 0.
+ * Result of loading. `printed`: the command asked for `output` only (`--help`, `--version`); exit code 0. `checked`: `--check-config` found no
+ * problem; `output` lists the settings. `refused`: every problem found, for standard error; the exit code is not 0.
  */
 export type LoadOutcome =
   | {
       readonly status: "loaded";
       readonly config: Config;
       readonly secrets: Secrets;
-      /** The config file, where it holds a secret. */
+      /** The config file, if it contains a secret. */
       readonly secretFile: string | undefined;
     }
   | { readonly status: "printed"; readonly output: string }
   | { readonly status: "checked"; readonly output: string; readonly config: Config; readonly secrets: Secrets }
   | { readonly status: "refused"; readonly problems: readonly string[] };
 
-/** Reads flags, environment and config file into one frozen Config. Never throws for what was given. */
+/** Reads flags, environment and config file into one frozen Config. Reports bad input as `refused` and never throws for it. */
 export function loadConfig(options: LoadOptions): LoadOutcome {
   const sources = readSources(settings, options);
   if (sources.action === "help") return { status: "printed", output: renderHelp(settings) };

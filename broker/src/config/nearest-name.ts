@@ -1,4 +1,4 @@
-/** The known name that `name` is most likely a slip of, or undefined when none is near. Case does not count. */
+/** The known name that `name` is probably a typo of, or undefined if none is close. Ignores case. */
 export function findNearestName(name: string, known: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
   const ranked = known
@@ -9,7 +9,7 @@ export function findNearestName(name: string, known: readonly string[]): string 
   return nearest.candidate;
 }
 
-/** The end of a complaint about `name`: `; did you mean …?`, or nothing when no known name is near. */
+/** The end of an error message about `name`: `; did you mean …?`, or nothing if no known name is close. */
 export function suggestNearest(name: string, known: readonly string[]): string {
   const nearest = findNearestName(name, known);
   return nearest === undefined ? "" : `; did you mean ${nearest}?`;
@@ -19,7 +19,7 @@ function editsMax(candidate: string): number {
   return Math.max(2, Math.floor(candidate.length / 3));
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two texts. */
+/** Edit distance: insertions, deletions, replacements and swaps of neighbours between two texts. */
 function editDistance(left: string, right: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: right.length + 1 }, (_, column) => column);

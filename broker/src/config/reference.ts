@@ -3,7 +3,7 @@ import { groupFields } from "./group-fields.ts";
 import { environmentName, flagName, type Setting } from "./setting.ts";
 import { settings } from "./settings.ts";
 
-/** The page docs/configuration.md, written from the settings table. */
+/** The page docs/configuration.md, generated from the settings table. */
 export function renderReference(): string {
   const sections = [...toSections(settings)].map(([title, rows]) => renderSection(title, rows));
   return `${introduction}\n${sections.join("\n")}\n${renderGroupFields()}`;
@@ -11,17 +11,17 @@ export function renderReference(): string {
 
 const introduction = `# Configuration
 
-<!-- Written from the settings table by \`node tools/generate-config-docs.mjs --write\`; a test holds it to the code. -->
+<!-- Generated from the settings table by \`node tools/generate-config-docs.mjs --write\`; a test compares it with the code. -->
 
-Every setting can be given in three ways. The first that gives it wins:
+There are three ways to set each setting, in order of precedence:
 
 1. a flag: \`--port 8081\` or \`--port=8081\`;
-2. an environment variable: \`STELE_PORT=8081\`; an empty variable counts as left out;
+2. an environment variable: \`STELE_PORT=8081\`; an empty variable counts as not set;
 3. a JSON file named by \`--config FILE\` or \`STELE_CONFIG\`: \`{"port": 8081}\`.
 
-A list is an array in the file, and entries parted by commas in a flag or a variable; \`groups\` is JSON everywhere. A name that is not known (a flag, a variable
-that begins with \`STELE_\`, a key of the file) is refused, and so is a value outside its bounds. \`--check-config\` prints the settings in
-effect and where each is from, or everything that is wrong with them, and ends.
+A list is an array in the file, and comma-separated in a flag or a variable; \`groups\` is JSON everywhere. The broker refuses unknown names (flags,
+variables that begin with \`STELE_\`, keys of the file) and invalid values. \`--check-config\` prints the settings in effect with the origin of each,
+or all problems, and exits.
 `;
 
 function renderSection(title: string, rows: readonly [string, Setting<unknown>][]): string {
@@ -51,8 +51,7 @@ function renderGroupFields(): string {
   return `${[...head, ...rows].join("\n")}\n`;
 }
 
-const groupIntroduction = `Each entry of \`groups\` is an object with these fields; [groups.md](groups.md) has examples. A variable that an entry names may have any name,
-also one that begins with \`STELE_\`. On the embedded chain only \`id\`, \`endpoints\` and the bounds of transactions mean something.`;
+const groupIntroduction = `Each entry of \`groups\` is an object with these fields; [groups.md](groups.md) has examples. A variable that an entry names may have any name,\nincluding one that begins with \`STELE_\`. On the embedded chain, only \`id\`, \`endpoints\` and the limits on transactions have an effect.`;
 
 function renderRow([name, setting]: [string, Setting<unknown>]): string {
   const cells = [`\`${name}\``, `\`${environmentName(name)}\``, `\`${flagName(name)}\``];

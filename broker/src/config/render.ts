@@ -11,10 +11,10 @@ export function renderHelp(table: SettingsTable): string {
     "       stele verify <eventId|file>    verify an event against the chain",
     "       stele verify --topic TOPIC     compare a topic's events with the chain's; see stele verify --help",
     "",
-    "An event broker whose events are set in stone.",
+    "An event broker that commits every event to a blockchain.",
     "",
     `${indent}--config FILE     read settings from a JSON file`,
-    `${indent}--check-config    print the settings in effect, or what is wrong with them, and end`,
+    `${indent}--check-config    print the settings in effect, or the problems in them, and exit`,
     `${indent}--help, -h        print this text`,
     `${indent}--version         print the version`,
   ];
@@ -25,7 +25,7 @@ export function renderHelp(table: SettingsTable): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The text of `--check-config`: each setting, its value as JSON and where the value is from. No secret is in it. */
+/** The text of `--check-config`: each setting, its value as JSON and its origin. It contains no secret. */
 export function renderEffective(table: SettingsTable, checked: CheckedValues): string {
   const lines = Object.entries(table).map(([name, setting]) => {
     const shown = setting.show === undefined ? checked.values[name] : setting.show(checked.values[name]);
@@ -46,7 +46,7 @@ export function toSections(table: SettingsTable): ReadonlyMap<string, readonly [
   return sections;
 }
 
-/** A default as people write it. */
+/** A default in readable form. */
 export function describeDefault(setting: Setting<unknown>): string {
   if (setting.defaultText !== undefined) return setting.defaultText;
   const text = Array.isArray(setting.default) ? setting.default.join(",") : String(setting.default);
@@ -59,7 +59,7 @@ function helpLines(name: string, setting: Setting<unknown>): readonly string[] {
   return [`${indent}${flagName(name)} (${facts})`, `${indent}${indent}${indent}${toPlainText(setting.description)}`];
 }
 
-/** A page of the documentation by where it is, in place of a link to it. */
+/** Replaces a link to a page of the documentation by its path. */
 function toPlainText(description: string): string {
   return description.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "docs/$1");
 }

@@ -2,7 +2,7 @@ import { endpointName } from "../lib/endpoint-name.ts";
 import { holdsPassword } from "./database-url.ts";
 import type { Sources } from "./sources.ts";
 
-/** The config file, where a secret stands in it: the database's password, or an endpoint's address that may hold a key. */
+/** The config file, if it contains a secret: the database's password, or an endpoint's address that may contain a key. */
 export function findSecretConfigFile({ file }: Sources): string | undefined {
   const databaseUrl = file?.given.get("databaseUrl")?.value;
   if (typeof databaseUrl === "string" && holdsPassword(databaseUrl)) return file?.path;
@@ -16,7 +16,7 @@ function hasSecretEndpoint(group: unknown): boolean {
   return Array.isArray(endpoints) && endpoints.some((address) => isSecret(String(address)));
 }
 
-/** What is left out when an address is shown may be a key. */
+/** The parts that are hidden when an address is shown may be a key. */
 function isSecret(address: string): boolean {
   return endpointName(address).endsWith("…");
 }

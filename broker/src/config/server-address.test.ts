@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { isServerAddress } from "./server-address.ts";
 
 test.each(["10.0.0.2", "10.0.0.2:5353", "::1", "[::1]:53", "[fd00::2]:65535"])(
-  "%s is the address of a server",
+  "accepts %s as the address of a server",
   (text) => {
     expect(isServerAddress(text)).toBe(true);
   },
@@ -18,6 +18,6 @@ test.each([
   "[::1]",
   "[10.0.0.2]:53",
   "::1:53x",
-])("%j is none", (text) => {
+])("refuses %j", (text) => {
   expect(isServerAddress(text)).toBe(false);
 });

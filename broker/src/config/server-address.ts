@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** Whether a text is the address of a name server, with a port or without. */
+/** Whether a text is the address of a name server, with or without a port. */
 export function isServerAddress(text: string): boolean {
   if (isIP(text) !== 0) return true;
   const [whole, inBrackets, bare, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(text) ?? [];

@@ -6,20 +6,20 @@ export interface Setting<Value> {
   readonly description: string;
   readonly schema: z.ZodType<Value>;
   readonly default: Value;
-  /** What the default is called where it is not a value but something worked out later. */
+  /** Description of a default that is computed later. */
   readonly defaultText?: string;
-  /** What a value must be, so that `… is not ${rule}` reads as a sentence. */
+  /** Form of a valid value, so that `… is not ${rule}` reads as a sentence. */
   readonly rule: string;
   readonly unit?: string;
-  /** A secret is shown nowhere: neither by `--check-config` nor in a problem. */
+  /** A secret is never shown: neither by `--check-config` nor in a problem. */
   readonly secret?: boolean;
-  /** What is shown of a value, right or wrong, that holds secrets among other things. */
+  /** How to show a value, valid or not, that contains secrets among other things. */
   readonly show?: (value: unknown) => unknown;
-  /** The schema's own messages say what is wrong; they show no secret. */
+  /** The schema's own messages describe the problem; they contain no secret. */
   readonly explains?: boolean;
-  /** Environment variables that a value, unchecked as yet, refers to by name. */
+  /** Names of environment variables that a value refers to; the value is not checked yet. */
   readonly variablesOf?: (value: unknown) => readonly string[];
-  /** The text of an environment variable or a flag, turned into what a config file would hold. */
+  /** Converts the text of an environment variable or a flag to the value that a config file would contain. */
   readonly decode: (text: string) => unknown;
 }
 
@@ -82,12 +82,12 @@ export function portOrOff(common: Common<number | "off">): Setting<number | "off
   };
 }
 
-/** A list: an array in a config file, entries parted by commas elsewhere. */
+/** A list: an array in a config file, comma-separated elsewhere. */
 export function list({ checkEntry, ...common }: ListOptions): Setting<readonly string[]> {
   return { ...common, schema: z.array(z.string().refine(checkEntry)), decode: splitList };
 }
 
-/** A setting without a value of its own until it is given. */
+/** A setting that is undefined until it is given. */
 export function optional<Value>(setting: Setting<Value>, defaultText: string): Setting<Value | undefined> {
   return { ...setting, default: undefined, defaultText };
 }

@@ -12,26 +12,26 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 const mebibyte = 2 ** 20;
 
-/** Every setting of the broker. The flags, the environment names, the checks, `--help` and docs/configuration.md all come from here. */
+/** Every setting of the broker. The flags, the environment variables, the checks, `--help` and docs/configuration.md all derive from here. */
 export const settings = {
   host: text({
     section: "Listening",
     description:
-      "Address to listen on. A loopback address serves this machine alone, and lets callbacks reach it; `0.0.0.0` or `::` serves everyone.",
+      "Address to listen on. With a loopback address, only this machine can connect, and callbacks may reach this machine; `0.0.0.0` or `::` serves everyone.",
     default: "127.0.0.1",
     rule: "an address or a host name",
     check: (value) => /^[0-9A-Za-z.:_-]{1,253}$/.test(value),
   }),
   port: integer({
     section: "Listening",
-    description: "Port to listen on; 0 takes any free one.",
+    description: "Port to listen on; 0 picks a free one.",
     default: 8080,
     min: 0,
     max: 65_535,
   }),
   basePath: text({
     section: "Listening",
-    description: "Context segment before every path; empty for none.",
+    description: "Path prefix of every request; empty for none.",
     default: "",
     rule: "empty or a path such as /events, without a slash at its end",
     check: (value) => /^(\/[0-9A-Za-z._~-]+)*$/.test(value),
@@ -39,7 +39,7 @@ export const settings = {
   advertisedAddress: text<string | undefined>({
     section: "Listening",
     description:
-      "Name of this node in the subscription listing, host:port; where several nodes share a database, each has its own, under which clients reach it.",
+      "Address of this node, host:port, as the subscription listing shows it. In a cluster each node has its own, and clients must be able to connect to it.",
     default: undefined,
     defaultText: "host:port as listened on",
     rule: "of the form host:port",
@@ -48,7 +48,7 @@ export const settings = {
   allowedHosts: list({
     section: "Listening",
     description:
-      "Host names under which clients reach this broker, beside IP addresses, `localhost` and the advertised address: `events.example.org`, `*.example.org` for every name that ends so, `*` for any; ports do not matter. Other names are answered 403, since a web page can point a name of its own at this machine; see [rest.md](rest.md#web-pages).",
+      "Host names under which clients reach this broker, besides IP addresses, `localhost` and the advertised address: `events.example.org`, `*.example.org` for all subdomains, `*` for any; ports do not matter. Requests for other names get 403, because a web page can point its own name at this machine (DNS rebinding); see [rest.md](rest.md#web-pages).",
     default: [],
     rule: "a list of host names without a port, such as events.example.org, *.example.org or *",
     checkEntry: (value) => /^(\*|(\*\.)?[0-9A-Za-z_]([0-9A-Za-z._-]{0,251}[0-9A-Za-z_])?)$/.test(value),
@@ -56,14 +56,14 @@ export const settings = {
   allowedOrigins: list({
     section: "Listening",
     description:
-      "Origins whose web pages may call, such as `https://console.example.org`, or `*` for every page; browsers get CORS answers for them. Pages of other origins are answered 403.",
+      "Origins whose web pages may call, such as `https://console.example.org`, or `*` for every page; browsers get CORS headers for them. Pages of other origins get 403.",
     default: [],
     rule: "a list of origins as browsers write them, such as https://console.example.org, or *",
     checkEntry: isOrigin,
   }),
   requestBodyBytesMax: integer({
     section: "Listening",
-    description: "Longest request body; a longer one is refused.",
+    description: "Longest request body; the broker refuses longer ones.",
     default: mebibyte,
     unit: "bytes",
     min: 1024,
@@ -72,7 +72,7 @@ export const settings = {
   memoryInFlightBytesMax: integer({
     section: "Listening",
     description:
-      "Memory for long request bodies that are being read and long answers that clients have not taken yet, in all. Past it, the connections whose clients are slowest are ended. The process takes about three times as much.",
+      "Total memory for long request bodies that are being read and long answers that clients have not read yet. Above it, the broker closes the slowest connections. The process needs about three times as much.",
     default: 64 * mebibyte,
     unit: "bytes",
     min: mebibyte,
@@ -81,7 +81,7 @@ export const settings = {
   shutdownDelayMs: integer({
     section: "Listening",
     description:
-      "How long a stopping broker goes on serving while `/health/ready` is 503 already, so that a load balancer sends nothing more before the port is closed.",
+      "How long a stopping broker keeps serving while `/health/ready` already returns 503, so that load balancers stop sending before the port closes.",
     default: 0,
     unit: "milliseconds",
     min: 0,
@@ -89,7 +89,7 @@ export const settings = {
   }),
   shutdownDeadlineMs: integer({
     section: "Listening",
-    description: "How long a stopping broker waits for what is under way, after that delay.",
+    description: "How long a stopping broker then waits for requests in progress.",
     default: 10 * secondMs,
     unit: "milliseconds",
     min: 0,
@@ -98,7 +98,7 @@ export const settings = {
   dataDir: text({
     section: "Storage",
     description:
-      "Folder of the chain, the store and the signer's key; made when missing. Each node has its own, also where nodes share a database.",
+      "Folder of the chain, the store and the signer's key; created if missing. Each node has its own, even if nodes share a database.",
     default: "./data",
     rule: "a path",
     check: isPath,
@@ -106,13 +106,13 @@ export const settings = {
   coordination: choice(["store", "none"], {
     section: "Storage",
     description:
-      "Where subscriptions live: `store` keeps them in the data folder, or in the database; `none` keeps them in memory, and JSON-RPC unSubscribe is refused; see [cluster.md](cluster.md#coordination-none).",
+      "Where to keep subscriptions: `store` keeps them in the data folder or the database; `none` keeps them in memory and refuses JSON-RPC unSubscribe; see [cluster.md](cluster.md#coordination-none).",
     default: "store",
   }),
   scrubPeriodMs: integer({
     section: "Storage",
     description:
-      "Wait between two rounds in which the broker slowly reads all that its index holds, checks it, and mends from the chain what is damaged; 0 for none. The first round begins within an hour of a start. Where nodes share a database, the node that writes the index does it.",
+      "Pause between two rounds in which the broker slowly verifies its whole index and repairs damage from the chain; 0 for none. The first round begins within an hour of a start. If nodes share a database, the node that writes the index does it.",
     default: 7 * dayMs,
     unit: "milliseconds",
     min: 0,
@@ -121,16 +121,16 @@ export const settings = {
   secretKeyFile: text({
     section: "Storage",
     description:
-      "File with the keys that seal the secrets of subscriptions in the store, newest first; see [callbacks.md](callbacks.md#secrets-at-rest). Nodes that share a database must share it too: without it, they refuse a secret.",
+      "File with the keys that encrypt the secrets of subscriptions in the store, newest first; see [callbacks.md](callbacks.md#secrets-at-rest). Nodes that share a database must share it too; without it, they refuse secrets.",
     default: "",
-    defaultText: "empty: `secrets.key` in the data folder, made with the first secret",
+    defaultText: "empty: `secrets.key` in the data folder, created with the first secret",
     rule: "empty or a path",
     check: (value) => !value.includes("\0"),
   }),
   databaseUrl: text({
     section: "Cluster",
     description:
-      "PostgreSQL database that several nodes share as their store, by which they divide the work; see [cluster.md](cluster.md). Empty for one node with SQLite in the data folder. It is shown nowhere with user, password or parameters.",
+      "PostgreSQL database that several nodes share as their store and to divide the work; see [cluster.md](cluster.md). Empty for one node with SQLite in the data folder. The broker never shows its user, password or parameters.",
     default: "",
     defaultText: "empty: SQLite in the data folder",
     rule: databaseUrlRule,
@@ -139,14 +139,14 @@ export const settings = {
   }),
   databasePasswordFile: text({
     section: "Cluster",
-    description: "File that holds the database's password, where it does not stand in `databaseUrl`.",
+    description: "File with the database's password, if `databaseUrl` does not contain it.",
     default: "",
     rule: "empty or a path",
     check: (value) => !value.includes("\0"),
   }),
   databaseConnectionsMax: integer({
     section: "Cluster",
-    description: "Connections of this node for its store; a few more are for what the nodes agree on.",
+    description: "Connections of this node for its store; the node uses a few more for coordination.",
     default: 10,
     unit: "connections",
     min: 2,
@@ -155,7 +155,7 @@ export const settings = {
   takeOverAfterMs: integer({
     section: "Cluster",
     description:
-      "How long this node may be silent before the others take its work over. It tells them three times as often that it is there, and stops its own work when nobody has heard it for five sixths of this.",
+      "How long this node may be silent before the others take over its work. It renews its membership three times in that time. It stops its own work if no renewal succeeds for five sixths of it.",
     default: 6 * secondMs,
     unit: "milliseconds",
     min: 2 * secondMs,
@@ -163,7 +163,7 @@ export const settings = {
   }),
   defaultGroup: text({
     section: "Interface",
-    description: "Group that a call without groupId means.",
+    description: "Group of a call without groupId.",
     default: "1",
     rule: "1 to 64 printable ASCII characters without a space",
     check: (value) => /^[\x21-\x7e]{1,64}$/.test(value),
@@ -171,7 +171,7 @@ export const settings = {
   groups: groupsSetting,
   extensionPrefix: text({
     section: "Interface",
-    description: "How the names of user-defined extensions begin.",
+    description: "Prefix of the names of user-defined extensions.",
     default: "svc-",
     rule: "1 to 32 letters, digits, dots, hyphens or underscores",
     check: (value) => /^[0-9A-Za-z._-]{1,32}$/.test(value),
@@ -194,7 +194,7 @@ export const settings = {
   }),
   publishesWaitingMax: integer({
     section: "Publishing",
-    description: "Publishes of a group that may wait for a transaction; further ones are answered with error 200300.",
+    description: "Publishes of a group that may wait for a transaction; further ones get error 200300.",
     default: 10_000,
     unit: "publishes",
     min: 1,
@@ -214,7 +214,7 @@ export const settings = {
   transactionBytesMax: optional(
     integer({
       section: "Publishing",
-      description: "Encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
+      description: "Size of the encoded events in one transaction. Many nodes refuse a transaction over 128 KiB.",
       default: 0,
       unit: "bytes",
       min: 1024,
@@ -224,7 +224,7 @@ export const settings = {
   ),
   transactionsInFlightMax: integer({
     section: "Publishing",
-    description: "Transactions of a group that may be under way at once.",
+    description: "Transactions of a group that may be in flight at once.",
     default: 2,
     unit: "transactions",
     min: 1,
@@ -233,20 +233,19 @@ export const settings = {
   deliveries: choice(["active", "paused"], {
     section: "Callbacks",
     description:
-      "`paused` starts this node silent: it attempts no callback, and everything else works; subscriptions keep their cursors and none is suspended. For a copy that is restored to look at. Where nodes share a database each node has its own; see [cluster.md](cluster.md#backup).",
+      "`paused` starts this node without deliveries: it calls no receiver, and everything else works; subscriptions keep their cursors and none is suspended. For inspecting a restored copy. If nodes share a database, each node has its own setting; see [cluster.md](cluster.md#backup).",
     default: "active",
   }),
   callbackAllow: list({
     section: "Callbacks",
-    description:
-      "Networks outside the public internet that callbacks may reach, in CIDR form, for example `10.0.0.0/8,fd00::/8`.",
+    description: "Private networks that callbacks may reach, in CIDR form, for example `10.0.0.0/8,fd00::/8`.",
     default: [],
     rule: "a list of networks such as 10.0.0.0/8",
     checkEntry: (value) => ipaddr.isValidCIDR(value),
   }),
   callbackTimeoutMs: integer({
     section: "Callbacks",
-    description: "Time for one attempt, from the connection to the end of the answer.",
+    description: "Timeout of one attempt, from the connection to the end of the answer.",
     default: 15 * secondMs,
     unit: "milliseconds",
     min: 10,
@@ -270,7 +269,8 @@ export const settings = {
   }),
   callbackGiveUpAfterMs: integer({
     section: "Callbacks",
-    description: "Failure without a pause for this long suspends the subscription; its cursor stays.",
+    description:
+      "After this long without a successful attempt, the broker suspends the subscription; its cursor stays.",
     default: 3 * dayMs,
     unit: "milliseconds",
     min: secondMs,
@@ -279,7 +279,7 @@ export const settings = {
   notificationPlace: choice(["off", "on"], {
     section: "Callbacks",
     description:
-      "Whether notifications carry the place of their event on the chain, as extensions named with the prefix and `block`, `tx`, `publisher` and `proof`; see docs/proofs.md.",
+      "Whether notifications include the place of their event on the chain, as extensions named by the prefix and `block`, `tx`, `publisher` and `proof`; see docs/proofs.md.",
     default: "off",
   }),
   callbackConnectionsMax: integer({
@@ -293,7 +293,7 @@ export const settings = {
   callbackConnectionsTotalMax: integer({
     section: "Callbacks",
     description:
-      "Connections to all receivers; further attempts wait for a free one. Receivers that are new, or did not answer their last attempt, hold three quarters of them at most; those that did not answer, half.",
+      "Connections to all receivers; further attempts wait for a free one. Receivers that are new, or did not answer their last attempt, use at most three quarters of them; those that did not answer, at most half.",
     default: 1000,
     unit: "connections",
     min: 1,
@@ -302,7 +302,7 @@ export const settings = {
   callbackBytesPerSecondMax: integer({
     section: "Callbacks",
     description:
-      "Bytes sent to one receiver in a second; further attempts wait. After a pause a second's worth goes at once.",
+      "Bytes sent to one receiver per second; further attempts wait. After a pause, one second's worth goes out at once.",
     default: 32 * mebibyte,
     unit: "bytes",
     min: 1024,
@@ -310,7 +310,7 @@ export const settings = {
   }),
   callbackSubscriptionsPerReceiverMax: integer({
     section: "Callbacks",
-    description: "Subscriptions to one receiver (scheme, host and port); further ones are answered with error 200301.",
+    description: "Subscriptions to one receiver (scheme, host and port); further ones get error 200301.",
     default: 1000,
     unit: "subscriptions",
     min: 1,
@@ -319,13 +319,13 @@ export const settings = {
   callbackConsent: choice(["auto", "off", "try", "require"], {
     section: "Callbacks",
     description:
-      "Whether a receiver is asked before it is called: `off` asks nobody; `try` calls every receiver but those that refuse; `require` calls none that did not agree; `auto` is `off` where the broker listens on loopback only, and `try` elsewhere. See [callbacks.md](callbacks.md#consent).",
+      "Whether the broker asks a receiver for consent before it calls: `off` asks nobody; `try` calls every receiver except those that refuse; `require` calls only those that agreed; `auto` is `off` if the broker listens on loopback only, else `try`. See [callbacks.md](callbacks.md#consent).",
     default: "auto",
   }),
   callbackTrusted: list({
     section: "Callbacks",
     description:
-      "Receivers that are called without being asked: hosts, domains and origins, for example `hooks.example.org,*.example.net,https://other.example:8443`.",
+      "Receivers to call without asking for consent: hosts, domains and origins, for example `hooks.example.org,*.example.net,https://other.example:8443`.",
     default: [],
     rule: "a list of entries such as hooks.example.org, *.example.org or https://hooks.example.org",
     checkEntry: (value) => findReceiverRule(value) !== undefined,
@@ -333,15 +333,14 @@ export const settings = {
   callbackDnsServers: list({
     section: "Callbacks",
     description:
-      "Name servers that know the hosts of receivers, with a port or without, for example `10.0.0.2,[fd00::2]:5353`. Empty for those of the machine.",
+      "Name servers for the hosts of receivers, with or without a port, for example `10.0.0.2,[fd00::2]:5353`. Empty for those of the machine.",
     default: [],
     rule: "a list of addresses such as 10.0.0.2 or 10.0.0.2:5353",
     checkEntry: isServerAddress,
   }),
   chainId: integer({
     section: "Embedded chain",
-    description:
-      "Chain id of the embedded chain. It is part of the chain: one data folder keeps the one it began with.",
+    description: "Chain id of the embedded chain. It is part of the chain: a data folder keeps its first one.",
     default: 5_461_068,
     min: 1,
     max: 4_503_599_627_370_476,
@@ -349,8 +348,8 @@ export const settings = {
   chainCheckInterval: integer({
     section: "Embedded chain",
     description:
-      "The embedded chain runs most transactions by an interpreter of its own. One in so many is run by EthereumJS too, and the results " +
-      "compared: a difference is logged as an error, EthereumJS' result stands, and it runs all further transactions. 1 compares each.",
+      "The embedded chain runs most transactions in its own interpreter. It runs one in so many with EthereumJS too and compares the results: " +
+      "if they differ, it logs an error, uses EthereumJS' result, and runs all further transactions with EthereumJS. 1 compares each.",
     default: 1000,
     unit: "transactions",
     min: 1,
@@ -358,24 +357,23 @@ export const settings = {
   }),
   chainEndpoint: choice(["on", "off"], {
     section: "Embedded chain",
-    description:
-      "Whether the chain can be read over HTTP, at `/chain`; see docs/chain.md. Nothing can be written there.",
+    description: "Whether `/chain` serves the embedded chain over HTTP, read-only; see docs/chain.md.",
     default: "on",
   }),
   ...mqttSettings,
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
-    description: "Least severe lines that are logged.",
+    description: "Lowest level to log.",
     default: "info",
   }),
   logFormat: choice(["auto", "json", "text"], {
     section: "Log",
-    description: "One JSON object a line, or text for people; `auto` is text on a terminal and JSON elsewhere.",
+    description: "One JSON object per line, or text for people; `auto` is text on a terminal and JSON elsewhere.",
     default: "auto",
   }),
 } as const satisfies SettingsTable;
 
-/** How the broker is set up; frozen. No secret is in it but in addresses: of endpoints, and of the database. */
+/** The broker's configuration; frozen. It contains no secret, except in addresses of endpoints and of the database. */
 export type Config = SettingsOf<typeof settings>;
 
 /** Any other spelling would never equal what a browser sends. */

@@ -3,28 +3,28 @@ import { type Action, parseFlags } from "./flags.ts";
 import { suggestNearest } from "./nearest-name.ts";
 import { environmentName, flagName, type SettingsTable } from "./setting.ts";
 
-/** What the broker is started with; the caller alone touches the process. */
+/** Input of the configuration. Only the caller touches the process. */
 export interface Environment {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Arguments after the program's name. */
   readonly argv: readonly string[];
-  /** Reads a text file; throws when it cannot. */
+  /** Reads a text file; throws if it cannot. */
   readonly readFile: (path: string) => string;
 }
 
-/** A value as it was written, and where. */
+/** A value as written, and its origin. */
 export interface GivenValue {
   readonly value: unknown;
   readonly origin: string;
 }
 
-/** Everything that was given, unchecked but for its names. */
+/** All given values, unchecked except for their names. */
 export interface Sources {
   readonly action: Action;
   readonly given: ReadonlyMap<string, GivenValue>;
-  /** The config file and what it holds; undefined where none is named. */
+  /** The config file and its content; undefined without one. */
   readonly file: { readonly path: string; readonly given: ReadonlyMap<string, GivenValue> } | undefined;
-  /** The environment variables that some value refers to, where they are set and not empty. */
+  /** The environment variables that values refer to, if set and not empty. */
   readonly variables: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
 }
@@ -36,7 +36,7 @@ interface Source {
 
 const configFileVariable = "STELE_CONFIG";
 
-/** Collects what was given for a table: the flag wins over the environment, the environment over the config file. */
+/** Collects the given values of a table: the flag wins over the environment, the environment over the config file. */
 export function readSources(table: SettingsTable, environment: Environment): Sources {
   const flags = parseFlags(environment.argv, Object.keys(table).map(flagName));
   const fromFlags = readFlags(table, flags.values);
@@ -70,7 +70,7 @@ function readFlags(table: SettingsTable, values: ReadonlyMap<string, string>): R
   return given;
 }
 
-/** An empty variable counts as left out, as most tools that hand variables on expect. */
+/** An empty variable counts as omitted, as most tools that pass variables on expect. */
 function readEnvironment(table: SettingsTable, env: Environment["env"]): ReadonlyMap<string, GivenValue> {
   const given = new Map<string, GivenValue>();
   for (const [name, setting] of Object.entries(table)) {

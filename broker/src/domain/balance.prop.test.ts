@@ -29,7 +29,7 @@ const nodesOf = fc
   .tuple(...live.map((id) => fc.record({ id: fc.constant(id), groups: fc.subarray(groups) })))
   .chain((nodes) => fc.shuffledSubarray(nodes));
 
-/** A cluster as the plan leaves it: rows in their order, those that are asked for handed over when `handOver` is called. */
+/** A simulated cluster: its rows in order. `handOver` completes the requested handovers. */
 class Cluster {
   readonly rows: readonly Row[];
   readonly nodes: readonly Deliverer[];
@@ -61,7 +61,7 @@ class Cluster {
     }
   }
 
-  /** Answers how many. */
+  /** Returns how many. */
   handOver(): number {
     const asked = this.rows.filter(
       ({ owner, wantedBy, state }) => this.#isLive(owner) && this.#isLive(wantedBy) && state === "active",
@@ -82,7 +82,7 @@ class Cluster {
     return this.rows.filter((row) => row.groupId === groupId && !this.#isLive(row.owner));
   }
 
-  /** The fewest that must be asked for so that a group gets even: found by trying every choice of who has one more. */
+  /** The minimum number of moves that evens out a group, found by trying every choice of who has one more. */
   fewestRequests(groupId: GroupId): number {
     const deliverers = this.deliverersOf(groupId);
     const expected = (node: NodeId) =>
@@ -112,7 +112,7 @@ class Cluster {
   }
 }
 
-describe("planBalance, applied again and again", () => {
+describe("planBalance, applied repeatedly", () => {
   const cases = fc.record({
     nodes: nodesOf,
     rows: rowsOf,
@@ -120,7 +120,7 @@ describe("planBalance, applied again and again", () => {
     handsOver: fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }).map((turns) => [...turns, true]),
   });
 
-  it("ends even within one for each group, with the fewest moves, and gives nobody what it cannot deliver", () => {
+  it("evens out each group within one, with the fewest moves, and assigns only what a node can deliver", () => {
     fc.assert(
       fc.property(cases, ({ nodes, rows, movesMax, handsOver }) => {
         const cluster = new Cluster(nodes, rows);
@@ -147,7 +147,7 @@ describe("planBalance, applied again and again", () => {
     );
   });
 
-  it("depends on neither the order of the nodes nor of the counts", () => {
+  it("does not depend on the order of the nodes or of the counts", () => {
     fc.assert(
       fc.property(cases, ({ nodes, rows, movesMax }) => {
         const reversed = new Cluster(nodes.toReversed(), rows.toReversed());

@@ -17,7 +17,7 @@ const countOf = (count: number, change: Partial<SubscriptionCount> = {}): Subscr
 const limits = { giftsMax: 1000, requestsMax: 1000 };
 
 describe("planBalance", () => {
-  it("a node that dies leaves its subscriptions to the others, evenly", () => {
+  it("spreads the subscriptions of a dead node evenly over the others", () => {
     const dead = "dead" as NodeId;
     const counts = [
       countOf(10, { owner: a }),
@@ -35,7 +35,7 @@ describe("planBalance", () => {
     });
   });
 
-  it("a node that joins is given its share by those that have more", () => {
+  it("moves a share from the other nodes to one that joins", () => {
     const counts = [countOf(15, { owner: a }), countOf(15, { owner: b })];
     expect(planBalance({ nodes, counts }, limits).requests).toEqual([
       { groupId: group, from: a, to: c, count: 5 },
@@ -43,12 +43,12 @@ describe("planBalance", () => {
     ]);
   });
 
-  it("what is on its way already is not asked for again", () => {
+  it("does not request a handover twice", () => {
     const counts = [countOf(10, { owner: a }), countOf(5, { owner: a, wantedBy: c }), countOf(15, { owner: b })];
     expect(planBalance({ nodes, counts }, limits).requests).toEqual([{ groupId: group, from: b, to: c, count: 5 }]);
   });
 
-  it("the odd ones of many groups do not all come to one node", () => {
+  it("does not give the remainders of many groups to one node", () => {
     const groups = Array.from({ length: 9 }, (_, index) => parseGroupId(`${index + 1}`));
     const everywhere = nodes.map((node) => ({ ...node, groups }));
     const { gifts } = planBalance(
@@ -58,7 +58,7 @@ describe("planBalance", () => {
     expect([a, b, c].map((node) => gifts.filter(({ to }) => to === node).length)).toEqual([3, 3, 3]);
   });
 
-  it("a node that is to deliver nothing any more is asked for all it has", () => {
+  it("requests everything from a node that must not deliver any more", () => {
     const leaving = [{ id: a, groups: [] }, ...nodes.slice(1)];
     expect(planBalance({ nodes: leaving, counts: [countOf(3, { owner: a })] }, limits).requests).toEqual([
       { groupId: group, from: a, to: b, count: 2 },
@@ -66,13 +66,13 @@ describe("planBalance", () => {
     ]);
   });
 
-  it("a group that nobody delivers waits", () => {
+  it("leaves a group as it is if no node can deliver it", () => {
     const counts = [countOf(3, { groupId: parseGroupId("2") }), countOf(3, { groupId: parseGroupId("2"), owner: a })];
     expect(planBalance({ nodes, counts }, limits)).toEqual({ gifts: [], requests: [] });
     expect(planBalance({ nodes: [], counts }, limits)).toEqual({ gifts: [], requests: [] });
   });
 
-  it("a suspended subscription is never asked for, and counts for no one's share", () => {
+  it("never requests a suspended subscription, nor counts it in a share", () => {
     const counts = [countOf(90, { owner: a, state: "suspended" }), countOf(3)];
     const plan = planBalance({ nodes, counts }, limits);
     expect(plan.requests).toEqual([]);

@@ -8,7 +8,7 @@ export interface Deliverer {
   readonly groups: readonly GroupId[];
 }
 
-/** How many callback subscriptions are alike in what the plan looks at. A node that is no live member counts as none. */
+/** Number of callback subscriptions with the same group, state, owner and request. An owner that is not a live member counts as none. */
 export interface SubscriptionCount {
   readonly groupId: GroupId;
   readonly state: SubscriptionState;
@@ -17,7 +17,7 @@ export interface SubscriptionCount {
   readonly count: number;
 }
 
-/** Subscriptions without an owner that a node is to be given. */
+/** Subscriptions without an owner that the plan assigns to a node. */
 export interface Gift {
   readonly groupId: GroupId;
   readonly state: SubscriptionState;
@@ -25,7 +25,7 @@ export interface Gift {
   readonly count: number;
 }
 
-/** Active subscriptions, asked for by nobody yet, that a node is to be asked for. */
+/** Active subscriptions, not requested yet, that the plan requests from their owner. */
 export interface Request {
   readonly groupId: GroupId;
   readonly from: NodeId;
@@ -38,19 +38,19 @@ export interface BalancePlan {
   readonly requests: readonly Request[];
 }
 
-/** How many subscriptions one plan gives and asks for, at most. */
+/** Maximum number of subscriptions that one plan assigns and requests. */
 export interface PlanLimits {
   readonly giftsMax: number;
   readonly requestsMax: number;
 }
 
 /**
- * Who is to have which of the callback subscriptions, within limits. Applied again and again, also while
- * what was asked for is still on its way, it ends with an empty plan, and then
- * - each group's active subscriptions are even within one over the members that deliver it; a group that none delivers stays as it is;
- * - each subscription without an owner has one, whatever its state; suspended ones are spread as evenly as that goes without moving any;
- * - none was taken from a node that had no more than its share, and so no fewer could have moved.
- * What is left over after even division stays where it is, or else goes to the member that has least in all. The same view gives the same plan.
+ * Plans which node owns which callback subscription, within limits. Applied repeatedly, also while handovers are in progress, it converges to an
+ * empty plan. Then
+ * - the active subscriptions of each group are even within one over the members that deliver it; a group that no member delivers stays as it is;
+ * - every subscription has an owner, whatever its state; suspended ones are spread as evenly as possible without moving any;
+ * - no node with at most its share has lost a subscription, so the number of moves is minimal. The remainder of the division stays where it is, or
+ * goes to the member with the fewest in all. The same view gives the same plan.
  */
 export function planBalance(
   view: { readonly nodes: readonly Deliverer[]; readonly counts: readonly SubscriptionCount[] },
@@ -76,7 +76,7 @@ export function planBalance(
   return { gifts, requests };
 }
 
-/** Numbers by node; a node that has none has 0. */
+/** Numbers by node; a missing node counts as 0. */
 class Tally {
   readonly #counts: Map<NodeId, number>;
 
@@ -105,14 +105,14 @@ class Tally {
   }
 }
 
-/** The subscriptions of a group that are in one state. */
+/** The subscriptions of a group in one state. */
 interface Lot {
   readonly groupId: GroupId;
   readonly state: SubscriptionState;
   readonly orphans: number;
-  /** Of each owner, those that nobody asks for. */
+  /** By owner, the number of subscriptions that nobody requested. */
   readonly settled: Tally;
-  /** What each node has once those that are asked for are handed over. */
+  /** What each node will have once all requested handovers are complete. */
   readonly expected: Tally;
 }
 
@@ -130,7 +130,7 @@ function toLots(counts: readonly SubscriptionCount[], live: ReadonlySet<NodeId>)
   return [...lots].toSorted(([left], [right]) => compare(left, right)).map(([, lot]) => lot);
 }
 
-/** What each deliverer is to have in the end; the others are to have none. */
+/** The target of each deliverer; all other nodes have target zero. */
 function sharesOf(
   { expected, orphans }: Lot,
   { deliverers, loads }: { readonly deliverers: readonly NodeId[]; readonly loads: Tally },
@@ -147,7 +147,7 @@ function sharesOf(
   return shares;
 }
 
-/** What the deliverers lack to their shares, and what the nodes have beyond. */
+/** How many each deliverer lacks to its target, and how many each node has beyond it. */
 class Room {
   readonly #lacking: Tally;
   readonly surplus: readonly (readonly [NodeId, number])[];
@@ -162,7 +162,7 @@ class Room {
       .toSorted(([left], [right]) => compare(left, right));
   }
 
-  /** Takes at most so many places, always of the one that lacks most, and answers how many of whom. */
+  /** Takes up to `count` places, always from the node that lacks most, and returns how many from which node. */
   take(countMax: number): readonly { readonly to: NodeId; readonly count: number }[] {
     const taken = new Tally();
     for (let count = 0; count < countMax; count += 1) {

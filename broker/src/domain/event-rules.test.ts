@@ -13,21 +13,21 @@ test.each<readonly [string, EventPayload, RegExp | undefined]>([
   ["a content of one byte more", event(262_145), /event 0 .* content of 262145 bytes, at most 262144/],
   ["the longest extensions", event(1, [["svc-a", "a".repeat(16_379)]]), undefined],
   ["extensions of one byte more, in UTF-8", event(1, [["svc-é", "a".repeat(16_379)]]), /extensions of 16385 bytes/],
-  ["a key that is the prefix", event(1, [["svc-", ""]]), undefined],
+  ["a key equal to the prefix", event(1, [["svc-", ""]]), undefined],
   ["a key without the prefix", event(1, [["a", ""]]), /does not begin with svc-/],
-])("of what every broker reads: %s", (_, one, breach) => {
+])("rules of every broker: %s", (_, one, breach) => {
   const found = findBreach({ events: [one], bytes: 300_000 }, commonEventRules);
   if (breach === undefined) expect(found).toBeUndefined();
   else expect(found).toMatch(breach);
 });
 
-test("a batch is bounded as a whole", () => {
+test("limits the whole batch", () => {
   const { batchBytesMax: bytes } = commonEventRules;
   expect(findBreach({ events: [event(1)], bytes }, commonEventRules)).toBeUndefined();
   expect(findBreach({ events: [event(1)], bytes: bytes + 1 }, commonEventRules)).toMatch(/batch of 1048577 bytes/);
 });
 
-test("a broker reads what it may publish, and never less than every broker", () => {
+test("a broker reads everything that it may publish, and at least what every broker reads", () => {
   const rules = toEventRules(wide);
   expect(rules).toEqual({
     contentBytesMax: 300_000,

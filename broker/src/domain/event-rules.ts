@@ -1,17 +1,17 @@
 import type { EventPayload, Extensions } from "./event.ts";
 
-/** What the events of a batch on the chain may hold, whoever wrote them. */
+/** Limits for the events of a batch on the chain, whoever wrote it. */
 export interface EventRules {
   readonly contentBytesMax: number;
   /** UTF-8 bytes of all keys and values of an event. */
   readonly extensionsBytesMax: number;
   /** Bytes of the encoded list. */
   readonly batchBytesMax: number;
-  /** Every extension key begins with one of them. */
+  /** Every extension key must begin with one of them. */
   readonly keyPrefixes: readonly string[];
 }
 
-/** Every broker reads at least what these rules take, whatever its settings: brokers that share a topic agree on these events. */
+/** Minimum that every broker reads, whatever its settings, so that brokers that share a topic agree on these events. */
 export const commonEventRules: EventRules = {
   contentBytesMax: 262_144,
   extensionsBytesMax: 16_384,
@@ -19,7 +19,7 @@ export const commonEventRules: EventRules = {
   keyPrefixes: ["svc-"],
 };
 
-/** The rules of a broker that may publish what `own` takes: it reads that as well. */
+/** The rules of a broker that may publish events within `own`: it reads those too. */
 export function toEventRules(own: EventRules): EventRules {
   return {
     contentBytesMax: Math.max(own.contentBytesMax, commonEventRules.contentBytesMax),
@@ -29,7 +29,7 @@ export function toEventRules(own: EventRules): EventRules {
   };
 }
 
-/** What of a batch is against the rules, in words; undefined when nothing is. `bytes` is the length of the encoded list. */
+/** Which rule the batch breaks, in words; undefined if none. `bytes` is the length of the encoded list. */
 export function findBreach(
   { events, bytes }: { readonly events: readonly EventPayload[]; readonly bytes: number },
   rules: EventRules,

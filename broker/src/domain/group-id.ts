@@ -3,8 +3,8 @@ import { BrokerError, quote } from "@stele/wire";
 /** The name of a chain group. */
 export type GroupId = string & { readonly __brand: "GroupId" };
 
-/** The group that a call without groupId means, unless configured otherwise (DESIGN section 7). */
-export const defaultGroupId = "1" as GroupId; // A literal that passes parseGroupId.
+/** The group of a call without groupId, unless configured otherwise (DESIGN section 7). */
+export const defaultGroupId = "1" as GroupId; // This literal passes parseGroupId.
 
 /** Longest groupId, in characters. */
 export const groupIdCharactersMax = 64;

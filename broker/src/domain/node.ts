@@ -1,17 +1,17 @@
-/** One joining of a node to the cluster, as a UUID: a node that lost its membership and joins again is another one. */
+/** Identifies one membership of a node, as a UUID: a node that loses its membership and joins again gets a new identifier. */
 export type NodeId = string & { readonly __brand: "NodeId" };
 
-/** A node as the others see it. */
+/** A member as other nodes see it. */
 export interface ClusterNode {
   readonly id: NodeId;
-  /** Where clients reach it, host:port; no two nodes have the same. */
+  /** Address for clients, host:port; unique in the cluster. */
   readonly address: string;
   /** When it joined, in milliseconds since the epoch, by the coordinator's clock. */
   readonly joinedAt: number;
 }
 
-/** A node that is to become a member. */
+/** A node that wants to become a member. */
 export interface JoiningNode extends Pick<ClusterNode, "id" | "address"> {
-  /** Earlier joinings of the same node, which it holds nothing by any more: one that is a member with its address makes way. */
+  /** Earlier memberships of the same node. The node has stopped using them; joining removes one that is still a member with its address. */
   readonly replaces?: readonly NodeId[];
 }

@@ -22,11 +22,11 @@ describe("position", () => {
     expect(advance(toPosition(3, 5), 2)).toBe(toPosition(3, 7));
   });
 
-  it("steps back over the edge of a block", () => {
+  it("steps back over a block boundary", () => {
     expect(before(toPosition(4, 0))).toBe(endOfBlock(3));
   });
 
-  it("gives back its block and survives storage", () => {
+  it("returns its block, and can be stored and read back", () => {
     const position = toPosition(blockNumberMax, 17);
     expect(blockOf(position)).toBe(blockNumberMax);
     expect(fromStored(position)).toBe(position);

@@ -1,16 +1,16 @@
 /** The place of an event in its group: block number × 2^20 + index of the event in its block. A safe integer, the same on every node. */
 export type Position = number & { readonly __brand: "Position" };
 
-/** Events that one block can hold: 2^20. */
+/** Maximum number of events in one block: 2^20. */
 export const eventsPerBlockMax = 2 ** 20;
 
-/** Highest block number that a position can carry: 2^33 - 1. */
+/** Highest block number that a position can contain: 2^33 - 1. */
 export const blockNumberMax = 2 ** 33 - 1;
 
 /** Before every event. */
 export const positionZero = toPosition(0, 0);
 
-/** Joins a block number and an index in that block. Asserts both bounds. */
+/** Combines a block number and an index in that block. Asserts both bounds. */
 export function toPosition(blockNumber: number, index: number): Position {
   if (!Number.isInteger(blockNumber) || blockNumber < 0 || blockNumber > blockNumberMax) {
     throw new RangeError(`block number ${blockNumber} is outside 0…${blockNumberMax}`);
@@ -21,27 +21,27 @@ export function toPosition(blockNumber: number, index: number): Position {
   return (blockNumber * eventsPerBlockMax + index) as Position; // Both bounds are checked above.
 }
 
-/** The last place in a block: what a cursor is when it is done with the whole block. */
+/** The last position in a block: the cursor of a subscription that is done with the block. */
 export function endOfBlock(blockNumber: number): Position {
   return toPosition(blockNumber, eventsPerBlockMax - 1);
 }
 
-/** The block that a position lies in. */
+/** The block of a position. */
 export function blockOf(position: Position): number {
   return Math.floor(position / eventsPerBlockMax);
 }
 
-/** The position `count` places on, in the same block. */
+/** The position `count` places later, in the same block. */
 export function advance(position: Position, count: number): Position {
   return toPosition(blockOf(position), (position % eventsPerBlockMax) + count);
 }
 
-/** The place just before, which may be the end of the block before. Asserts that there is one. */
+/** The position just before, which may be the end of the previous block. Asserts that there is one. */
 export function before(position: Position): Position {
   return fromStored(position - 1);
 }
 
-/** A stored integer taken back as a position; asserts that it is one. */
+/** Converts a stored integer back to a position; asserts that it is one. */
 export function fromStored(value: number): Position {
   return toPosition(Math.floor(value / eventsPerBlockMax), value % eventsPerBlockMax);
 }

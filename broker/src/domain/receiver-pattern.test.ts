@@ -23,7 +23,7 @@ test.each([
 });
 
 test.each(["", "*", "*.", "a..b", "http://", "ftp://a.example", "https://a.example/path", "a b", "-a", "a:123456"])(
-  "%j is no pattern",
+  "refuses the pattern %j",
   (text) => {
     expect(findReceiverRule(text)).toBeUndefined();
   },

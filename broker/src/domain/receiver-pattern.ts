@@ -1,12 +1,12 @@
-/** Answers whether a callback address is one of those that a pattern names. */
+/** Whether a callback address matches a pattern. */
 export type ReceiverRule = (url: URL) => boolean;
 
 const pattern =
   /^(https?:\/\/)?(\*\.)?([0-9a-z_](?:[0-9a-z_-]*[0-9a-z_])?(?:\.[0-9a-z_](?:[0-9a-z_-]*[0-9a-z_])?)*|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 
 /**
- * Reads a pattern; undefined when it is none. `hooks.example.org` names a host at any port, `hooks.example.org:8080` at one;
- * `https://hooks.example.org` is an origin; `*.` before the host stands for every host below it.
+ * Parses a pattern; undefined if it is malformed. `hooks.example.org` matches a host at any port, `hooks.example.org:8080` at one port;
+ * `https://hooks.example.org` matches an origin; `*.` before the host matches every subdomain.
  */
 export function findReceiverRule(text: string): ReceiverRule | undefined {
   const [whole, scheme, wildcard, host = "", port] = pattern.exec(text.toLowerCase()) ?? [];

@@ -1,7 +1,4 @@
-/**
- * The receiver behind a callback address: scheme, host and port, in one spelling. Undefined for what is no address, as that of a listener which
- * holds a connection.
- */
+/** The receiver of a callback address: scheme, host and port, normalised. Undefined for a text that is not an address. */
 export function findReceiver(url: string): string | undefined {
   if (!URL.canParse(url)) return undefined;
   const { protocol, hostname, port } = new URL(url);

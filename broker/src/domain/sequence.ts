@@ -1,4 +1,4 @@
-/** Whether so many events from that sequence on pass the highest that a number can carry, 2^53 - 1. The sum itself would be rounded. */
+/** Whether `count` events from that sequence on would exceed 2^53 - 1, the largest safe integer. Computing the sum itself would round it. */
 export function isBeyondLastSequence(firstSequence: number, count: number): boolean {
   return count > Number.MAX_SAFE_INTEGER - firstSequence + 1;
 }

@@ -41,35 +41,36 @@ export function interfaceTypeOf(delivery: Delivery): InterfaceType {
 }
 
 /**
- * `suspended`: delivery has given up until somebody subscribes again; the cursor stays. `locked`: the secret is kept and cannot be opened, so
- * nothing is delivered until somebody subscribes again with it. `damaged`: the row is not as it was written, so nobody knows how far it is;
- * nothing is delivered until it is removed and made anew. No store keeps the last two: they are found on reading.
+ * `suspended`: the broker stopped delivering until somebody subscribes again; the cursor stays. `locked`: the broker cannot decrypt the secret, and
+ * delivers nothing until somebody subscribes again with the secret. `damaged`: the row fails its checksum, so the cursor is unknown; the broker
+ * delivers nothing until somebody removes the subscription and creates a new one. Stores never write `locked` and `damaged`; they find them on
+ * reading.
  */
 export type SubscriptionState = "active" | "suspended" | "locked" | "damaged";
 
-/** A consumer's standing order: what it wants to be told, where, and how far it is. Times are milliseconds since the epoch. */
+/** A consumer's subscription: its filter, its destination and its progress. Times are milliseconds since the epoch. */
 export interface Subscription {
   readonly id: SubscriptionId;
   readonly groupId: GroupId;
   readonly filter: TopicFilter;
   readonly delivery: Delivery;
   readonly state: SubscriptionState;
-  /** Every matching event up to here is acknowledged; none beyond it. */
+  /** Every matching event up to here is acknowledged; none after it. */
   readonly cursor: Position;
-  /** Matching events acknowledged since the subscription was made. */
+  /** Matching events acknowledged since the subscription was created. */
   readonly notifiedCount: number;
   /** Time of the newest acknowledged notification; before the first, the time of creation. */
   readonly notifiedAt: number;
   readonly createdAt: number;
   /**
-   * The node that delivers it, as long as that is a member (see Coordinator.listNodes): a row may still name one that is none any more. Undefined
-   * where one process alone has the store, and before it was given to any.
+   * The node that owns the subscription and delivers it. A row may still name a node that is no longer a member (see Coordinator.listNodes).
+   * Undefined with a single process, and before the first assignment.
    */
   readonly owner: NodeId | undefined;
   /**
-   * Another one with each change of the owner, and with each going back that must refuse an owner's writes: who writes under any but the
-   * newest is refused. It is compared for equality alone. One process alone has 0; where nodes share the store it begins at random, below
-   * 2^40, so that one that is made anew under the same identifier has none that the removed one had; then it counts up.
+   * Fencing token: changes with each change of the owner, and with each rollback that must stop the owner's writes. The store refuses writes with
+   * any other epoch. Compared for equality only. A single process uses 0. In a cluster, it starts at random below 2^40 and counts up. The random
+   * start prevents a recreated subscription from reusing an epoch of the removed one.
    */
   readonly epoch: number;
 }
@@ -91,14 +92,14 @@ export function parseSubscriptionId(text: string): SubscriptionId {
   return folded as SubscriptionId; // Checked above.
 }
 
-/** Longest signing secret, in characters. It stays in memory for as long as its subscription is delivered. */
+/** Longest signing secret, in characters. The broker keeps it in memory while it delivers the subscription. */
 export const secretCharactersMax = 1024;
 
-/** Bytes in Base64 that stand behind this are what a signature is made with; any other secret is taken as text (Standard Webhooks 1.0). */
+/** A secret with this prefix is Base64 of the key bytes; any other secret is used as text (Standard Webhooks 1.0). */
 const encodedSecretPrefix = "whsec_";
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Refuses a secret that would sign with nothing, or not with what its author meant; the message never holds it. @throws BrokerError 200001. */
+/** Refuses a secret that is empty, or that would not sign with the intended key. The message never contains it. @throws BrokerError 200001. */
 export function checkSecret(secret: string | undefined): void {
   if (secret === undefined) return;
   if (secret.trim() === "") throw new BrokerError("parameterInvalid", { details: '"secret" is blank' });
@@ -106,8 +107,9 @@ export function checkSecret(secret: string | undefined): void {
     const details = `"secret" has ${secret.length} characters, at most ${secretCharactersMax}`;
     throw new BrokerError("parameterInvalid", { details });
   }
-  // PostgreSQL stores no text with one.
-  if (secret.includes("\0")) throw new BrokerError("parameterInvalid", { details: '"secret" holds a NUL character' });
+  // PostgreSQL cannot store text with a NUL character.
+  if (secret.includes("\0"))
+    throw new BrokerError("parameterInvalid", { details: '"secret" contains a NUL character' });
   if (!secret.startsWith(encodedSecretPrefix)) return;
   const encoded = secret.slice(encodedSecretPrefix.length);
   if (encoded === "" || !base64.test(encoded)) {

@@ -28,7 +28,7 @@ const rows: readonly (readonly [filter: string, topic: string, matches: boolean,
   ["#", "$SYS/a", false, "a leading wildcard does not match $ (4.7.2)"],
   ["+/a", "$SYS/a", false, "a leading + does not match $ (4.7.2)"],
   ["$SYS/#", "$SYS/a", true, "$ written out matches"],
-  ["a/+", "a/$b", true, "$ below the first level is a character"],
+  ["a/+", "a/$b", true, "$ below the first level is an ordinary character"],
 ];
 
 describe("matchesFilter and TopicTrie", () => {

@@ -9,15 +9,15 @@ export function toLevels(text: string): readonly string[] {
   return text.split("/");
 }
 
-/** True when the filter has a wildcard, so that it can match more than the one topic it is named after. */
+/** Whether the filter has a wildcard, so that it can match several topics. */
 export function isPattern(filter: string): boolean {
   return filter.includes("+") || filter.includes("#");
 }
 
 /**
- * Checks a filter. Without a wildcard it must be a topic name; with one, `+` stands alone in its level and `#` alone in
- * the last (MQTT 5.0, sections 4.7.1.2 and 4.7.1.3).
- * @throws BrokerError 100103, 100102, 100106 as for a name; 100109 when a wildcard stands where it may not.
+ * Checks a filter. Without a wildcard it must be a topic name. With one, `+` must fill its level and `#` must fill the last (MQTT 5.0, sections
+ * 4.7.1.2 and 4.7.1.3).
+ * @throws BrokerError 100103, 100102, 100106 as for a name; 100109 for a misplaced wildcard.
  */
 export function parseTopicFilter(text: string): TopicFilter {
   if (!isPattern(text)) {
@@ -42,8 +42,8 @@ function checkLevel(level: string, place: { readonly isLast: boolean; readonly t
 }
 
 /**
- * Whether a filter matches a topic, by MQTT's rules: `+` one level, also an empty one; `#` the parent and everything
- * below; and a filter that begins with a wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).
+ * Whether a filter matches a topic, by MQTT's rules: `+` matches one level, also an empty one; `#` matches the parent and everything below; a
+ * leading wildcard does not match a topic that begins with `$` (MQTT 5.0, section 4.7.2).
  */
 export function matchesFilter(filter: TopicFilter, topic: TopicName): boolean {
   if (!isPattern(filter)) return (filter as string) === topic; // Two brands of the same text.

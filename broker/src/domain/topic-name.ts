@@ -3,16 +3,15 @@ import { BrokerError, quote } from "@stele/wire";
 /** A name that passed {@link parseTopicName}. */
 export type TopicName = string & { readonly __brand: "TopicName" };
 
-/** Longest topic name and topic filter, in characters (each is one UTF-16 unit, two UTF-8 bytes at most). */
+/** Longest topic name and topic filter, in characters (each is one UTF-16 unit, and at most two UTF-8 bytes). */
 export const topicCharactersMax = 256;
 
 const lowestCharacter = 32;
 const highestCharacter = 128;
 
 /**
- * Checks a topic name as INTERFACE.md has it: 1 to 256 characters, each in [32,128], without the wildcards `+` and `#`,
- * not ending in `/`.
- * @throws BrokerError 100103 blank, 100102 too long, 100106 a character that may not stand there.
+ * Checks a topic name as INTERFACE.md defines it: 1 to 256 characters, each in [32,128], without the wildcards `+` and `#`, not ending in `/`.
+ * @throws BrokerError 100103 blank, 100102 too long, 100106 invalid character.
  */
 export function parseTopicName(text: string): TopicName {
   checkTopicText(text);
@@ -25,10 +24,10 @@ export function parseTopicName(text: string): TopicName {
   if (text.endsWith("/")) {
     throw new BrokerError("topicInvalidCharacter", { details: `${quote(text)} ends in "/"` });
   }
-  return text as TopicName; // Checked above; the one place that makes the brand.
+  return text as TopicName; // Checked above; the only place that creates the branded type.
 }
 
-/** What names and filters share: not blank, not too long, characters in range. Throws as {@link parseTopicName} says. */
+/** Rules that names and filters share: not blank, not too long, characters in range. Throws like {@link parseTopicName}. */
 export function checkTopicText(text: string): void {
   if (text.trim() === "") throw new BrokerError("topicBlank");
   if (text.length > topicCharactersMax) {

@@ -2,19 +2,16 @@ import { toLevels, type TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
 interface TallyNode {
-  /** Of the topic that ends here. */
+  /** Count of the topic that ends here. */
   own: number;
-  /** Of that one and every topic below. */
+  /** Count of that topic and every topic below. */
   total: number;
   readonly children: Map<string, TallyNode>;
 }
 
 const createNode = (): TallyNode => ({ own: 0, total: 0, children: new Map() });
 
-/**
- * Counts by topic, summed up for filters. A sum visits the levels that the filter's `+` leaves open, and never what is below a `#`.
- * Matching is that of `matchesFilter`.
- */
+/** Counts by topic, summed up for filters. A sum visits the levels that `+` leaves open, and nothing below a `#`. Matches like `matchesFilter`. */
 export class TopicTally {
   readonly #root = createNode();
 
@@ -36,7 +33,7 @@ export class TopicTally {
     if (first !== "#" && first !== "+") return sumBelow(this.#root.children.get(first), below, 0);
     let sum = 0;
     for (const [level, node] of this.#root.children) {
-      // A wildcard on the first level does not match what begins with `$` (MQTT 5.0, section 4.7.2).
+      // A wildcard on the first level does not match topics that begin with `$` (MQTT 5.0, section 4.7.2).
       if (!level.startsWith("$")) sum += first === "#" ? node.total : sumBelow(node, below, 0);
     }
     return sum;

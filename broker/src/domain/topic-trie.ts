@@ -9,13 +9,13 @@ interface TrieNode<T> {
 const createNode = <T>(): TrieNode<T> => ({ children: new Map(), values: new Set() });
 
 /**
- * Values under topic filters, found by topic name in time that grows with the levels of the name and not with the number of
- * filters. Matching is that of `matchesFilter`.
+ * Values under topic filters, found by topic name. The time of a lookup grows with the levels of the name, not with the number of filters. Matches
+ * like `matchesFilter`.
  */
 export class TopicTrie<T> {
   readonly #root: TrieNode<T> = createNode();
 
-  /** Whether it holds no value. */
+  /** Whether the trie contains no value. */
   get isEmpty(): boolean {
     return this.#root.values.size === 0 && this.#root.children.size === 0;
   }
@@ -30,12 +30,12 @@ export class TopicTrie<T> {
     node.values.add(value);
   }
 
-  /** Removes a value; what is not there is left alone. */
+  /** Removes a value; does nothing if it is missing. */
   remove(filter: TopicFilter, value: T): void {
     removeFrom(this.#root, toLevels(filter), value);
   }
 
-  /** Calls back with every value whose filter matches, once for each of its filters that does. */
+  /** Calls back with every value whose filter matches, once per matching filter. */
   match(topic: TopicName, onMatch: (value: T) => void): void {
     visit(this.#root, { levels: toLevels(topic), depth: 0, wildcards: !topic.startsWith("$") }, onMatch);
   }

@@ -6,7 +6,7 @@ export type Address = `0x${string}`;
 /** A 32-byte hash, `0x` and 64 lower-case hex digits. */
 export type Hash = `0x${string}`;
 
-/** A topic and where it stands. `createdTimestamp` is milliseconds since the epoch; `blockNumber` is 0 before the first event. */
+/** A topic and its progress. `createdTimestamp` is milliseconds since the epoch; `blockNumber` is 0 before the first event. */
 export interface Topic {
   readonly name: TopicName;
   readonly address: Address;

@@ -27,7 +27,7 @@ function toBatches(steps: readonly Step[]): readonly VanishedBatch[] {
   });
 }
 
-it("events that vanished are counted as if one by one", () => {
+it("counts vanished events like a naive count, event by event", () => {
   const place = fc.record({ block: fc.integer({ min: 0, max: 12 }), index: fc.integer({ min: 0, max: 40 }) });
   fc.assert(
     fc.property(

@@ -3,15 +3,15 @@ import type { Position } from "./position.ts";
 import { isPattern, matchesFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, type TopicName } from "./topic-name.ts";
 
-/** A batch that a reorganisation took off the chain. What it held may be on the chain again, in another place. */
+/** A batch that a reorg removed. Its events may be on the chain again, at another position. */
 export type VanishedBatch = Omit<EventBatch, "events" | "publisher">;
 
-/** A batch, and how many events of its topic vanished before it. */
+/** A batch, and the number of events of its topic that vanished before it. */
 interface CountedBatch extends Pick<VanishedBatch, "firstPosition" | "count"> {
   readonly eventsBefore: number;
 }
 
-/** What one reorganisation took, to be asked how much of it a subscription had been given. Its batches ascend. */
+/** The batches that one reorg removed, to count how many of their events a subscription had received. Batches ascend. */
 export class VanishedEvents {
   readonly #byTopic = new Map<TopicName, CountedBatch[]>();
 
@@ -25,7 +25,7 @@ export class VanishedEvents {
     }
   }
 
-  /** Events that the filter matches, up to and with the position. */
+  /** Number of events that the filter matches, up to and including the position. */
   countUpTo(filter: TopicFilter, position: Position): number {
     if (!isPattern(filter)) return countIn(this.#byTopic.get(parseTopicName(filter)) ?? [], position);
     let count = 0;
@@ -36,7 +36,7 @@ export class VanishedEvents {
   }
 }
 
-/** Looks for the last batch that begins by the position: thousands of subscriptions may ask about thousands of batches. */
+/** Finds the last batch that begins at or before the position by binary search: thousands of subscriptions may ask about thousands of batches. */
 function countIn(batches: readonly CountedBatch[], position: Position): number {
   let low = 0;
   let high = batches.length;

@@ -3,7 +3,7 @@ import { type GroupId, orDefaultGroup, parseGroupId } from "../domain/group-id.t
 import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import { SharedMutex } from "../lib/shared-mutex.ts";
-import { SharedRead } from "../lib/shared-read.ts";
+import { SingleFlight } from "../lib/single-flight.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
@@ -42,7 +42,7 @@ export class Group {
   readonly #store: Store;
   /** Whether another node may have indexed another block than the one that this node waited for. */
   readonly #isForeign: boolean;
-  readonly #generation: SharedRead<number>;
+  readonly #generation: SingleFlight<number>;
   #closedBecause: string | undefined = chainNotAnswered;
   #forbiddenBecause: string | undefined;
 
@@ -61,7 +61,7 @@ export class Group {
     });
     const { limits, progress, topics } = this;
     this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed });
-    this.#generation = new SharedRead(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
+    this.#generation = new SingleFlight(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }
 
   get id(): GroupId {

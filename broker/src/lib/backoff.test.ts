@@ -13,7 +13,7 @@ describe("backoffDelayMs", () => {
     [9, 0.5, 300_000],
     [10, 0, 300_000],
     [1_000_000, 0.999, 300_000],
-  ])("after failure %d with chance %d it is %d ms", (attempt, fraction, expected) => {
+  ])("after failure %d with random fraction %d the delay is %d ms", (attempt, fraction, expected) => {
     expect(backoffDelayMs(attempt, { ...limits, fraction })).toBe(expected);
   });
 });

@@ -4,12 +4,12 @@ export interface BackoffLimits {
   readonly delayMsMax: number;
 }
 
-/** Doublings that are computed; any more would pass every maximum. */
+/** Maximum number of doublings; more would exceed every maximum. */
 const exponentMax = 30;
 
 /**
- * Delay before attempt `attempt + 1`, where `attempt` counts failures from 1: doubles from the minimum, and grows by
- * `fraction` in [0,1) of itself, so that many waiters spread out; never over the maximum.
+ * Delay before attempt `attempt + 1`, where `attempt` counts failures from 1. Doubles from the minimum, then adds up to as much again as jitter
+ * (`fraction` in [0,1)); never exceeds the maximum.
  */
 export function backoffDelayMs(attempt: number, options: BackoffLimits & { readonly fraction: number }): number {
   const doubled = options.delayMsMin * 2 ** Math.min(Math.max(attempt - 1, 0), exponentMax);

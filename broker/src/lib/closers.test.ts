@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { Closers } from "./closers.ts";
 import { createDeferred } from "./deferred.ts";
 
-it("closes in the reverse order, also what comes after a failure, and throws the first", async () => {
+it("closes in reverse order, continues after a failure, and throws the first", async () => {
   const closed: string[] = [];
   const closers = new Closers();
   for (const name of ["a", "b", "c"]) {

@@ -1,4 +1,4 @@
-/** What a composition has opened, closed in the reverse order. */
+/** Open resources, closed in reverse order. */
 export class Closers {
   readonly #closers: (() => Promise<void> | void)[] = [];
   #closing: Promise<void> | undefined;
@@ -7,7 +7,7 @@ export class Closers {
     this.#closers.push(close);
   }
 
-  /** Closes everything, also what comes after one that fails; then throws the first failure. A second call waits for the first. */
+  /** Closes everything, even after a failure; then throws the first failure. A second call waits for the first. */
   closeAll(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -1,9 +1,6 @@
 const hidden = "…";
 
-/**
- * A chain endpoint's address as it may be shown: what may hold a key (user, password, path, query) is left out. The path of an IPC
- * socket is shown.
- */
+/** A chain endpoint's address without parts that may contain a key (user, password, path, query). Keeps the path of an IPC socket. */
 export function endpointName(address: string): string {
   if (address.startsWith("ipc:")) return address;
   if (!URL.canParse(address)) return hidden;

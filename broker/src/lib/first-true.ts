@@ -1,6 +1,6 @@
 /**
- * The first of `count` places at which `test` holds, when it holds at every later one too; `count` when it holds nowhere. Near places are
- * found with few questions: it looks at the first, and then in steps that double.
+ * The first of `count` indexes for which `test` holds, if it holds for every later one too; `count` if there is none. Exponential search: small
+ * indexes need few calls.
  */
 export async function findFirstTrue(count: number, test: (place: number) => Promise<boolean>): Promise<number> {
   let first = 0;

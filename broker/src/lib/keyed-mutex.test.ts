@@ -6,7 +6,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
 
-it("runs tasks of one key in their order, also after one that fails, and others beside them", async () => {
+it("runs tasks of one key in order, also after a failure, and tasks of other keys concurrently", async () => {
   const mutex = new KeyedMutex<string>();
   const gate = createDeferred<void>();
   const done: string[] = [];
@@ -22,7 +22,7 @@ it("runs tasks of one key in their order, also after one that fails, and others 
   expect(done).toEqual(["b", "a"]);
 });
 
-it("a task of several keys waits for each of them, and each of them for it", async () => {
+it("a task of several keys waits for tasks of each key, and they wait for it", async () => {
   const mutex = new KeyedMutex<string>();
   const [before, during] = [createDeferred<void>(), createDeferred<void>()];
   const done: string[] = [];
@@ -42,7 +42,7 @@ it("a task of several keys waits for each of them, and each of them for it", asy
   expect(done).toEqual(["all begun", "a"]);
 });
 
-it("tasks of the same keys in another order do not wait for each other for ever", async () => {
+it("tasks with the same keys in another order do not deadlock", async () => {
   const mutex = new KeyedMutex<string>();
   const done: number[] = [];
   await Promise.all([
@@ -52,7 +52,7 @@ it("tasks of the same keys in another order do not wait for each other for ever"
   expect(done).toEqual([1, 2]);
 });
 
-it("lets go of its keys when it fails", async () => {
+it("releases its keys after a failure", async () => {
   const mutex = new KeyedMutex<string>();
   await expect(mutex.runAll(["a"], () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(await mutex.run("a", async () => "free")).toBe("free");

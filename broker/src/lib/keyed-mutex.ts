@@ -1,6 +1,6 @@
 import { createDeferred } from "./deferred.ts";
 
-/** Runs tasks of one key one after the other, and those of different keys side by side. */
+/** Runs tasks with the same key one after another, and tasks with different keys concurrently. */
 export class KeyedMutex<K> {
   readonly #tails = new Map<K, Promise<unknown>>();
 
@@ -15,7 +15,7 @@ export class KeyedMutex<K> {
       if (this.#tails.get(key) === tail) this.#tails.delete(key);
     }
   }
-  /** Runs a task in the turn of each of several keys at once. They stand in line in one turn, so that two such tasks never wait for each other. */
+  /** Runs a task that holds several keys. It queues for all keys in the same turn, so two such tasks never deadlock. */
   async runAll<T>(keys: readonly K[], task: () => Promise<T>): Promise<T> {
     const done = createDeferred<void>();
     const turns = keys.map((key) => {

@@ -1,4 +1,4 @@
-/** What a log line carries beside its message. Never a secret. */
+/** Fields of a log line besides its message. Never a secret. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Structured log. Messages are past-tense facts: `event published`. */
@@ -11,7 +11,7 @@ export interface Logger {
   child(fields: LogFields): Logger;
 }
 
-/** Drops every line; for tests and embedders that want none. */
+/** Drops every line; for tests and embedders without a log. */
 export const silentLogger: Logger = {
   debug: () => {},
   info: () => {},

@@ -26,7 +26,7 @@ const codesBeforeConnection: ReadonlySet<string | undefined> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** A failed connection or exchange in words. Of a foreign error only its code is told, which holds nothing of the other side's. */
+/** Describes a failed connection or exchange. Of an unknown error it shows only the code, which contains no data from the other side. */
 export function describeNetworkFailure(error: Error): string {
   const code = codeOf(error) ?? "no code";
   const text = textByCode[code];
@@ -34,7 +34,7 @@ export function describeNetworkFailure(error: Error): string {
   return isTls(code) ? `TLS failed (${code})` : `the exchange failed (${code})`;
 }
 
-/** Whether a failure says that there never was a connection, so that nobody can have read what was to be sent. */
+/** Whether the connection failed before it was established, so that the other side received nothing. */
 export function isBeforeConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = codeOf(error);

@@ -3,7 +3,7 @@ export interface Timer {
   after(delayMs: number, action: () => void): () => void;
 }
 
-/** Waits `delayMs`, or less when `signal` aborts; it never rejects. */
+/** Waits `delayMs`, or until `signal` aborts; never rejects. */
 export function pause(timer: Timer, delayMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -9,7 +9,7 @@ function setUp(overMessage?: string) {
   return { lines, trouble: new ReportedTrouble(logger, "not done", overMessage) };
 }
 
-it("tells of each reason once, also where they take turns, and of the end", () => {
+it("logs each reason once, even if reasons alternate, and logs the recovery", () => {
   const { lines, trouble } = setUp("done again");
   for (let turn = 0; turn < 5; turn += 1) {
     trouble.failed(new Error("away"));
@@ -21,7 +21,7 @@ it("tells of each reason once, also where they take turns, and of the end", () =
   expect(lines.slice(2)).toEqual(["info done again"]);
 });
 
-it("tells of the next trouble with the same reason", () => {
+it("logs the same reason again after a recovery", () => {
   const { lines, trouble } = setUp();
   for (let turn = 0; turn < 2; turn += 1) {
     trouble.failed(new Error("away"));
@@ -32,7 +32,7 @@ it("tells of the next trouble with the same reason", () => {
   expect(lines).toEqual(["warn not done", "warn not done"]);
 });
 
-it("tells of few where each try fails for another reason", () => {
+it("logs few lines if each attempt fails for another reason", () => {
   const { lines, trouble } = setUp();
   for (let turn = 0; turn < 100; turn += 1) trouble.failed(`reason ${turn}`);
   expect(lines).toHaveLength(4);

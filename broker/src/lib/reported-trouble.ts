@@ -1,24 +1,24 @@
 import type { Logger } from "./logger.ts";
 
-/** Reasons that one trouble is told with, at most: those of some kinds differ each time. */
+/** Maximum number of logged reasons per trouble: some reasons differ on each attempt. */
 const reasonsMax = 4;
 
-/** Logs a trouble that lasts once for each reason, and not at each try; what it was told of goes on at level debug. */
+/** Logs a lasting trouble once per reason instead of on each attempt. Repeats go to level debug. */
 export class ReportedTrouble {
   readonly #logger: Logger;
   readonly #message: string;
-  readonly #overMessage: string | undefined;
-  readonly #told = new Set<string>();
+  readonly #recoveryMessage: string | undefined;
+  readonly #logged = new Set<string>();
   #reason: string | undefined;
 
-  /** `message` is the line of the log: what was not done. `overMessage` is the one for its end; without it none is written. */
-  constructor(logger: Logger, message: string, overMessage?: string) {
+  /** `message` is the log line: what failed. `recoveryMessage` is the line for the recovery; without it there is none. */
+  constructor(logger: Logger, message: string, recoveryMessage?: string) {
     this.#logger = logger;
     this.#message = message;
-    this.#overMessage = overMessage;
+    this.#recoveryMessage = recoveryMessage;
   }
 
-  /** Why it was not done the last time; undefined when it was. */
+  /** Reason of the latest failure; undefined after a success. */
   get reason(): string | undefined {
     return this.#reason;
   }
@@ -26,15 +26,15 @@ export class ReportedTrouble {
   failed(error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     this.#reason = reason;
-    if (this.#told.has(reason) || this.#told.size >= reasonsMax) this.#logger.debug(this.#message, { error });
+    if (this.#logged.has(reason) || this.#logged.size >= reasonsMax) this.#logger.debug(this.#message, { error });
     else this.#logger.warn(this.#message, { error });
-    if (this.#told.size < reasonsMax) this.#told.add(reason);
+    if (this.#logged.size < reasonsMax) this.#logged.add(reason);
   }
 
   done(): void {
     if (this.#reason === undefined) return;
     this.#reason = undefined;
-    this.#told.clear();
-    if (this.#overMessage !== undefined) this.#logger.info(this.#overMessage);
+    this.#logged.clear();
+    if (this.#recoveryMessage !== undefined) this.#logger.info(this.#recoveryMessage);
   }
 }

@@ -1,7 +1,7 @@
-/** Longest wait that a receiver can ask for. */
+/** Longest wait that a receiver can request. */
 export const retryAfterMsMax = 3_600_000;
 
-/** The wait that a `Retry-After` header asks for, seconds or an HTTP date (RFC 9110, section 10.2.3); undefined when it asks for none. */
+/** The wait in a `Retry-After` header, seconds or an HTTP date (RFC 9110, section 10.2.3); undefined if there is none. */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const text = header.trim();
@@ -9,7 +9,7 @@ export function parseRetryAfter(header: string | undefined, now: number): number
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
 }
 
-/** Every form of an HTTP date names its weekday and its month; the parser takes far more, so the form is checked first. */
+/** Every form of an HTTP date has its weekday and month. Date.parse accepts far more, so check the form first. */
 function parseHttpDate(text: string): number {
   return /^[A-Z][a-z]{2,8},? .*\d{2}:\d{2}:\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createDeferred } from "./deferred.ts";
 import { SharedMutex } from "./shared-mutex.ts";
 
-it("an exclusive task waits for the shared ones before it, and those after it wait for it", async () => {
+it("an exclusive task waits for earlier shared tasks, and later ones wait for it", async () => {
   const mutex = new SharedMutex();
   const order: string[] = [];
   const gates = [createDeferred<void>(), createDeferred<void>(), createDeferred<void>()] as const;
@@ -33,7 +33,7 @@ async function fail(): Promise<never> {
   throw new Error("failed");
 }
 
-it("a task that fails lets the next in", async () => {
+it("continues with the next task after a failure", async () => {
   const mutex = new SharedMutex();
   await expect(mutex.exclusive(fail)).rejects.toThrow("failed");
   await expect(mutex.shared(fail)).rejects.toThrow("failed");

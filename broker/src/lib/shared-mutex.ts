@@ -1,6 +1,8 @@
 import { createDeferred, type Deferred } from "./deferred.ts";
 
-/** Lets any number of shared tasks run side by side, and an exclusive one alone. Who waits for its turn alone goes before shared ones. */
+/**
+ * A read-write lock: any number of shared tasks run concurrently, an exclusive one runs alone. A waiting exclusive task goes before new shared ones.
+ */
 export class SharedMutex {
   #inside = 0;
   #emptied: Deferred<void> | undefined;

@@ -3,7 +3,7 @@ import { TimeSlices } from "./time-slices.ts";
 
 const sliceMs = 5;
 
-/** An event loop whose time moves with the work, and whose turns come when they are asked for. */
+/** A simulated event loop: work advances its time, and the test runs its turns. */
 class ManualTurns {
   now = 0;
   #due: (() => void)[] = [];
@@ -16,12 +16,12 @@ class ManualTurns {
     this.#due.push(action);
   }
 
-  /** Whether anybody asked for a turn. */
+  /** Whether anybody requested a turn. */
   get isAwaited(): boolean {
     return this.#due.length > 0;
   }
 
-  /** Runs what was due before this turn, and what follows each of them at once. */
+  /** Runs what was due before this turn, and its microtasks. */
   async turn(): Promise<void> {
     const due = this.#due;
     this.#due = [];
@@ -40,7 +40,7 @@ async function work(slices: TimeSlices, turns: ManualTurns, onStep: () => void):
   }
 }
 
-it("lets work go on until its slice is used up, and resumes it in a later turn", async () => {
+it("lets work continue until its slice is used up, and resumes it in a later turn", async () => {
   const turns = new ManualTurns();
   const slices = new TimeSlices(turns);
   expect(slices.pause()).toBeUndefined();
@@ -64,7 +64,7 @@ it("gives a new slice in a new turn", async () => {
   expect(slices.pause()).toBeUndefined();
 });
 
-it("holds no turn for longer than two slices and a step, however many tasks there are, and takes them in turn", async () => {
+it("never holds a turn for longer than two slices and a step, and resumes tasks in order", async () => {
   const turns = new ManualTurns();
   const slices = new TimeSlices(turns);
   const steps: number[] = [];

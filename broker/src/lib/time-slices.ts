@@ -1,34 +1,34 @@
 import { createDeferred } from "./deferred.ts";
 
-/** Longest time, in milliseconds, that work goes on before everything else gets a turn of the event loop. */
+/** Longest time, in milliseconds, that work continues before it yields to the event loop. */
 const sliceMsMax = 5;
 
-/** Waiting tasks that resume in one turn of the event loop, at most. */
+/** Maximum number of waiting tasks that resume in one turn of the event loop. */
 const resumedPerTurnMax = 64;
 
-/** What slices are measured and scheduled by. The Clock port is one. */
+/** Measures and schedules slices. The Clock port implements it. */
 export interface Turns {
   monotonic(): number;
   soon(action: () => void): void;
 }
 
 /**
- * Cuts long work into slices, so that it never holds the event loop for long. All who work in slices share one object: each calls
- * `pause` between its steps, and waits there once the slice of this turn is used up. Tasks resume in the order in which they paused.
+ * Cuts long work into slices, so that it never blocks the event loop for long. All workers share one object. Each calls `pause` between its steps
+ * and waits there when the slice of this turn is used up. Tasks resume in the order in which they paused.
  */
 export class TimeSlices {
   readonly #turns: Turns;
   readonly #waiting = new Set<() => void>();
-  /** When the slice of this turn began; undefined before anybody worked in it. */
+  /** Start of this turn's slice; undefined before any work. */
   #startedAt: number | undefined;
-  /** Turns that were asked for and have not come. */
+  /** Requested turns that have not come yet. */
   #scheduled = 0;
 
   constructor(turns: Turns) {
     this.#turns = turns;
   }
 
-  /** Undefined while the slice lasts, so that a step which need not wait costs nothing. */
+  /** Undefined while the slice lasts, so that a step that need not wait costs nothing. */
   pause(): Promise<void> | undefined {
     if (this.#waiting.size === 0 && !this.#isUsedUp()) return undefined;
     const { promise, resolve } = createDeferred<void>();
@@ -48,7 +48,7 @@ export class TimeSlices {
     return now - this.#startedAt >= sliceMsMax;
   }
 
-  /** One call of `soon` for each task: what a task does until it waits again is over before the next call. */
+  /** One call of `soon` per task, so that each task runs to its next wait before the next call. */
   #schedule(): void {
     while (this.#scheduled < Math.min(this.#waiting.size, resumedPerTurnMax)) {
       this.#scheduled += 1;

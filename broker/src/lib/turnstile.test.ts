@@ -29,7 +29,7 @@ describe("Turnstile", () => {
     await turn();
   }
 
-  it("lets so many in at once, and the others in their order", async () => {
+  it("runs `limit` tasks at once, and the others in order", async () => {
     const all = ["a", "b", "c", "d", "e"].map((name) => enter(name));
     expect(begun).toEqual(["a", "b"]);
     await end("b");
@@ -40,7 +40,7 @@ describe("Turnstile", () => {
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  it("puts whoever comes again behind those that wait", async () => {
+  it("puts a returning caller behind those that wait", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     const again = enter("a").then(() => enter("again"));
     for (const name of ["b", "a", "c", "a"]) await end(name);
@@ -48,7 +48,7 @@ describe("Turnstile", () => {
     expect(begun).toEqual(["a", "b", "c", "a", "again"]);
   });
 
-  it("gives the place on after a failure", async () => {
+  it("passes its slot on after a failure", async () => {
     const [failing] = [enter("a"), enter("b")];
     const waiting = enter("c");
     const failed = expect(failing).rejects.toThrow("lost");
@@ -58,7 +58,7 @@ describe("Turnstile", () => {
     expect(await waiting).toBe("c");
   });
 
-  it("never begins what is aborted before its turn, and lets the next one in", async () => {
+  it("never starts a task that is aborted before its turn, and starts the next one", async () => {
     const controller = new AbortController();
     void ["a", "b"].map((name) => enter(name));
     const aborted = enter("c", controller.signal);
@@ -72,7 +72,7 @@ describe("Turnstile", () => {
     expect(begun).toEqual(["a", "b", "d"]);
   });
 
-  it("has all places again when nobody waits", async () => {
+  it("has all slots free again when nobody waits", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     for (const name of ["a", "b", "c"]) await end(name);
     void ["d", "e", "f"].map((name) => enter(name));

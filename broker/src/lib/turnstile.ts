@@ -1,14 +1,14 @@
-/** Lets so many tasks run at once; the others wait, and go in the order in which they came. */
+/** A semaphore: runs a limited number of tasks at once; the others wait in order. */
 export class Turnstile {
   #free: number;
-  /** Those that wait, each by what lets it go. */
+  /** The waiting tasks, as the functions that start them. */
   readonly #waiting = new Set<(isMine: boolean) => void>();
 
   constructor(atOnce: number) {
     this.#free = atOnce;
   }
 
-  /** What `task` comes to; undefined, and it is never begun, when `signal` aborts before its turn. */
+  /** Returns the result of `task`; undefined, without starting it, if `signal` aborts before its turn. */
   async run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     if (this.#free > 0) this.#free -= 1;
     else if (!(await this.#wait(signal))) return undefined;
@@ -33,7 +33,7 @@ export class Turnstile {
     });
   }
 
-  /** The place goes to who waits longest, and is never free in between. */
+  /** Hands the slot directly to the longest waiter, so that no newcomer can take it. */
   #giveBack(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#free += 1;

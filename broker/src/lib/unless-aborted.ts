@@ -1,4 +1,4 @@
-/** What `promise` comes to; undefined when one of the signals aborts first. The promise goes on by itself. */
+/** Returns the result of `promise`, or undefined if one of the signals aborts first. The promise keeps running. */
 export function unlessAborted<T>(promise: Promise<T>, signals: readonly AbortSignal[]): Promise<T | undefined> {
   if (signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {

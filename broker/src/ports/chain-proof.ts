@@ -1,6 +1,6 @@
 import type { Address } from "../domain/topic.ts";
 
-/** Which event a proof is wanted of: a batch by its topic's contract and first sequence, and the event's place in it. */
+/** The event to prove: a batch by its topic's contract and first sequence, and the event's index in the batch. */
 export interface ProofPlace {
   readonly address: Address;
   readonly blockNumber: number;
@@ -9,7 +9,7 @@ export interface ProofPlace {
   readonly index: number;
 }
 
-/** What ties an event to the hash of its block. */
+/** Data that ties an event to the hash of its block. */
 export interface ChainProof {
   /** The registry that the topic belongs to. */
   readonly registry: Address;
@@ -18,10 +18,10 @@ export interface ChainProof {
   /** Sibling hashes from the event's leaf up to the batch's eventsRoot. */
   readonly path: readonly Uint8Array[];
   readonly transactionIndex: number;
-  /** Place of the batch's log in its receipt, from 0. */
+  /** Index of the batch's log in its receipt, from 0. */
   readonly logPlace: number;
-  /** Nodes of the receipts trie from its root down to the leaf that holds the receipt. */
+  /** Nodes of the receipts trie from its root down to the leaf with the receipt. */
   readonly nodes: readonly Uint8Array[];
-  /** RLP of the block's header. */
+  /** RLP of the block header. */
   readonly header: Uint8Array;
 }

@@ -1,110 +1,110 @@
 import { describe, expect, it } from "vitest";
-import { a, b, both, c, type CoordinatorTrial, nodeIdOf } from "./coordinator-trial.contract.ts";
+import { a, b, both, c, type CoordinatorScenario, nodeIdOf } from "./coordinator-scenario.contract.ts";
 import { group, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
-/** How subscriptions are shared out. */
-export function testBalance(trial: CoordinatorTrial): void {
+/** How subscriptions are balanced. */
+export function testBalance(scenario: CoordinatorScenario): void {
   describe("balance", () => {
-    it("gives callback subscriptions without an owner to those that deliver their group, in any state", async () => {
-      await trial.join(a, [group]);
-      await trial.join(b, both);
-      await trial.join(c, []);
-      await trial.insert([
+    it("assigns callback subscriptions without an owner, in any state, to members that deliver their group", async () => {
+      await scenario.join(a, [group]);
+      await scenario.join(b, both);
+      await scenario.join(c, []);
+      await scenario.insert([
         subscriptionOf(1),
         subscriptionOf(2, { owner: nodeIdOf(9), epoch: 5, delivery: webhookTo({ format: "JsonRPC" }) }),
         subscriptionOf(3, { groupId: otherGroup, state: "suspended" }),
         subscriptionOf(4, { delivery: sessionOf("MQTT") }),
         subscriptionOf(5, { delivery: sessionOf("STOMP"), owner: nodeIdOf(9) }),
       ]);
-      expect(await trial.one.balance(a)).toEqual({ given: 3, asked: 0 });
-      const owners = [await trial.ownerOf(1), await trial.ownerOf(2)];
+      expect(await scenario.one.balance(a)).toEqual({ given: 3, asked: 0 });
+      const owners = [await scenario.ownerOf(1), await scenario.ownerOf(2)];
       expect(new Set(owners.map(({ owner }) => owner))).toEqual(new Set([a, b]));
       expect(owners.map(({ epoch }) => epoch)).toEqual([1, 6]);
-      expect(await trial.ownerOf(3)).toEqual({ owner: b, epoch: 1 });
-      expect(await trial.ownerOf(4)).toEqual({ owner: undefined, epoch: 0 });
-      expect(await trial.ownerOf(5)).toEqual({ owner: nodeIdOf(9), epoch: 0 });
-      expect(await trial.one.balance(a)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.ownerOf(3)).toEqual({ owner: b, epoch: 1 });
+      expect(await scenario.ownerOf(4)).toEqual({ owner: undefined, epoch: 0 });
+      expect(await scenario.ownerOf(5)).toEqual({ owner: nodeIdOf(9), epoch: 0 });
+      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 0 });
     });
 
-    it("forgets who asked for what has a new owner", async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.join(c);
-      await trial.insert([subscriptionOf(1, { owner: a })]);
-      await trial.one.claim(subscriptionOf(1).id, b);
-      await trial.expire(a, [b, c]);
-      await trial.one.balance(c);
-      const { owner = a } = await trial.ownerOf(1);
-      expect(await trial.one.listHoldings(owner)).toMatchObject([{ wantedBy: undefined }]);
+    it("clears the request of a subscription with a new owner", async () => {
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.join(c);
+      await scenario.insert([subscriptionOf(1, { owner: a })]);
+      await scenario.one.claim(subscriptionOf(1).id, b);
+      await scenario.expire(a, [b, c]);
+      await scenario.one.balance(c);
+      const { owner = a } = await scenario.ownerOf(1);
+      expect(await scenario.one.listHoldings(owner)).toMatchObject([{ wantedBy: undefined }]);
     });
 
-    it("asks those that own more than their share, and not twice", async () => {
-      await trial.join(a);
-      await trial.insert(Array.from({ length: 30 }, (_, index) => subscriptionOf(index, { owner: a })));
-      await trial.insert([subscriptionOf(99, { owner: a, state: "suspended" })]);
-      await trial.join(b);
-      await trial.join(c);
-      expect(await trial.other.balance(c)).toEqual({ given: 0, asked: 20 });
-      expect(await trial.one.balance(b)).toEqual({ given: 0, asked: 0 });
-      expect(await trial.handOverAsked(a)).toBe(20);
-      expect(await trial.countHeld(a, b, c)).toEqual([10, 10, 10]);
-      expect(await trial.one.balance(b)).toEqual({ given: 0, asked: 0 });
+    it("requests subscriptions from nodes with more than their share, but not twice", async () => {
+      await scenario.join(a);
+      await scenario.insert(Array.from({ length: 30 }, (_, index) => subscriptionOf(index, { owner: a })));
+      await scenario.insert([subscriptionOf(99, { owner: a, state: "suspended" })]);
+      await scenario.join(b);
+      await scenario.join(c);
+      expect(await scenario.other.balance(c)).toEqual({ given: 0, asked: 20 });
+      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.handOverRequested(a)).toBe(20);
+      expect(await scenario.countHeld(a, b, c)).toEqual([10, 10, 10]);
+      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
     });
 
-    it("counts as asked for nothing that a dead node asks for", async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert(Array.from({ length: 4 }, (_, index) => subscriptionOf(index, { owner: a })));
-      await trial.one.balance(a);
-      await trial.expire(b, [a]);
-      await trial.join(c);
-      expect(await trial.one.balance(a)).toEqual({ given: 0, asked: 2 });
-      expect(await trial.handOverAsked(a)).toBe(2);
-      expect(await trial.countHeld(a, c)).toEqual([2, 2]);
+    it("ignores requests of a dead node", async () => {
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert(Array.from({ length: 4 }, (_, index) => subscriptionOf(index, { owner: a })));
+      await scenario.one.balance(a);
+      await scenario.expire(b, [a]);
+      await scenario.join(c);
+      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 2 });
+      expect(await scenario.handOverRequested(a)).toBe(2);
+      expect(await scenario.countHeld(a, c)).toEqual([2, 2]);
     });
 
-    it("does nothing for a node that is no member", async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1)]);
-      expect(await trial.one.balance(c)).toEqual({ given: 0, asked: 0 });
-      await trial.expire(b, [a]);
-      expect(await trial.one.balance(b)).toEqual({ given: 0, asked: 0 });
-      expect(await trial.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
+    it("does nothing for a node that is not a member", async () => {
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1)]);
+      expect(await scenario.one.balance(c)).toEqual({ given: 0, asked: 0 });
+      await scenario.expire(b, [a]);
+      expect(await scenario.one.balance(b)).toEqual({ given: 0, asked: 0 });
+      expect(await scenario.ownerOf(1)).toEqual({ owner: undefined, epoch: 0 });
     });
 
-    it("by two at once gives each subscription once", async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert(Array.from({ length: 500 }, (_, index) => subscriptionOf(index)));
+    it("assigns each subscription once if two nodes balance concurrently", async () => {
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert(Array.from({ length: 500 }, (_, index) => subscriptionOf(index)));
       let given = 0;
       for (let round = 0; round < 4; round += 1) {
-        const done = await Promise.all([trial.one.balance(a), trial.other.balance(b)]);
+        const done = await Promise.all([scenario.one.balance(a), scenario.other.balance(b)]);
         for (const moves of done) given += moves.given;
       }
       expect(given).toBe(500);
-      expect(await trial.countHeld(a, b)).toEqual([250, 250]);
-      for (const { epoch } of await trial.store.listSubscriptions()) expect(epoch).toBe(1);
+      expect(await scenario.countHeld(a, b)).toEqual([250, 250]);
+      for (const { epoch } of await scenario.store.listSubscriptions()) expect(epoch).toBe(1);
     });
 
-    it("shares 10,000 out over three nodes as they come and go, in few calls, and moves no more than it must", async () => {
-      await trial.join(a);
-      await trial.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
-      expect(await trial.one.balance(a)).toEqual({ given: 10_000, asked: 0 });
-      expect(await trial.countHeld(a)).toEqual([10_000]);
-      await trial.join(b);
-      await trial.join(c);
+    it("balances 10,000 over three nodes as they join and leave, in few calls, with the fewest moves", async () => {
+      await scenario.join(a);
+      await scenario.insert(Array.from({ length: 10_000 }, (_, index) => subscriptionOf(index)));
+      expect(await scenario.one.balance(a)).toEqual({ given: 10_000, asked: 0 });
+      expect(await scenario.countHeld(a)).toEqual([10_000]);
+      await scenario.join(b);
+      await scenario.join(c);
       let handedOver = 0;
       for (let call = 0; call < 7; call += 1) {
-        await trial.one.balance(a);
-        handedOver += await trial.handOverAsked(a, b, c);
+        await scenario.one.balance(a);
+        handedOver += await scenario.handOverRequested(a, b, c);
       }
-      expect(await trial.countHeld(a, b, c)).toEqual([3334, 3333, 3333]);
+      expect(await scenario.countHeld(a, b, c)).toEqual([3334, 3333, 3333]);
       expect(handedOver).toBe(6666);
-      await trial.one.leave(c);
-      expect(await trial.other.balance(b)).toEqual({ given: 3333, asked: 0 });
-      expect(await trial.countHeld(a, b, c)).toEqual([5000, 5000, 0]);
-      expect(await trial.one.balance(a)).toEqual({ given: 0, asked: 0 });
+      await scenario.one.leave(c);
+      expect(await scenario.other.balance(b)).toEqual({ given: 3333, asked: 0 });
+      expect(await scenario.countHeld(a, b, c)).toEqual([5000, 5000, 0]);
+      expect(await scenario.one.balance(a)).toEqual({ given: 0, asked: 0 });
     });
   });
 }

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { NodeId } from "../domain/node.ts";
-import { a, addressOf, b, both, c, type CoordinatorTrial, lastsMs, nodeIdOf } from "./coordinator-trial.contract.ts";
+import {
+  a,
+  addressOf,
+  b,
+  both,
+  c,
+  type CoordinatorScenario,
+  lastsMs,
+  nodeIdOf,
+} from "./coordinator-scenario.contract.ts";
 import type { Departure, Hint } from "./coordinator.ts";
 import { blockOf, group, otherGroup, sessionOf, subscriptionOf } from "./store-examples.contract.ts";
 
@@ -12,8 +21,8 @@ function goneOf(nodeId: NodeId, what: Partial<Departure>): Hint {
   return { kind: "gone", how: "left", nodeId, address: addressOf(nodeId), subscriptions: 0, groups: 0, ...what };
 }
 
-/** What is told of changes. */
-export function testHints(trial: CoordinatorTrial): void {
+/** Notifications of changes. */
+export function testHints(scenario: CoordinatorScenario): void {
   describe("hints", () => {
     const markGroup = parseGroupId("mark");
     const heard: Hint[] = [];
@@ -22,17 +31,17 @@ export function testHints(trial: CoordinatorTrial): void {
     beforeEach(async () => {
       marks = 0;
       heard.length = 0;
-      end = await trial.other.listen((hint) => heard.push(hint));
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2), subscriptionOf(3)]);
+      end = await scenario.other.listen((hint) => heard.push(hint));
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1, { owner: a }), subscriptionOf(2), subscriptionOf(3)]);
       await listHeard();
     });
     afterEach(async () => end());
 
-    /** All that was told up to now; hints come in the order in which what they tell of was done. */
+    /** All hints up to now, in the order of the changes. */
     async function listHeard(): Promise<readonly Hint[]> {
-      await trial.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
+      await scenario.store.applyBlocks(markGroup, [blockOf((marks += 1))]);
       const isMark = (hint: Hint) => hint.kind === "index" && hint.groupId === markGroup;
       await until(() => heard.some(isMark));
       return heard.splice(0).filter((hint) => !isMark(hint));
@@ -40,115 +49,115 @@ export function testHints(trial: CoordinatorTrial): void {
     async function expectHeard(...hints: readonly Hint[]): Promise<void> {
       expect(await listHeard()).toEqual(hints);
     }
-    it("tell of nodes that come and go", async () => {
-      await trial.one.join({ id: c, address: addressOf(c) }, lastsMs);
+    it("report nodes that join and leave", async () => {
+      await scenario.one.join({ id: c, address: addressOf(c) }, lastsMs);
       await expectHeard({ kind: "nodes" });
-      await trial.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
-      await trial.one.renew(c, { lastsMs, groups: both });
-      await trial.one.leave(c);
+      await scenario.one.join({ id: nodeIdOf(4), address: addressOf(c) }, lastsMs);
+      await scenario.one.renew(c, { lastsMs, groups: both });
+      await scenario.one.leave(c);
       await expectHeard(goneOf(c, { how: "left" }), { kind: "nodes" });
-      await trial.one.leave(c);
+      await scenario.one.leave(c);
       await expectHeard();
     });
 
-    it("tell once of a node that is found gone, and of one that leaves, with what they held", async () => {
-      await trial.join(c);
-      await trial.one.takeLease(group, a);
-      await trial.one.takeLease(otherGroup, c);
-      await trial.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
-      await trial.insert([subscriptionOf(6, { owner: a, delivery: sessionOf("MQTT") })]);
-      await trial.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
-      await trial.expire(a, [b, c]);
+    it("report an expired node once, and one that leaves, with what they held", async () => {
+      await scenario.join(c);
+      await scenario.one.takeLease(group, a);
+      await scenario.one.takeLease(otherGroup, c);
+      await scenario.insert([4, 5].map((number) => subscriptionOf(number, { owner: c })));
+      await scenario.insert([subscriptionOf(6, { owner: a, delivery: sessionOf("MQTT") })]);
+      await scenario.insert([subscriptionOf(7, { owner: a, state: "suspended" })]);
+      await scenario.expire(a, [b, c]);
       await listHeard();
-      await trial.one.balance(b);
-      await trial.one.takeLease(group, b);
-      await trial.other.balance(c);
+      await scenario.one.balance(b);
+      await scenario.one.takeLease(group, b);
+      await scenario.other.balance(c);
       const gone = (await listHeard()).filter(({ kind }) => kind === "gone");
       expect(gone).toEqual([goneOf(a, { how: "expired", subscriptions: 3, groups: 1 })]);
-      const { length: subscriptions } = (await trial.store.listSubscriptions()).filter(({ owner }) => owner === c);
+      const { length: subscriptions } = (await scenario.store.listSubscriptions()).filter(({ owner }) => owner === c);
       expect(subscriptions).toBeGreaterThanOrEqual(2);
-      await trial.one.leave(c);
+      await scenario.one.leave(c);
       await expectHeard(goneOf(c, { how: "left", subscriptions, groups: 1 }), { kind: "nodes" });
     });
 
-    it("tell of a dead node whose address another one has by now, and not of an earlier joining of the same", async () => {
-      await trial.expire(a, [b]);
-      await trial.one.join({ id: c, address: addressOf(a) }, lastsMs);
+    it("report a dead node whose address another one has by now, but not an earlier membership of the same node", async () => {
+      await scenario.expire(a, [b]);
+      await scenario.one.join({ id: c, address: addressOf(a) }, lastsMs);
       await expectHeard(goneOf(a, { how: "expired", subscriptions: 1 }), { kind: "nodes" });
-      await trial.one.renew(b, { lastsMs, groups: both });
-      await trial.expire(c, [b]);
-      await trial.one.join({ id: nodeIdOf(4), address: addressOf(a), replaces: [c] }, lastsMs);
-      await trial.one.join({ id: nodeIdOf(5), address: addressOf(a), replaces: [nodeIdOf(4)] }, lastsMs);
+      await scenario.one.renew(b, { lastsMs, groups: both });
+      await scenario.expire(c, [b]);
+      await scenario.one.join({ id: nodeIdOf(4), address: addressOf(a), replaces: [c] }, lastsMs);
+      await scenario.one.join({ id: nodeIdOf(5), address: addressOf(a), replaces: [nodeIdOf(4)] }, lastsMs);
       await expectHeard({ kind: "nodes" }, { kind: "nodes" });
     });
 
-    it("tell of claims and of what is handed over, once", async () => {
-      await trial.one.claim(subscriptionOf(1).id, b);
+    it("report claims and handovers once", async () => {
+      await scenario.one.claim(subscriptionOf(1).id, b);
       await expectHeard(hintOf(1));
-      await trial.one.claim(subscriptionOf(1).id, b);
-      await trial.one.claim(subscriptionOf(1).id, a);
-      await trial.one.claim(subscriptionOf(9).id, a);
-      await trial.one.claim(subscriptionOf(2).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, b);
+      await scenario.one.claim(subscriptionOf(1).id, a);
+      await scenario.one.claim(subscriptionOf(9).id, a);
+      await scenario.one.claim(subscriptionOf(2).id, b);
       await expectHeard(hintOf(2));
-      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 1 }]);
-      await trial.one.handOver([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await scenario.one.handOver([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await scenario.one.handOver([{ id: subscriptionOf(1).id, epoch: 0 }]);
       await expectHeard(hintOf(1));
     });
 
-    it("tell of many that are handed over by one", async () => {
+    it("report many subscriptions that one call hands over", async () => {
       const many = Array.from({ length: 200 }, (_, index) => subscriptionOf(1000 + index, { owner: a }));
-      await trial.insert(many);
-      for (const { id } of many) await trial.one.claim(id, b);
+      await scenario.insert(many);
+      for (const { id } of many) await scenario.one.claim(id, b);
       await listHeard();
-      await trial.one.handOver(many);
+      await scenario.one.handOver(many);
       await expectHeard({ kind: "nodes" });
     });
 
-    it("tell of what is let go: all nodes, where somebody has to share it out", async () => {
-      await trial.one.claim(subscriptionOf(1).id, b);
+    it("report releases: to all nodes, if they must be balanced", async () => {
+      await scenario.one.claim(subscriptionOf(1).id, b);
       await listHeard();
-      await trial.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
+      await scenario.one.letGo([{ id: subscriptionOf(1).id, epoch: 0 }]);
       await expectHeard(hintOf(1));
-      await trial.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
+      await scenario.other.letGo([{ id: subscriptionOf(1).id, epoch: 1 }]);
       await expectHeard({ kind: "nodes" });
     });
 
-    it("tell of what is shared out, of members that are found gone, and of a lease that is free", async () => {
-      await trial.one.balance(a);
+    it("report balancing, members found expired, and a free lease", async () => {
+      await scenario.one.balance(a);
       await expectHeard({ kind: "nodes" });
-      await trial.one.balance(a);
-      const lease = await trial.one.takeLease(group, a);
+      await scenario.one.balance(a);
+      const lease = await scenario.one.takeLease(group, a);
       if (lease === undefined) throw new Error("the lease is not free");
-      await trial.one.releaseLease({ ...lease, epoch: 0 });
-      await trial.one.releaseLease(lease);
+      await scenario.one.releaseLease({ ...lease, epoch: 0 });
+      await scenario.one.releaseLease(lease);
       await expectHeard({ kind: "nodes" });
-      const { length: subscriptions } = await trial.one.listHoldings(a);
-      await trial.expire(a, [b]);
-      await trial.one.balance(b);
+      const { length: subscriptions } = await scenario.one.listHoldings(a);
+      await scenario.expire(a, [b]);
+      await scenario.one.balance(b);
       await expectHeard(goneOf(a, { how: "expired", subscriptions }), { kind: "nodes" });
     });
 
-    it("tell of blocks that are indexed and taken back", async () => {
-      await trial.store.applyBlocks(group, [first]);
+    it("report indexed and rolled-back blocks", async () => {
+      await scenario.store.applyBlocks(group, [first]);
       await expectHeard({ kind: "index", groupId: group });
-      await trial.store.rollBack(group, undefined);
+      await scenario.store.rollBack(group, undefined);
       await expectHeard({ kind: "index", groupId: group });
     });
 
-    it("tell of a chain that is ahead of the index", async () => {
-      await trial.one.tellAhead({ groupId: group, blockNumber: 7 });
+    it("report a chain that is ahead of the index", async () => {
+      await scenario.one.tellAhead({ groupId: group, blockNumber: 7 });
       await expectHeard({ kind: "ahead", groupId: group, blockNumber: 7 });
     });
 
-    it("come in a turn of their own, and not after their end", async () => {
-      const claiming = trial.one.claim(subscriptionOf(2).id, b);
+    it("arrive in their own turn, and never after the end", async () => {
+      const claiming = scenario.one.claim(subscriptionOf(2).id, b);
       expect([...heard]).toEqual([]);
       await claiming;
       await expectHeard(hintOf(2));
       const later: Hint[] = [];
-      const endLater = await trial.one.listen((hint) => later.push(hint));
+      const endLater = await scenario.one.listen((hint) => later.push(hint));
       await end();
-      await trial.one.claim(subscriptionOf(3).id, b);
+      await scenario.one.claim(subscriptionOf(3).id, b);
       await until(() => later.some((hint) => hint.kind === "subscription"));
       expect([...heard]).toEqual([]);
       await endLater();
@@ -156,7 +165,7 @@ export function testHints(trial: CoordinatorTrial): void {
   });
 }
 
-/** For what comes by way of the network. */
+/** For hints that arrive over the network. */
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

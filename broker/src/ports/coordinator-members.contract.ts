@@ -6,12 +6,12 @@ import {
   b,
   both,
   c,
-  type CoordinatorTrial,
+  type CoordinatorScenario,
   lastsMs,
   nearEndMs,
   nodeIdOf,
   noMember,
-} from "./coordinator-trial.contract.ts";
+} from "./coordinator-scenario.contract.ts";
 import { LeaseLostError } from "./store.ts";
 import { blockOf, group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
@@ -19,14 +19,14 @@ const sender: Address = `0x${"11".repeat(20)}`;
 const first = blockOf(1);
 const second = blockOf(2);
 
-/** Who is a member, who follows a group, who signs. */
-export function testMembers(trial: CoordinatorTrial): void {
+/** Membership, group leases and signer reservations. */
+export function testMembers(scenario: CoordinatorScenario): void {
   describe("members", () => {
-    it("are listed by address, on every node, from their joining", async () => {
-      await trial.join(b);
-      await trial.join(a);
-      expect(await trial.one.join({ id: c, address: "B.example:1" }, lastsMs)).toBe("joined");
-      const nodes = await trial.other.listNodes();
+    it("are listed by address on every node once they join", async () => {
+      await scenario.join(b);
+      await scenario.join(a);
+      expect(await scenario.one.join({ id: c, address: "B.example:1" }, lastsMs)).toBe("joined");
+      const nodes = await scenario.other.listNodes();
       expect(nodes.map(({ id, address }) => [id, address])).toEqual([
         [a, addressOf(a)],
         [b, addressOf(b)],
@@ -35,147 +35,147 @@ export function testMembers(trial: CoordinatorTrial): void {
       for (const { joinedAt } of nodes) expect(joinedAt).toBeGreaterThan(1_600_000_000_000);
     });
 
-    it("have an address for themselves as long as they last", async () => {
-      await trial.join(a);
-      await trial.elapse(lastsMs - nearEndMs);
-      expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
-      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a]);
-      await trial.elapse(nearEndMs);
-      expect(await trial.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
-      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([b]);
-      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+    it("have a unique address while they last", async () => {
+      await scenario.join(a);
+      await scenario.elapse(lastsMs - nearEndMs);
+      expect(await scenario.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("taken");
+      expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([a]);
+      await scenario.elapse(nearEndMs);
+      expect(await scenario.other.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
+      expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([b]);
+      expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
     });
 
-    it("that join again as the same, since the answer was lost, have joined", async () => {
-      await trial.join(a);
-      expect(await trial.one.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
+    it("can repeat a join whose answer was lost", async () => {
+      await scenario.join(a);
+      expect(await scenario.one.join({ id: a, address: addressOf(a) }, lastsMs)).toBe("joined");
     });
 
-    it("that an earlier joining of the same node keeps out replace it, and what it held is free", async () => {
-      await trial.join(a);
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1)]);
-      expect(await trial.one.claim(subscriptionOf(1).id, a)).toMatchObject({ status: "held" });
-      const lease = await trial.one.takeLease(group, a);
-      await trial.one.reserveSigner({ groupId: group, sender }, a);
+    it("replace an earlier membership of the same node, and free what it held", async () => {
+      await scenario.join(a);
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1)]);
+      expect(await scenario.one.claim(subscriptionOf(1).id, a)).toMatchObject({ status: "held" });
+      const lease = await scenario.one.takeLease(group, a);
+      await scenario.one.reserveSigner({ groupId: group, sender }, a);
       const next = { id: c, address: addressOf(a) };
-      expect(await trial.one.join({ ...next, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
-      expect(await trial.one.join({ ...next, replaces: [nodeIdOf(4), a] }, lastsMs)).toBe("joined");
-      expect((await trial.other.listNodes()).map(({ id }) => id)).toEqual([c, b]);
-      expect(await trial.other.takeLease(group, b)).toMatchObject({ epoch: (lease?.epoch ?? Number.NaN) + 1 });
-      expect(await trial.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
-      expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
+      expect(await scenario.one.join({ ...next, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
+      expect(await scenario.one.join({ ...next, replaces: [nodeIdOf(4), a] }, lastsMs)).toBe("joined");
+      expect((await scenario.other.listNodes()).map(({ id }) => id)).toEqual([c, b]);
+      expect(await scenario.other.takeLease(group, b)).toMatchObject({ epoch: (lease?.epoch ?? Number.NaN) + 1 });
+      expect(await scenario.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
+      expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
     });
 
-    it("that were replaced come back by no late renewal or joining, and their leaving changes nothing", async () => {
-      await trial.join(a);
+    it("do not return after a replacement by a late renewal or join, and their leaving has no effect", async () => {
+      await scenario.join(a);
       const address = addressOf(a);
-      expect(await trial.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
-      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
-      expect(await trial.one.join({ id: a, address, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
-      await trial.one.leave(a);
-      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([c]);
-      expect(await trial.one.renew(c, { lastsMs, groups: both })).toBe(true);
+      expect(await scenario.one.join({ id: c, address, replaces: [a] }, lastsMs)).toBe("joined");
+      expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await scenario.one.join({ id: a, address, replaces: [nodeIdOf(4)] }, lastsMs)).toBe("taken");
+      await scenario.one.leave(a);
+      expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([c]);
+      expect(await scenario.one.renew(c, { lastsMs, groups: both })).toBe(true);
     });
 
-    it("replace none that has another address", async () => {
-      await trial.join(a);
-      expect(await trial.one.join({ id: c, address: addressOf(c), replaces: [a] }, lastsMs)).toBe("joined");
-      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([a, c]);
+    it("do not replace a node with another address", async () => {
+      await scenario.join(a);
+      expect(await scenario.one.join({ id: c, address: addressOf(c), replaces: [a] }, lastsMs)).toBe("joined");
+      expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([a, c]);
     });
 
-    it("one of two that want an address at once has it", async () => {
+    it("get an address only once if two nodes join at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const address = `${round}:1`;
         const joining = [
-          trial.one.join({ id: nodeIdOf(100 + round), address }, lastsMs),
-          trial.other.join({ id: nodeIdOf(200 + round), address }, lastsMs),
+          scenario.one.join({ id: nodeIdOf(100 + round), address }, lastsMs),
+          scenario.other.join({ id: nodeIdOf(200 + round), address }, lastsMs),
         ];
         expect((await Promise.all(joining)).toSorted()).toEqual(["joined", "taken"]);
       }
     });
 
-    it("last as long as they said at their last renewal", async () => {
-      await trial.join(a);
-      await trial.elapse(lastsMs - nearEndMs);
-      expect(await trial.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
-      await trial.elapse(2 * lastsMs - nearEndMs);
-      expect(await trial.one.listNodes()).toHaveLength(1);
-      await trial.elapse(nearEndMs);
-      expect(await trial.one.listNodes()).toEqual([]);
+    it("last as long as their last renewal said", async () => {
+      await scenario.join(a);
+      await scenario.elapse(lastsMs - nearEndMs);
+      expect(await scenario.one.renew(a, { lastsMs: 2 * lastsMs, groups: [] })).toBe(true);
+      await scenario.elapse(2 * lastsMs - nearEndMs);
+      expect(await scenario.one.listNodes()).toHaveLength(1);
+      await scenario.elapse(nearEndMs);
+      expect(await scenario.one.listNodes()).toEqual([]);
     });
 
-    it("that have expired come back by no renewal, and nothing is changed by it", async () => {
-      await trial.join(a);
-      await trial.expire(a);
-      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
-      expect(await trial.one.listNodes()).toEqual([]);
-      expect(await trial.one.takeLease(group, a)).toBeUndefined();
-      await trial.join(b);
-      await trial.insert([subscriptionOf(1)]);
-      await trial.one.balance(b);
-      expect(await trial.ownerOf(1)).toMatchObject({ owner: b });
-      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
+    it("cannot renew after they expired, and the attempt has no effect", async () => {
+      await scenario.join(a);
+      await scenario.expire(a);
+      expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await scenario.one.listNodes()).toEqual([]);
+      expect(await scenario.one.takeLease(group, a)).toBeUndefined();
+      await scenario.join(b);
+      await scenario.insert([subscriptionOf(1)]);
+      await scenario.one.balance(b);
+      expect(await scenario.ownerOf(1)).toMatchObject({ owner: b });
+      expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
     });
 
-    it("that have left are gone at once, and stay none", async () => {
-      await trial.join(a);
-      await trial.other.leave(a);
-      expect(await trial.one.listNodes()).toEqual([]);
-      expect(await trial.one.renew(a, { lastsMs, groups: both })).toBe(false);
-      expect(await trial.one.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
-      await trial.one.leave(a);
-      await trial.one.leave(c);
-      expect((await trial.one.listNodes()).map(({ id }) => id)).toEqual([b]);
+    it("are gone at once when they leave, and stay gone", async () => {
+      await scenario.join(a);
+      await scenario.other.leave(a);
+      expect(await scenario.one.listNodes()).toEqual([]);
+      expect(await scenario.one.renew(a, { lastsMs, groups: both })).toBe(false);
+      expect(await scenario.one.join({ id: b, address: addressOf(a) }, lastsMs)).toBe("joined");
+      await scenario.one.leave(a);
+      await scenario.one.leave(c);
+      expect((await scenario.one.listNodes()).map(({ id }) => id)).toEqual([b]);
     });
   });
 
   describe("a group's lease", () => {
     beforeEach(async () => {
-      await trial.join(a);
-      await trial.join(b);
+      await scenario.join(a);
+      await scenario.join(b);
     });
 
-    it("is one node's, which gets it again as it is", async () => {
-      const lease = await trial.one.takeLease(group, a);
+    it("belongs to one node, which gets the same lease again", async () => {
+      const lease = await scenario.one.takeLease(group, a);
       expect(lease).toMatchObject({ groupId: group, nodeId: a });
-      expect(await trial.one.takeLease(group, a)).toEqual(lease);
-      expect(await trial.other.takeLease(group, b)).toBeUndefined();
-      expect(await trial.other.takeLease(otherGroup, b)).toMatchObject({ groupId: otherGroup, nodeId: b });
+      expect(await scenario.one.takeLease(group, a)).toEqual(lease);
+      expect(await scenario.other.takeLease(group, b)).toBeUndefined();
+      expect(await scenario.other.takeLease(otherGroup, b)).toMatchObject({ groupId: otherGroup, nodeId: b });
     });
 
-    it("is one's of two that want it at once", async () => {
+    it("goes to one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
-        const lease = await Promise.all([trial.one.takeLease(group, a), trial.other.takeLease(group, b)]);
+        const lease = await Promise.all([scenario.one.takeLease(group, a), scenario.other.takeLease(group, b)]);
         const [taken, ...more] = lease.filter((lease) => lease !== undefined);
         if (taken === undefined) throw new Error("nobody has the lease");
         expect(more).toEqual([]);
         expect(taken.epoch).toBe(round + 1);
-        await trial.one.releaseLease(taken);
+        await scenario.one.releaseLease(taken);
       }
     });
 
-    it("is taken from a node that is none any more, under a higher epoch, and its writes are refused", async () => {
-      const old = await trial.one.takeLease(group, a);
-      await trial.store.applyBlocks(group, [first], { isFinal: false, lease: old });
-      await trial.expire(a, [b]);
-      const lease = await trial.other.takeLease(group, b);
+    it("moves from an expired node to another under a higher epoch, and refuses the old owner's writes", async () => {
+      const old = await scenario.one.takeLease(group, a);
+      await scenario.store.applyBlocks(group, [first], { isFinal: false, lease: old });
+      await scenario.expire(a, [b]);
+      const lease = await scenario.other.takeLease(group, b);
       expect(lease?.epoch).toBeGreaterThan(old?.epoch ?? Number.NaN);
-      await expect(trial.store.applyBlocks(group, [second], { isFinal: false, lease: old })).rejects.toThrow(
+      await expect(scenario.store.applyBlocks(group, [second], { isFinal: false, lease: old })).rejects.toThrow(
         LeaseLostError,
       );
-      await expect(trial.store.rollBack(group, undefined, old)).rejects.toThrow(LeaseLostError);
-      expect(await trial.store.findHead(group)).toMatchObject({ blockNumber: 1 });
-      await trial.store.applyBlocks(group, [second], { isFinal: false, lease });
+      await expect(scenario.store.rollBack(group, undefined, old)).rejects.toThrow(LeaseLostError);
+      expect(await scenario.store.findHead(group)).toMatchObject({ blockNumber: 1 });
+      await scenario.store.applyBlocks(group, [second], { isFinal: false, lease });
     });
 
-    it("is free once it is released, under epochs that only grow", async () => {
+    it("is free after its release, under increasing epochs", async () => {
       const epochs: number[] = [];
       for (const [coordinator, node] of [
-        [trial.one, a],
-        [trial.other, b],
-        [trial.other, b],
-        [trial.one, a],
+        [scenario.one, a],
+        [scenario.other, b],
+        [scenario.other, b],
+        [scenario.one, a],
       ] as const) {
         const lease = await coordinator.takeLease(group, node);
         if (lease === undefined) throw new Error("the lease is not free");
@@ -185,82 +185,85 @@ export function testMembers(trial: CoordinatorTrial): void {
       expect(epochs).toEqual([...new Set(epochs)].toSorted((left, right) => left - right));
     });
 
-    it("is not released by who had it before", async () => {
-      const old = await trial.one.takeLease(group, a);
+    it("cannot be released by its former owner", async () => {
+      const old = await scenario.one.takeLease(group, a);
       if (old === undefined) throw new Error("the lease is not free");
-      await trial.one.releaseLease(old);
-      const lease = await trial.other.takeLease(group, b);
-      await trial.one.releaseLease(old);
-      expect(await trial.one.takeLease(group, a)).toBeUndefined();
-      expect(await trial.other.takeLease(group, b)).toEqual(lease);
+      await scenario.one.releaseLease(old);
+      const lease = await scenario.other.takeLease(group, b);
+      await scenario.one.releaseLease(old);
+      expect(await scenario.one.takeLease(group, a)).toBeUndefined();
+      expect(await scenario.other.takeLease(group, b)).toEqual(lease);
     });
 
-    it("is not released under an older epoch", async () => {
-      const old = await trial.one.takeLease(group, a);
+    it("cannot be released under an older epoch", async () => {
+      const old = await scenario.one.takeLease(group, a);
       if (old === undefined) throw new Error("the lease is not free");
-      await trial.one.releaseLease(old);
-      const lease = await trial.one.takeLease(group, a);
-      await trial.one.releaseLease(old);
-      expect(await trial.other.takeLease(group, b)).toBeUndefined();
-      expect(await trial.one.takeLease(group, a)).toEqual(lease);
+      await scenario.one.releaseLease(old);
+      const lease = await scenario.one.takeLease(group, a);
+      await scenario.one.releaseLease(old);
+      expect(await scenario.other.takeLease(group, b)).toBeUndefined();
+      expect(await scenario.one.takeLease(group, a)).toEqual(lease);
     });
 
-    it("is free when its node leaves, and no member's that is none", async () => {
-      await trial.one.takeLease(group, a);
-      await trial.one.leave(a);
-      expect(await trial.one.takeLease(group, a)).toBeUndefined();
-      expect(await trial.one.takeLease(group, c)).toBeUndefined();
-      expect(await trial.other.takeLease(group, b)).toMatchObject({ nodeId: b });
+    it("is free when its node leaves, and never goes to a node that is not a member", async () => {
+      await scenario.one.takeLease(group, a);
+      await scenario.one.leave(a);
+      expect(await scenario.one.takeLease(group, a)).toBeUndefined();
+      expect(await scenario.one.takeLease(group, c)).toBeUndefined();
+      expect(await scenario.other.takeLease(group, b)).toMatchObject({ nodeId: b });
     });
   });
 
   describe("a signer", () => {
     beforeEach(async () => {
-      await trial.join(a);
-      await trial.join(b);
+      await scenario.join(a);
+      await scenario.join(b);
     });
 
-    it("is kept for one node, of one group", async () => {
-      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
-      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
-      expect(await trial.other.reserveSigner({ groupId: group, sender }, b)).toMatchObject({
+    it("reserves a signer for one node per group", async () => {
+      expect(await scenario.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await scenario.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await scenario.other.reserveSigner({ groupId: group, sender }, b)).toMatchObject({
         id: a,
         address: addressOf(a),
       });
-      expect(await trial.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
-      expect(await trial.other.reserveSigner({ groupId: otherGroup, sender }, b)).toBeUndefined();
-      expect(await trial.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
+      expect(await scenario.one.reserveSigner({ groupId: group, sender }, a)).toBeUndefined();
+      expect(await scenario.other.reserveSigner({ groupId: otherGroup, sender }, b)).toBeUndefined();
+      expect(await scenario.other.reserveSigner({ groupId: group, sender: `0x${"22".repeat(20)}` }, b)).toBeUndefined();
     });
 
-    it("is kept for one of two that want it at once", async () => {
+    it("reserves a signer for one of two nodes that ask at once", async () => {
       for (let round = 0; round < 10; round += 1) {
         const signer = { groupId: group, sender: `0x${round.toString(16).padStart(40, "0")}` } as const;
-        const answers = await Promise.all([trial.one.reserveSigner(signer, a), trial.other.reserveSigner(signer, b)]);
+        const answers = await Promise.all([
+          scenario.one.reserveSigner(signer, a),
+          scenario.other.reserveSigner(signer, b),
+        ]);
         expect(answers.filter((node) => node === undefined)).toHaveLength(1);
       }
     });
 
     it("is listed with its group while its node is a live member", async () => {
       const [first, second] = [`0x${"11".repeat(20)}`, `0x${"22".repeat(20)}`] as const;
-      await trial.one.reserveSigner({ groupId: group, sender: second }, a);
-      await trial.other.reserveSigner({ groupId: group, sender: first }, b);
-      await trial.one.reserveSigner({ groupId: otherGroup, sender }, a);
-      expect(await trial.other.listSigners(group)).toEqual([first, second]);
-      await trial.one.leave(a);
-      expect(await trial.other.listSigners(group)).toEqual([first]);
-      await trial.join(c);
-      await trial.expire(b, [c]);
-      expect(await trial.one.listSigners(group)).toEqual([]);
+      await scenario.one.reserveSigner({ groupId: group, sender: second }, a);
+      await scenario.other.reserveSigner({ groupId: group, sender: first }, b);
+      await scenario.one.reserveSigner({ groupId: otherGroup, sender }, a);
+      expect(await scenario.other.listSigners(group)).toEqual([first, second]);
+      await scenario.one.leave(a);
+      expect(await scenario.other.listSigners(group)).toEqual([first]);
+      await scenario.join(c);
+      await scenario.expire(b, [c]);
+      expect(await scenario.one.listSigners(group)).toEqual([]);
     });
 
     it("is free when its node has left or expired", async () => {
-      await trial.one.reserveSigner({ groupId: group, sender }, a);
-      await trial.one.leave(a);
-      expect(await trial.other.reserveSigner({ groupId: group, sender }, b)).toBeUndefined();
-      await trial.join(c);
-      await trial.expire(b, [c]);
-      expect(await trial.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
-      await expect(trial.one.reserveSigner({ groupId: group, sender }, b)).rejects.toEqual(noMember);
+      await scenario.one.reserveSigner({ groupId: group, sender }, a);
+      await scenario.one.leave(a);
+      expect(await scenario.other.reserveSigner({ groupId: group, sender }, b)).toBeUndefined();
+      await scenario.join(c);
+      await scenario.expire(b, [c]);
+      expect(await scenario.one.reserveSigner({ groupId: group, sender }, c)).toBeUndefined();
+      await expect(scenario.one.reserveSigner({ groupId: group, sender }, b)).rejects.toEqual(noMember);
     });
   });
 }

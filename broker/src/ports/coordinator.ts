@@ -3,120 +3,130 @@ import type { ClusterNode, JoiningNode, NodeId } from "../domain/node.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
 
-/** The right to write a group's index; it ends when another node takes it, under a higher epoch, and not by the passing of time. */
+/** The right to write a group's index. It ends when another node takes it under a higher epoch, not after a time. */
 export interface GroupLease {
   readonly groupId: GroupId;
   readonly nodeId: NodeId;
   readonly epoch: number;
 }
 
-/** A subscription by what says who may write it. */
+/** The parts of a subscription that decide who may write it. */
 export type SubscriptionKey = Pick<Subscription, "id" | "epoch">;
 
 /** An active subscription that a node owns. */
 export interface Holding extends SubscriptionKey {
   readonly groupId: GroupId;
-  /** The node that asks for it; undefined when none does. */
+  /** The node that requested it; undefined if none did. */
   readonly wantedBy: NodeId | undefined;
 }
 
 /**
- * What became of a claim. `asked`: to be claimed again, since a live node owns it, and hands it over as soon as it sees that it is asked; or,
- * without an owner, since somebody is changing it for longer than a claim waits.
+ * Result of a claim. `asked`: claim again later. Either a live node owns the subscription and hands it over when it sees the request, or it has no
+ * owner but another transaction has locked it for longer than a claim waits.
  */
 export type Claim =
   | { readonly status: "held"; readonly subscription: Subscription }
   | { readonly status: "asked"; readonly owner: NodeId | undefined }
   | { readonly status: "unknown" };
 
-/** What may have changed. A hint may come late, twice or not at all; what it is about is to be read. */
+/** A possible change. A hint may come late, twice or not at all; read the current state. */
 export type Hint =
   | { readonly kind: "index"; readonly groupId: GroupId }
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
   /** Nodes, leases, or the owners of many subscriptions. */
   | { readonly kind: "nodes" }
-  /** A member is none any more. What it held is told of as a hint of kind "nodes", when it is given to others. */
+  /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */
   | ({ readonly kind: "gone" } & Departure)
-  /** Nothing has changed: the index stands still, and this block has long been final on some node's chain. */
+  /** Nothing changed, but the index lags: this block has long been final on some node's chain. */
   | ({ readonly kind: "ahead" } & ChainAhead);
 
-/** The end of a membership, with what the node held then. */
+/** The end of a membership, with what the node held. */
 export interface Departure {
   /** `expired`: it did not renew in time, and was removed or replaced by a node that joined. */
   readonly how: "left" | "expired";
   readonly nodeId: NodeId;
   readonly address: string;
-  /** How many it owned, in any state. */
+  /** Number of owned subscriptions, in any state. */
   readonly subscriptions: number;
-  /** Of how many it had the lease. */
+  /** Number of leases. */
   readonly groups: number;
 }
 
-/** A block that is final on a node's chain, and not indexed. */
+/** A block that is final on a node's chain, but not indexed. */
 export interface ChainAhead {
   readonly groupId: GroupId;
   readonly blockNumber: number;
 }
 
-/** Subscriptions that one call of `balance` asks for, at most, and that one statement gives another owner. */
+/** Maximum number of subscriptions that one call of `balance` requests, and that one statement reassigns. */
 export const movesMax = 1_000;
 
-/** Subscriptions without an owner that one call of `balance` gives out, at most: nobody delivers them meanwhile. */
+/** Maximum number of subscriptions without an owner that one call of `balance` assigns. High, because nobody delivers them meanwhile. */
 export const giftsMax = 10_000;
 
 /**
- * What nodes that share a store agree on: who is a member, who follows a group, who delivers a subscription. Every call is one
- * transaction, and only the coordinator's own clock is read. A member that has not renewed for as long as it said is none any more,
- * and whatever it held is free for others; an epoch tells its writes from theirs, and the store refuses them.
+ * Shared state of nodes that use one store: members, group leases, owners of subscriptions. Every call is one transaction and reads only the
+ * coordinator's own clock. A member that does not renew in time loses its membership and everything that it holds. Epochs mark its late writes, and
+ * the store refuses them.
  *
- * Errors: BrokerError 200207 when the coordinator cannot be reached, and from `reserveSigner` and `claim` for a node that is no live member.
+ * Errors: BrokerError 200207 if the coordinator is unreachable, and from `reserveSigner` and `claim` if the node is not a live member.
  */
 export interface Coordinator {
   /**
-   * Makes a member of a node; it lasts `lastsMs` from now. `taken`: a live member has this address. One that the node replaces leaves by
-   * this: what it held is free, and no late renewal brings it back.
+   * Adds a node as a member for `lastsMs` from now. `taken`: a live member has this address. Memberships that the node replaces end: others can take
+   * what they held, and late renewals do not revive them.
    */
   join(node: JoiningNode, lastsMs: number): Promise<"joined" | "taken">;
-  /** Makes it last `lastsMs` from now, and tells for which groups the node can deliver. False where membership has ended: then nothing is changed. */
+  /**
+   * Extends the membership to `lastsMs` from now, and records which groups the node can deliver. Returns false, without any change, if the
+   * membership has ended.
+   */
   renew(nodeId: NodeId, what: { readonly lastsMs: number; readonly groups: readonly GroupId[] }): Promise<boolean>;
-  /** Ends membership, and sets free what the node held, which others are told of. A node that is no member stays none. */
+  /** Ends the membership, frees everything that the node held, and notifies the others. Does nothing for a node that is not a member. */
   leave(nodeId: NodeId): Promise<void>;
   /** The live members, by address. */
   listNodes(): Promise<readonly ClusterNode[]>;
 
-  /** The lease of a group, taken when no live member has it; undefined when another one has. Who has it gets it again as it is. Undefined also for a node that is no live member. */
+  /**
+   * Takes the lease of a group if no live member has it; undefined if another one does. Its holder gets the same lease again. Undefined also for a
+   * node that is not a live member.
+   */
   takeLease(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined>;
-  /** Sets a lease free; one that is no longer the newest stays as it is. */
+  /** Frees a lease; does nothing if it is not the newest. */
   releaseLease(lease: GroupLease): Promise<void>;
-  /** Hints whoever has the lease of a group that its chain may have fallen behind. */
+  /** Notifies the holder of a group's lease that its chain may lag. */
   tellAhead(ahead: ChainAhead): Promise<void>;
-  /** Keeps an address on a group's chain for one node. Answers the other live member that signs with it; undefined when it is kept. */
+  /** Reserves a signer address on a group's chain for one node. Returns the other live member that has reserved it; undefined on success. */
   reserveSigner(
     signer: { readonly groupId: GroupId; readonly sender: Address },
     nodeId: NodeId,
   ): Promise<ClusterNode | undefined>;
-  /** The addresses on a group's chain that are kept for live members, in ascending order. */
+  /** The addresses on a group's chain that live members have reserved, in ascending order. */
   listSigners(groupId: GroupId): Promise<readonly Address[]>;
 
   /** The active subscriptions that a node owns, by id. */
   listHoldings(nodeId: NodeId): Promise<readonly Holding[]>;
   /**
-   * Makes the node the owner of a subscription, in any state, under a new epoch where it was not yet; or asks its owner for it, where that is
-   * live and delivers it. A suspended one is given at once, since nobody delivers it. Of several nodes that ask, the first is the one that gets it.
+   * Makes the node the owner of a subscription, in any state, under a new epoch if the owner changes. If a live owner delivers it, requests it from
+   * that owner. Takes a suspended one at once, since nobody delivers it. If several nodes request it, the first gets it.
    */
   claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim>;
-  /** Makes those that ask for them the owners, under a new epoch; those of another epoch, or for which no live member asks, stay as they are. */
+  /**
+   * Makes the requesting nodes the owners, under a new epoch. Skips subscriptions with another epoch, and those without a request by a live member.
+   */
   handOver(keys: readonly SubscriptionKey[]): Promise<void>;
-  /** The same for a node that stops: those for which no live member asks are set free, under a new epoch, so that they are given out at once. */
+  /** Like handOver, for a node that stops: subscriptions without a request become free under a new epoch, so that others can take them at once. */
   letGo(keys: readonly SubscriptionKey[]): Promise<void>;
   /**
-   * Removes members that are none any more, which others are told of, gives every callback subscription without a live owner, in any state, to a member that can
-   * deliver its group, and asks those that own more than their share for the rest: gives at most {@link giftsMax}, asks for at most {@link movesMax}. Shares are even
-   * within one for each group. Does nothing while another node does it, or for a node that is no live member. Where members and their
-   * groups are as they were when it last found nothing to do, a few calls may go by before it looks at the subscriptions again.
+   * Removes expired members and notifies the others. Assigns every callback subscription without a live owner, in any state, to a member that can
+   * deliver its group, at most {@link giftsMax}. Requests subscriptions from members with more than their share, at most {@link movesMax}. Shares
+   * are even within one for each group. Does nothing while another node balances, or for a node that is not a live member. If members and groups are
+   * as in the last call that found nothing to do, it may skip a few calls before it reads the subscriptions again.
    */
   balance(nodeId: NodeId): Promise<{ readonly given: number; readonly asked: number }>;
 
-  /** Tells of changes by other nodes and by this one until the answer is called; also once after each time that hints may have been lost. */
+  /**
+   * Notifies of changes by other nodes and by this one until the returned function is called. Also notifies once whenever hints may have been lost.
+   */
   listen(onHint: (hint: Hint) => void): Promise<() => Promise<void>>;
 }

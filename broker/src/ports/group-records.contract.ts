@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseGroupId } from "../domain/group-id.ts";
 import type { GroupRecord, GroupRecords } from "./group-records.ts";
 
-/** Records with the life of the store that they are part of. */
+/** Records, and the lifecycle of their store. */
 export type GroupRecordsStore = GroupRecords & { start(): Promise<void>; stop(): Promise<void> };
 
 const group = parseGroupId("1");
@@ -14,7 +14,7 @@ const record: GroupRecord = {
 };
 const other: GroupRecord = { ...record, chainId: 1, registryAddress: `0x${"ef".repeat(20)}` };
 
-/** The guarantees of the GroupRecords port. `create` answers a store that is empty and not started. */
+/** The guarantees of the GroupRecords port. `create` returns an empty store that is not started. */
 export function testGroupRecords(name: string, create: () => Promise<GroupRecordsStore>): void {
   describe(`${name} keeps the contract of group records`, () => {
     let store: GroupRecordsStore;
@@ -24,7 +24,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
     });
     afterEach(async () => store.stop());
 
-    it("knows nothing of a group that was not saved", async () => {
+    it("returns nothing for an unknown group", async () => {
       await store.saveGroupRecord(otherGroup, record);
       expect(await store.findGroupRecord(group)).toBeUndefined();
     });
@@ -40,7 +40,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.saveGroupRecord(group, other)).toEqual(record);
     });
 
-    it("keeps the first set of writers of a group that has a record, also after a restart", async () => {
+    it("keeps the first set of writers of a group with a record, also after a restart", async () => {
       expect(await store.saveWriters(group, 3)).toBeUndefined();
       await store.saveGroupRecord(group, record);
       await store.saveGroupRecord(otherGroup, other);
@@ -54,7 +54,7 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
       expect(await store.findGroupRecord(otherGroup)).toEqual(other);
     });
 
-    it("of several that save at once all hear of the same record", async () => {
+    it("returns the same record to concurrent callers", async () => {
       const records = Array.from({ length: 8 }, (_, index) => ({ ...record, chainId: index }));
       const kept = await Promise.all(records.map((one) => store.saveGroupRecord(group, one)));
       const found = await store.findGroupRecord(group);

@@ -1,28 +1,22 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 
-/** Which chain a group is on, as it was found at its first start. */
+/** The chain of a group, as found at its first start. */
 export interface GroupRecord {
   readonly chainId: number;
   /** Hash of the chain's first block. */
   readonly genesisHash: Hash;
-  /** Where the group's topic registry is. */
+  /** Address of the group's topic registry. */
   readonly registryAddress: Address;
-  /** The registry's set of the group's own signers; left out until one is saved. */
+  /** The registry's set of the group's own signers; undefined until one is saved. */
   readonly writers?: number;
 }
 
-/** Remembers each group's chain, so that another chain behind the same address is not taken for it. */
+/** Remembers each group's chain, so that the broker notices another chain behind the same address. */
 export interface GroupRecords {
   findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined>;
-  /**
-   * Keeps the first record of a group, and no other: nodes that save at once all agree on one. Answers the one that is kept. On disk when it
-   * answers.
-   */
+  /** Saves the first record of a group and ignores later ones, so that concurrent nodes agree. Returns the saved record, which is durable. */
   saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord>;
-  /**
-   * Keeps the first set of writers of a group that has a record, and answers the one that is kept; undefined where there is no record. On
-   * disk when it answers.
-   */
+  /** Saves the first set of writers of a group that has a record. Returns the saved one, which is durable; undefined without a record. */
   saveWriters(groupId: GroupId, writers: number): Promise<number | undefined>;
 }

@@ -3,7 +3,7 @@ import { parseGroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { Journal, JournalEntry } from "./journal.ts";
 
-/** A journal with the life of the store that it is part of. */
+/** A journal, and the lifecycle of its store. */
 export type JournalStore = Journal & { start(): Promise<void>; stop(): Promise<void> };
 
 const group = parseGroupId("1");
@@ -21,7 +21,7 @@ const entryOf = (nonce: number, change: Partial<JournalEntry> = {}): JournalEntr
   ...change,
 });
 
-/** The guarantees of the Journal port. `create` answers a store that is empty and not started. */
+/** The guarantees of the Journal port. `create` returns an empty store that is not started. */
 export function testJournal(name: string, create: () => Promise<JournalStore>): void {
   describe(`${name} keeps the journal's contract`, () => {
     let journal: JournalStore;
@@ -35,7 +35,7 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, sender)).toEqual([]);
     });
 
-    it("lists what was recorded by ascending nonce, however it came", async () => {
+    it("lists entries by ascending nonce, in whatever order they came", async () => {
       await journal.recordTransactions([entryOf(10), entryOf(2)]);
       await journal.recordTransactions([entryOf(9)]);
       await journal.recordTransactions([]);
@@ -54,7 +54,7 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, otherSender)).toMatchObject([{ recordedAt: 2 }]);
     });
 
-    it("an entry with the same nonce is replaced, and its variants keep their order", async () => {
+    it("replaces an entry with the same nonce, and keeps the order of its variants", async () => {
       await journal.recordTransactions([entryOf(1), entryOf(2)]);
       const big = new Uint8Array(200_000).fill(0xee);
       const variants = [
@@ -67,14 +67,14 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, sender)).toEqual([replaced, entryOf(2)]);
     });
 
-    it("removing leaves the others, and takes nonces without an entry", async () => {
+    it("removes entries without touching others, and ignores unknown nonces", async () => {
       await journal.recordTransactions([entryOf(1), entryOf(2), entryOf(3)]);
       await journal.removeTransactions(group, sender, [1, 3, 99]);
       await journal.removeTransactions(group, sender, []);
       expect(await journal.listTransactions(group, sender)).toEqual([entryOf(2)]);
     });
 
-    it("takes more entries at once than one statement binds values", async () => {
+    it("accepts more entries at once than one statement has parameters", async () => {
       const many = Array.from({ length: 5000 }, (_, nonce) => entryOf(nonce));
       await journal.recordTransactions(many);
       expect(await journal.listTransactions(group, sender)).toHaveLength(5000);
@@ -82,7 +82,7 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       expect(await journal.listTransactions(group, sender)).toEqual([]);
     });
 
-    it("has everything again after a restart", async () => {
+    it("keeps everything after a restart", async () => {
       const highest = entryOf(Number.MAX_SAFE_INTEGER, { recordedAt: 1 });
       await journal.recordTransactions([entryOf(1), highest]);
       await journal.stop();

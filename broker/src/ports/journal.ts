@@ -1,10 +1,10 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 
-/** One signed form of a transaction: those with one nonce differ in their fees, and at most one of them is ever included. */
+/** One signed version of a transaction. Versions with the same nonce differ in their fees; the chain includes at most one of them. */
 export interface SignedVariant {
   readonly hash: Hash;
-  /** As it is sent to the chain. */
+  /** As sent to the chain. */
   readonly raw: Uint8Array;
 }
 
@@ -15,21 +15,21 @@ export interface JournalEntry {
   readonly nonce: number;
   /** Newest first; at least one. */
   readonly variants: readonly SignedVariant[];
-  /** When the newest one was signed, in milliseconds since the epoch. */
+  /** When the newest version was signed, in milliseconds since the epoch. */
   readonly recordedAt: number;
 }
 
 /**
- * The signed transactions of this broker whose fate has to be known by a later run. An entry is recorded before its transaction is
- * sent, and removed once its fate can no longer change.
+ * Signed transactions of this broker whose outcome is open, for the next run. The ledger records an entry before it sends the transaction, and
+ * removes it when the outcome is final.
  *
- * Guarantees: each call is one transaction, and on disk when it answers.
+ * Guarantees: each call is one transaction, and durable when it returns.
  */
 export interface Journal {
-  /** Each takes the place of the entry with the same group, sender and nonce. */
+  /** Each entry replaces the one with the same group, sender and nonce. */
   recordTransactions(entries: readonly JournalEntry[]): Promise<void>;
   /** Ascending by nonce. */
   listTransactions(groupId: GroupId, sender: Address): Promise<readonly JournalEntry[]>;
-  /** Leaves out nonces without an entry. */
+  /** Ignores nonces without an entry. */
   removeTransactions(groupId: GroupId, sender: Address, nonces: readonly number[]): Promise<void>;
 }

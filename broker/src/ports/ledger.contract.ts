@@ -6,18 +6,18 @@ import { parseTopicName } from "../domain/topic-name.ts";
 import type { BatchOutcome, BlockRef, Ledger, LedgerBlock, LedgerEntry, OutgoingBatch } from "./ledger.ts";
 import { toOutgoingBatch } from "./testing/outgoing-batch.ts";
 
-/** A batch that someone else writes through the raw contract; its claims need not be true. */
+/** A batch that a foreign account writes directly to the contract; its claims may be false. */
 export interface RawBatch {
   readonly address: Address;
   readonly count: number;
   readonly events: Uint8Array;
 }
 
-/** One chain for one test, and ledgers on it. */
+/** One chain for one test, with its ledgers. */
 export interface LedgerHarness {
-  /** A ledger on this chain, not started. Every ledger of a harness signs with the same key and finds the same registry. */
+  /** A ledger on this chain, not started. All ledgers of a harness sign with the same key and find the same registry. */
   createLedger(): Ledger;
-  /** Somebody else who writes to the same contracts with a key of their own; answers after it is committed. */
+  /** Another account that writes to the same contracts with its own key; resolves when the write is committed. */
   readonly stranger: {
     open(name: string): Promise<void>;
     publish(batches: readonly RawBatch[]): Promise<void>;
@@ -43,7 +43,7 @@ async function refOf(ledger: Ledger, number: number): Promise<BlockRef | undefin
   return hash === undefined ? undefined : { number, hash };
 }
 
-/** Follows until `enough` says so of everything read, then leaves. */
+/** Follows until `enough` returns true for everything read. */
 async function collect(
   ledger: Ledger,
   after: number,
@@ -60,7 +60,7 @@ async function collect(
   return blocks;
 }
 
-/** Everything from `after` to what is final now. */
+/** Everything from `after` up to the newest final block. */
 async function collectAll(ledger: Ledger, after = -1): Promise<LedgerBlock[]> {
   const head = await ledger.finalBlockNumber(never);
   return collect(ledger, after, (blocks) => (blocks.at(-1)?.number ?? -1) >= head);
@@ -85,7 +85,7 @@ const contents = (entries: readonly LedgerEntry[]): string[] =>
       : [],
   );
 
-/** Sequences of each topic run 1, 2, 3 …, blocks and log indexes ascend. */
+/** Sequences of each topic run 1, 2, 3 …; blocks and log indexes ascend. */
 function expectOrdered(blocks: readonly LedgerBlock[]): void {
   const sequences = new Map<Address, number>();
   for (const [index, block] of blocks.entries()) {
@@ -134,16 +134,16 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(new Set(flat(blocks).map(({ address }) => address)).size).toBe(1);
     });
 
-    test("many calls to open one topic at once open it once", async () => {
+    test("opening a topic concurrently opens it once", async () => {
       await Promise.all(Array.from({ length: 5 }, () => ledger.openTopic(name, never)));
       expect(flat(await collectAll(ledger)).map(({ kind }) => kind)).toEqual(["topic-opened"]);
     });
 
-    test("a topic that never was cannot be closed", async () => {
+    test("a topic that never existed cannot be closed", async () => {
       await expect(ledger.closeTopic(name, never)).rejects.toMatchObject({ code: 100101 });
     });
 
-    test("an opened topic carries its name and sender, a block its hash, parent and time in milliseconds", async () => {
+    test("an opened topic has its name and sender; a block has its hash, parent and time in milliseconds", async () => {
       const awkward = parseTopicName(`a "b"\\c/%20 ${String.fromCharCode(128)}`);
       await openTopic(ledger, awkward);
       const blocks = await collectAll(ledger);
@@ -158,7 +158,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(block?.timestamp ?? 0).toBeGreaterThan(Date.UTC(2020, 0, 1));
     });
 
-    test("appended events come back byte for byte in their order", async () => {
+    test("returns appended events byte for byte in order", async () => {
       const address = await openTopic(ledger);
       const events = [
         event(""),
@@ -182,7 +182,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(plain).toEqual(events);
     });
 
-    test("appends under way at once are committed in the order of the calls", async () => {
+    test("commits concurrent appends in the order of the calls", async () => {
       const address = await openTopic(ledger);
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, index) => ledger.append([batch(address, [event(`${index}`)])], never)),
@@ -214,7 +214,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b", "c", "d"]);
     });
 
-    test("rejected batches stand beside committed ones and take no sequence", async () => {
+    test("rejected batches do not affect committed ones and take no sequence", async () => {
       const first = await openTopic(ledger);
       const second = await openTopic(ledger, otherName);
       await ledger.closeTopic(otherName, never);
@@ -240,12 +240,12 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(blocks))).toEqual(["a", "b"]);
     });
 
-    test("an append of rejected batches alone is answered", async () => {
+    test("answers an append that has only rejected batches", async () => {
       const outcomes = await ledger.append([batch(unknownAddress, [event("x")])], never);
       expect(outcomes).toEqual([{ status: "rejected", reason: "unknown-topic" }]);
     });
 
-    test("a reopened topic goes on with its sequence", async () => {
+    test("a reopened topic continues its sequence", async () => {
       const address = await openTopic(ledger);
       await ledger.append([batch(address, [event("a"), event("b")])], never);
       await ledger.closeTopic(name, never);
@@ -254,7 +254,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(outcome).toMatchObject({ status: "committed", firstSequence: 3 });
     });
 
-    test("following starts anywhere, and gives the blocks after it, the newest always", async () => {
+    test("can follow from any block, and returns the blocks after it, always including the newest", async () => {
       const address = await openTopic(ledger);
       const places: number[] = [];
       for (let index = 0; index < 6; index += 1) {
@@ -269,7 +269,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect((await collectAll(ledger, head - 1)).map(({ number }) => number)).toEqual([head]);
     });
 
-    test("following while events are appended misses none and repeats none", async () => {
+    test("misses and repeats no event while events are appended", async () => {
       const address = await openTopic(ledger);
       const total = 60;
       const seen = collect(ledger, -1, (blocks) => contents(flat(blocks)).length >= total);
@@ -292,7 +292,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       }
     });
 
-    test("a stranger's name that only looks like ours is followed as another name", async () => {
+    test("keeps a foreign topic apart whose name only looks like ours", async () => {
       await openTopic(ledger);
       await harness.stranger.open(`\uFEFF${name}`);
       const opened = flat(await collectAll(ledger)).flatMap((entry) =>
@@ -301,14 +301,14 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(opened).toEqual([name, `\uFEFF${name}`]);
     });
 
-    test("the hash of a final block is the one that is followed; beyond the chain there is none", async () => {
+    test("returns the hash of a final block as followed, and none beyond the chain", async () => {
       await openTopic(ledger);
       const last = (await collectAll(ledger)).at(-1);
       expect(await ledger.findBlockHash(last?.number ?? -1, never)).toBe(last?.hash);
       expect(await ledger.findBlockHash((await ledger.finalBlockNumber(never)) + 1_000, never)).toBeUndefined();
     });
 
-    test("following ends when aborted, also while it waits", async () => {
+    test("stops following when aborted, also while it waits", async () => {
       const controller = new AbortController();
       const head = await ledger.finalBlockNumber(never);
       const iterator = ledger.follow(await refOf(ledger, head), controller.signal)[Symbol.asyncIterator]();
@@ -319,7 +319,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect((await aborted.next()).done).toBe(true);
     });
 
-    test("what strangers write is followed, and what they write badly is malformed and stops nobody", async () => {
+    test("follows what foreign accounts write, and skips malformed batches", async () => {
       const address = await openTopic(ledger);
       await harness.stranger.open("stranger/topic");
       const good = encodeEvents([event("good")]);
@@ -360,7 +360,7 @@ export function describeLedger(title: string, createHarness: () => Promise<Ledge
       expect(contents(flat(await collectAll(ledger, middle)))).toEqual(["b", "c"]);
     });
 
-    test("stopping answers what is under way and ends whoever follows", async () => {
+    test("stopping completes calls in progress and ends followers", async () => {
       const address = await openTopic(ledger);
       const following = collect(ledger, -1, () => false);
       const appends = Array.from({ length: 10 }, (_, index) =>

@@ -1,4 +1,4 @@
-/** How a group is at this moment. */
+/** Current state of a group. */
 export interface GroupGauge {
   readonly groupId: string;
   readonly ready: boolean;
@@ -8,46 +8,46 @@ export interface GroupGauge {
   readonly subscriptions?: number;
 }
 
-/** How this node stands with those that share its store. */
+/** Current state of this node in its cluster. */
 export interface NodeGauge {
   readonly isMember: boolean;
 }
 
-/** Callbacks at this moment. */
+/** Current state of callbacks. */
 export interface CallbackGauge {
   /** Connections to receivers. */
   readonly connections: number;
-  /** Requests that wait for a connection, or for the pace of their receiver. */
+  /** Requests that wait for a connection, or for the rate limit of their receiver. */
   readonly waiting: number;
 }
 
-/** What the engine counts. Labels are few and bounded: no topic, subscription or url is ever one. */
+/** Counters of the engine. Labels are few and bounded: never a topic, subscription or url. */
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
   transactionCommitted(groupId: string, measure: { readonly events: number; readonly durationMs: number }): void;
   blocksIndexed(groupId: string, measure: { readonly blocks: number; readonly head: number }): void;
-  /** Something on the chain was left out; `reason` is one of a fixed few. */
+  /** The index skipped something on the chain; `reason` is one of a fixed few. */
   entrySkipped(groupId: string, reason: string): void;
-  /** A batch in the store was not as it was written: it was written anew from the chain, or could not be. */
+  /** A batch in the store was damaged: it was rewritten from the chain, or could not be. */
   indexDamaged(groupId: string, outcome: "mended" | "unmended"): void;
-  /** The index was read up to a block, to find what is damaged in it. */
+  /** The scan for damage has reached a block of the index. */
   scrubbed(groupId: string, measure: { readonly block: number; readonly batches: number }): void;
-  /** Final blocks were taken back, and events with them. */
+  /** A reorg removed final blocks with their events. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
-  /** The host name of a receiver was looked up. */
+  /** The broker looked up the host name of a receiver. */
   lookupEnded(outcome: "found" | "absent" | "timed-out" | "failed"): void;
-  /** A receiver was asked whether it may be called. */
+  /** The broker asked a receiver for consent. */
   consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void;
-  /** `read` is asked whenever the metrics are read out. */
+  /** Calls `read` on each scrape. */
   watchGroups(read: () => readonly GroupGauge[]): void;
-  /** The same, of a node that shares its store with others. */
+  /** The same, for a node in a cluster. */
   watchNode(read: () => NodeGauge | undefined): void;
-  /** The same, of callbacks. */
+  /** The same, for callbacks. */
   watchCallbacks(read: () => CallbackGauge): void;
 }
 
-/** Counts nothing; for tests. */
+/** Discards everything; for tests. */
 export const noMetrics: Metrics = {
   eventsPublished: () => {},
   transactionCommitted: () => {},

@@ -1,4 +1,4 @@
-/** Chance, as `engine` receives it. */
+/** Randomness for `engine`. */
 export interface Randomness {
   /** A number in [0,1), for jitter. */
   fraction(): number;

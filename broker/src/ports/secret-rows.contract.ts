@@ -4,9 +4,9 @@ import type { SecretRows } from "./secret-rows.ts";
 import type { Store } from "./store.ts";
 import { subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
-const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
+const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
 
-/** The guarantees of the SecretRows port. `create` answers a store that is empty and not started. */
+/** The guarantees of the SecretRows port. `create` returns an empty store that is not started. */
 export function testSecretRows(name: string, create: () => Promise<Store & SecretRows>): void {
   describe(`${name} keeps the contract of secret rows`, () => {
     let store: Store & SecretRows;
@@ -16,7 +16,7 @@ export function testSecretRows(name: string, create: () => Promise<Store & Secre
     });
     afterEach(async () => store.stop());
 
-    it("replaces a secret that is still as given, at any epoch, and nothing else", async () => {
+    it("replaces a secret that has not changed, at any epoch, and nothing else", async () => {
       const given = [1, 2, 3].map((number) =>
         subscriptionOf(number, { delivery: webhookTo({ secret: `old ${number}` }), owner: node, epoch: number }),
       );

@@ -1,13 +1,13 @@
 import type { Subscription } from "../domain/subscription.ts";
 
-/** A secret as a store keeps it, and what takes its place: the same one, sealed with another key. */
+/** A stored secret and its replacement: the same secret, encrypted with another key. */
 export interface SecretChange extends Pick<Subscription, "id"> {
   readonly from: string;
   readonly to: string;
 }
 
-/** The secrets of subscriptions as a store keeps them, for whoever seals them. */
+/** The stored, encrypted secrets of subscriptions. */
 export interface SecretRows {
-  /** Replaces those that are still as given, whatever their epochs; all in one transaction, on disk when it answers how many. */
+  /** Replaces secrets that have not changed, whatever their epochs, in one transaction. Returns how many, after they are durable. */
   replaceSecrets(changes: readonly SecretChange[]): Promise<number>;
 }

@@ -2,10 +2,10 @@ import type { EventId } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
 import type { Subscription, WebhookDelivery } from "../domain/subscription.ts";
 
-/** Where the notifications of a subscription go. */
+/** The destination of a subscription's notifications. */
 export type CallbackTarget = Pick<Subscription, "id"> & Omit<WebhookDelivery, "kind">;
 
-/** One event on its way to one subscription. A repeat carries the same eventId. */
+/** One event for one subscription. A repeat has the same eventId. */
 export interface Notification {
   readonly subscription: CallbackTarget;
   readonly event: Event;
@@ -13,8 +13,8 @@ export interface Notification {
 }
 
 /**
- * How an attempt ended. `gone`: the receiver wants no more, ever. `withheld`: nothing was sent, for `mayStart` has denied it. Reasons are
- * for people; they hold no secret.
+ * Result of an attempt. `gone`: the receiver never wants another event. `withheld`: nothing was sent, because `mayStart` refused. Reasons are for
+ * people; they contain no secret.
  */
 export type AttemptOutcome =
   | { readonly status: "accepted" }
@@ -24,20 +24,20 @@ export type AttemptOutcome =
 
 export interface AttemptOptions {
   /**
-   * Whether this may be sent at all, by whoever is asked now. An attempt may wait long for its turn: it is asked in the same turn in which
-   * the notification is handed over, and each time when that is done more than once. Always so when left out.
+   * Whether the notification may still be sent. An attempt may wait long for its turn, so the sink calls this in the same turn as it sends, before
+   * each send. Always true if absent.
    */
   readonly mayStart?: (() => boolean) | undefined;
-  /** Ends an attempt that still waits for its turn: it is withheld. */
+  /** Ends an attempt that still waits for its turn; the result is `withheld`. */
   readonly stopping?: AbortSignal | undefined;
 }
 
 /**
- * Where notifications go. `attempt` never throws for what the receiver does; it answers within its own deadline, and
- * `accepted` only when the receiver has said so. Nothing is sent any more once `signal` has aborted.
+ * Delivers notifications. `attempt` never throws because of the receiver. It resolves within its own deadline, with `accepted` only if the receiver
+ * accepted. It sends nothing after `signal` has aborted.
  */
 export interface Sink {
-  /** Checks an address, and asks its receiver, before a subscription is made. @throws BrokerError 100501, 100506. */
+  /** Checks an address, and asks its receiver for consent, before a subscription is created. @throws BrokerError 100501, 100506. */
   checkTarget(target: CallbackTarget): Promise<void>;
   attempt(notification: Notification, signal: AbortSignal, options?: AttemptOptions): Promise<AttemptOutcome>;
   stop(): Promise<void>;

@@ -4,7 +4,7 @@ import { endOfBlock, positionZero } from "../domain/position.ts";
 import { type BatchRange, IndexDamagedError, type Store } from "./store.ts";
 import { alpha, batchOf, beta, group, history } from "./store-examples.contract.ts";
 
-/** A store that is empty and not started, and a way to change a byte of a batch that it holds. */
+/** An empty store that is not started, and a way to change a byte of a stored batch. */
 export interface DamagedStore {
   readonly store: Store;
   damageEvents(batch: EventBatch): Promise<void>;
@@ -18,9 +18,9 @@ const everything: BatchRange = {
   bytesMax: 1 << 30,
 };
 
-/** The guarantees of the Store port for what is not as it was written. */
+/** The Store port's guarantees about damaged rows. */
 export function testDamage(name: string, create: () => Promise<DamagedStore>): void {
-  describe(`${name} never gives what is damaged`, () => {
+  describe(`${name} never returns damaged data`, () => {
     let damaged: DamagedStore;
     let store: Store;
     beforeEach(async () => {
@@ -35,7 +35,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
     const batch = batchOf(alpha, { block: 4, index: 1, sequence: 4, count: 2 });
     const place = { topic: alpha, sequence: 5 };
 
-    it("refuses a batch whose events changed, by every way to read it, and names its block", async () => {
+    it("refuses a batch with changed events in every read, and names its block", async () => {
       await damaged.damageEvents(batch);
       const reads = [
         () => store.findBatch(group, place),
@@ -51,7 +51,7 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.readBatches(group, { ...everything, topic: beta })).toHaveLength(2);
     });
 
-    it("gives it again once it is mended, and answers which it was", async () => {
+    it("returns it again after the repair, which reports it", async () => {
       await damaged.damageEvents(batch);
       const block = copyOf(history)[2]?.batches ?? [];
       expect(await store.mendBatches(group, block)).toEqual([batch]);
@@ -61,13 +61,13 @@ export function testDamage(name: string, create: () => Promise<DamagedStore>): v
       expect(await store.mendBatches(group, block)).toEqual([]);
     });
 
-    it("mends nothing where nothing is damaged", async () => {
+    it("repairs nothing if nothing is damaged", async () => {
       for (const { batches } of history) expect(await store.mendBatches(group, batches)).toEqual([]);
     });
   });
 }
 
-/** With events of its own, since a store in memory keeps what it is given. */
+/** With its own events, since a store in memory keeps the objects that it is given. */
 function copyOf(blocks: typeof history): typeof history {
   return blocks.map((block) => ({
     ...block,

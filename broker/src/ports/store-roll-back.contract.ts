@@ -26,7 +26,7 @@ const everything = {
   bytesMax: 1 << 30,
 };
 
-/** Everything that a group's index answers, but for how often it went back. */
+/** Everything that a group's index returns, except its generation. */
 export async function readIndex(store: Store, of = group): Promise<unknown> {
   const { total, topics } = await store.listTopics(of, { offset: 0, limit: 99 });
   const batches = await store.readBatches(of, everything);
@@ -42,10 +42,10 @@ export async function readIndex(store: Store, of = group): Promise<unknown> {
   return { block, total, topics, batches, details: await Promise.all(details) };
 }
 
-/** The store's guarantees about going back. */
+/** The store's guarantees about rollbacks. */
 export function testRollBack(store: () => Store): void {
   it.each([1, 2, 4, 5, 6])(
-    "going back to block %i gives what was there then, and the rest applies again",
+    "rolling back to block %i restores the index of that time, and the rest can be applied again",
     async (to) => {
       for (const block of history) await store().applyBlocks(group, [block]);
       await store().applyBlocks(otherGroup, history.slice(0, history.findIndex(({ number }) => number === to) + 1));
@@ -58,7 +58,7 @@ export function testRollBack(store: () => Store): void {
       expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
     },
   );
-  it("going back to nothing empties the index of the group, and of no other", async () => {
+  it("rolling back to nothing empties the index of the group, and of no other", async () => {
     await store().applyBlocks(group, history);
     await store().applyBlocks(otherGroup, history);
     const done = await store().rollBack(group, undefined);
@@ -69,7 +69,7 @@ export function testRollBack(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await readIndex(store())).toEqual(await readIndex(store(), otherGroup));
   });
-  it("topics opened, closed and reopened after the block are as they were", async () => {
+  it("topics opened, closed and reopened after the block get their earlier state", async () => {
     const gamma = topicOf(parseTopicName("gamma"), 3);
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
@@ -95,7 +95,7 @@ export function testRollBack(store: () => Store): void {
     expect(await store().findTopicsByAddress(group, [gamma.address])).toEqual([delta]);
     expect(await store().countEventsAfter(group, delta.name, positionZero)).toBe(0);
   });
-  it("the blocks that it can go back to are the applied ones, newest first, in pages", async () => {
+  it("lists the applied blocks that it can roll back to, newest first, in pages", async () => {
     await store().applyBlocks(group, history);
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([6, 5, 4, 2, 1].map(ref));
     expect(await store().listBlocks(group, { atMost: 2 })).toEqual([6, 5].map(ref));
@@ -104,7 +104,7 @@ export function testRollBack(store: () => Store): void {
     await store().rollBack(group, ref(4));
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([4, 2, 1].map(ref));
   });
-  it("going back to the head changes nothing", async () => {
+  it("rolling back to the head changes nothing", async () => {
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
     expect(await store().rollBack(group, ref(6))).toEqual({ vanished: [], eventCount: 0, topicCount: 0 });
@@ -114,18 +114,18 @@ export function testRollBack(store: () => Store): void {
     ["that was never applied", ref(3)],
     ["above the head", ref(7)],
     ["with another hash", { number: 4, hash: hashOf(99) }],
-  ])("a block %s is refused and leaves everything", async (_, to) => {
+  ])("refuses a block %s and changes nothing", async (_, to) => {
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
     await expect(store().rollBack(group, to)).rejects.toThrow(/cannot go back/);
     expect(await readIndex(store())).toEqual(before);
   });
-  it("of final blocks only the head is kept", async () => {
+  it("keeps only the head of final blocks", async () => {
     await store().applyBlocks(group, history, { isFinal: true });
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
     await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot go back/);
   });
-  it("blocks that fall out of the window are let go of, but for the newest of them", async () => {
+  it("forgets blocks that leave the window, except for the newest of them", async () => {
     const far = 6 + reorganisationBlocksMax;
     await store().applyBlocks(group, history);
     await store().applyBlocks(group, [blockOf(far)]);
@@ -140,19 +140,19 @@ export function testRollBack(store: () => Store): void {
 
 function testGenerations(store: () => Store): void {
   const generation = async (of = group) => (await store().findHead(of))?.generation;
-  it("the head tells how often the index went back, after a restart as well", async () => {
+  it("the head counts the rollbacks, also after a restart", async () => {
     for (const one of [group, otherGroup]) await store().applyBlocks(one, history);
     await store().rollBack(group, ref(4));
     expect(await generation()).toBe(1);
     await store().applyBlocks(group, [blockOf(5)]);
-    await store().rollBack(group, ref(5)); // Also when nothing is taken.
+    await store().rollBack(group, ref(5)); // Also if nothing is removed.
     expect(await generation()).toBe(2);
     await store().stop();
     await store().start();
     expect(await store().findHead(group)).toEqual({ blockNumber: 5, hash: hashOf(5), generation: 2 });
     expect(await generation(otherGroup)).toBe(0);
   });
-  it("it is not forgotten with the last block, nor after a restart", async () => {
+  it("the count survives the removal of the last block, and a restart", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, undefined);
     await store().stop();
@@ -161,7 +161,7 @@ function testGenerations(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await generation()).toBe(1);
   });
-  it("an index that had nothing and one that could not go back", async () => {
+  it("an index that was empty and one that could not be rolled back", async () => {
     await store().rollBack(group, undefined);
     await store().applyBlocks(group, history);
     expect(await generation()).toBe(1);
@@ -173,7 +173,7 @@ function testGenerations(store: () => Store): void {
 function testVanished(store: () => Store): void {
   const find = async (sequence: number, blockNumber: number, of = group): Promise<unknown> =>
     store().findVanished(of, { digest: topicDigest(alpha), sequence, blockNumber });
-  it("what vanished is found by topic, sequence and block, also when the topic is gone", async () => {
+  it("finds removed events by topic, sequence and block, even if the topic is gone", async () => {
     await store().applyBlocks(group, history);
     const events = await store().rollBack(group, undefined);
     expect(events.eventCount).toBe(9);
@@ -192,7 +192,7 @@ function testVanished(store: () => Store): void {
       expect(await find(sequence, block)).toBeUndefined();
     expect(await find(4, 4, otherGroup)).toBeUndefined();
   });
-  it("the oldest of too many is forgotten", async () => {
+  it("forgets the oldest removed batches above the limit", async () => {
     const batches = Array.from({ length: vanishedBatchesMax + 1 }, (_, index) =>
       batchOf(alpha, { block: 2, index, sequence: index + 1, count: 1, events: new Uint8Array() }),
     );
@@ -211,7 +211,7 @@ function made(number: number, filter: TopicFilter, progress: readonly [block: nu
 
 /** Alpha has acknowledged 1-5 in blocks 2 and 4, and 8 in block 6; all of beta is in blocks 2 and 4. */
 function testCursors(store: () => Store): void {
-  it("cursors beyond go back to the end of the block, and what they acknowledged beyond is not counted", async () => {
+  it("moves cursors back to the end of the block, and no longer counts what they acknowledged beyond it", async () => {
     const name = parseTopicFilter("alpha");
     const all = parseTopicFilter("#");
     const given = [

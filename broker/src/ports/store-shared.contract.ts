@@ -19,9 +19,9 @@ import {
   topicOf,
 } from "./store-examples.contract.ts";
 
-/** A store that nodes share, and what coordinates them. */
+/** A store that nodes share, and their coordinators. */
 export interface SharedStoreFixture {
-  /** As two nodes see it; started. */
+  /** Two nodes' views of it; started. */
   readonly stores: readonly [Store, Store];
   readonly coordinator: Coordinator;
   close(): Promise<void>;
@@ -31,12 +31,12 @@ const lastsMs = 60_000;
 const ref = (number: number): BlockRef => ({ number, hash: hashOf(number) });
 const all = parseTopicFilter("#");
 
-/** Names of the two nodes. */
-export const oneNode = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
-export const otherNode = "00000000-0000-4000-9000-000000000002" as NodeId; // Any UUID is one.
+/** Identifiers of the two nodes. */
+export const oneNode = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
+export const otherNode = "00000000-0000-4000-9000-000000000002" as NodeId; // Any UUID is valid.
 
 function testCount(fixture: () => SharedStoreFixture): void {
-  it("each node counts what all have made and removed, also in the same moment", async () => {
+  it("each node counts what all nodes created and removed, also at the same time", async () => {
     const { stores } = fixture();
     const numbers = Array.from({ length: 100 }, (_, index) => index);
     const made = await Promise.all(
@@ -50,7 +50,7 @@ function testCount(fixture: () => SharedStoreFixture): void {
   });
 }
 
-/** Makes a member of a node, and gives it the group's lease, which no live member has. */
+/** Joins a node and takes the group's lease, which no live member holds. */
 export async function takeLease(coordinator: Coordinator, nodeId: NodeId, of = group): Promise<GroupLease> {
   await coordinator.join({ id: nodeId, address: `${nodeId}.example:8080` }, lastsMs);
   const lease = await coordinator.takeLease(of, nodeId);
@@ -58,7 +58,7 @@ export async function takeLease(coordinator: Coordinator, nodeId: NodeId, of = g
   return lease;
 }
 
-/** What the Store port guarantees beyond {@link testStore} where nodes share one. */
+/** Guarantees of the Store port beyond {@link testStore} if nodes share a store. */
 export function testSharedStore(name: string, create: () => Promise<SharedStoreFixture>): void {
   describe(`${name} keeps the contract of a store that nodes share`, () => {
     let fixture: SharedStoreFixture;
@@ -69,13 +69,13 @@ export function testSharedStore(name: string, create: () => Promise<SharedStoreF
 
     describe("leases", () => testLeases(() => fixture));
     describe("subscriptions", () => testCount(() => fixture));
-    describe("going back", () => testGoingBack(() => fixture));
+    describe("rolling back", () => testGoingBack(() => fixture));
     describe("hints", () => testHints(() => fixture));
   });
 }
 
 function testLeases(fixture: () => SharedStoreFixture): void {
-  it("who has the newest lease writes the index", async () => {
+  it("the holder of the newest lease writes the index", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await stores[0].applyBlocks(group, history, { isFinal: false, lease });
@@ -90,25 +90,25 @@ function testLeases(fixture: () => SharedStoreFixture): void {
     ["a later epoch", (lease) => ({ ...lease, epoch: lease.epoch + 1 })],
     ["another node", (lease) => ({ ...lease, nodeId: otherNode })],
     ["another group", (lease) => ({ ...lease, groupId: otherGroup })],
-  ])("who writes with one of %s is refused, and changes nothing", async (_, change) => {
+  ])("a write with %s is refused, and changes nothing", async (_, change) => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await expectRefused(stores[0], change(lease));
   });
-  it("who had it before another one took it is refused, and changes nothing", async () => {
+  it("a write by the former holder of a lease is refused, and changes nothing", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await coordinator.leave(oneNode);
     await takeLease(coordinator, otherNode);
     await expectRefused(stores[0], lease);
   });
-  it("who set it free is refused, and changes nothing", async () => {
+  it("a write after releasing the lease is refused, and changes nothing", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await coordinator.releaseLease(lease);
     await expectRefused(stores[0], lease);
   });
-  it("of blocks of two followers one chain comes about, whoever takes the lease meanwhile", async () => {
+  it("two concurrent followers write one consistent chain, even while the lease moves", async () => {
     const { coordinator, stores } = fixture();
     await stores[0].applyBlocks(group, [blockOf(0, { opened: [topicOf(alpha)] })]);
     let [lease, nodes] = [await takeLease(coordinator, oneNode), [oneNode, otherNode] as const];
@@ -131,14 +131,14 @@ function testLeases(fixture: () => SharedStoreFixture): void {
   });
 }
 
-/** As a follower does: from where the store stands. */
+/** Follows from the store's head. */
 async function applyNext(store: Store, lease: GroupLease): Promise<void> {
   const number = ((await store.findHead(group))?.blockNumber ?? 0) + 1;
   const batches = [batchOf(alpha, { block: number, sequence: number, count: 1 })];
   await store.applyBlocks(group, [blockOf(number, { batches })], { isFinal: false, lease });
 }
 
-/** Whoever writes so changes neither index nor subscriptions. */
+/** A refused writer changes neither index nor subscriptions. */
 async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
   await store.applyBlocks(group, history);
   await store.insertSubscription(subscriptionOf(1, { filter: all, cursor: toPosition(6, 0), owner: otherNode }), 0);
@@ -155,7 +155,7 @@ async function expectRefused(store: Store, lease: GroupLease): Promise<void> {
 
 function testGoingBack(fixture: () => SharedStoreFixture): void {
   const beyond = { filter: all, cursor: toPosition(6, 0), notifiedCount: 9 };
-  it("those of other nodes get a new epoch, and what their owners still write is refused", async () => {
+  it("subscriptions of other nodes get a new epoch, so that late writes of their owners are refused", async () => {
     const { coordinator, stores } = fixture();
     const [store, stale] = stores;
     const lease = await takeLease(coordinator, oneNode);
@@ -184,14 +184,14 @@ function testGoingBack(fixture: () => SharedStoreFixture): void {
     expect(refused.toSorted()).toEqual([subscriptionOf(1).id, subscriptionOf(6).id]);
     expect(await stale.setSubscriptionState({ id: subscriptionOf(1).id, epoch: 3 }, "suspended")).toBe(false);
   });
-  it("nobody gets a new epoch where it is not of nodes", async () => {
+  it("gives no new epoch without a cluster", async () => {
     const [store] = fixture().stores;
     await store.applyBlocks(group, history);
     await store.insertSubscription(subscriptionOf(1, { ...beyond, owner: otherNode, epoch: 3 }), 0);
     await store.rollBack(group, ref(2));
     expect(await store.findSubscription(subscriptionOf(1).id)).toMatchObject({ epoch: 3, cursor: endOfBlock(2) });
   });
-  it("no cursor beyond is left, whatever is inserted and saved on another node in the same moment", async () => {
+  it("leaves no cursor beyond the block, even with concurrent inserts and saves on another node", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await stores[0].applyBlocks(group, history);
@@ -219,7 +219,7 @@ function progress(number: number, epoch: number): Progress {
 }
 
 function testHints(fixture: () => SharedStoreFixture): void {
-  it("whoever listens is told of a change of the index, and not of one that was refused", async () => {
+  it("notifies listeners of a change of the index, but not of a refused one", async () => {
     const { coordinator, stores } = fixture();
     const lease = await takeLease(coordinator, oneNode);
     await using heard = await Hearing.start(coordinator);
@@ -229,13 +229,13 @@ function testHints(fixture: () => SharedStoreFixture): void {
     await heard.until(2, group);
     const stale = { ...lease, epoch: lease.epoch - 1 };
     await expect(stores[1].applyBlocks(group, history.slice(2), { isFinal: false, lease: stale })).rejects.toThrow();
-    await stores[1].applyBlocks(otherGroup, history); // Hints come in their order.
+    await stores[1].applyBlocks(otherGroup, history); // Hints arrive in order.
     await heard.until(1, otherGroup);
     expect(heard.count(group)).toBe(2);
   });
 }
 
-/** Hints that have come. */
+/** Hints received so far. */
 class Hearing {
   readonly #hints: Hint[] = [];
   readonly #stop: () => Promise<void>;

@@ -18,9 +18,9 @@ function leavingOut(...leftOut: readonly SkippedEntry[]): IndexedBlock {
   return blockOf(leftOut[0]?.blockNumber ?? 0, { leftOut });
 }
 
-/** The store's guarantees about what was left out of the index. */
+/** The store's guarantees about skipped entries. */
 export function testSkippedEntries(store: () => Store): void {
-  it("are listed as they were given, newest first, so many as are asked for, each group's own", async () => {
+  it("are listed as given, newest first, up to the limit, per group", async () => {
     const first = entryOf(1, 9, { code: "topic-name-refused", reason: "a 'quote' and \u00e9" });
     const [second, third] = [entryOf(2, 2), entryOf(2, 11)];
     await store().applyBlocks(group, [leavingOut(first)]);
@@ -31,7 +31,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(otherGroup, 9)).toEqual([first]);
   });
 
-  it("are none where nothing was left out, or nothing is indexed", async () => {
+  it("are empty if nothing was skipped, or nothing is indexed", async () => {
     await store().applyBlocks(group, [blockOf(1)]);
     expect(await store().listSkippedEntries(group, 9)).toEqual([]);
     expect(await store().listSkippedEntries(otherGroup, 9)).toEqual([]);
@@ -46,7 +46,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(group, 9)).toEqual([]);
   });
 
-  it("are taken back with their blocks, of that group alone, and can come again", async () => {
+  it("are rolled back with their blocks, only in that group, and can come again", async () => {
     const [first, second, third] = [entryOf(1, 0), entryOf(2, 0), entryOf(3, 0)];
     const blocks = [leavingOut(first), leavingOut(second), leavingOut(third)];
     for (const one of [group, otherGroup]) await store().applyBlocks(one, blocks);
@@ -59,7 +59,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(otherGroup, 9)).toEqual([third, second, first]);
   });
 
-  it("of any number in one block or several are all kept, in their order", async () => {
+  it("are all kept, in order, for any number in one block or several", async () => {
     let block = 0;
     const all: SkippedEntry[] = [];
     for (const count of [1, 2, 3, 511, 512, 513, 1_337]) {
@@ -73,7 +73,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(group, skippedEntriesMax)).toEqual(all.toReversed());
   });
 
-  it("of too many the oldest are forgotten, of each group by itself", async () => {
+  it("drop the oldest above the limit, per group", async () => {
     await store().applyBlocks(otherGroup, [leavingOut(entryOf(1, 0))]);
     await store().applyBlocks(group, [leavingOut(entryOf(1, 0), entryOf(1, 1)), leavingOut(entryOf(2, 0))]);
     const many = Array.from({ length: skippedEntriesMax - 2 }, (_, index) => entryOf(3, index));

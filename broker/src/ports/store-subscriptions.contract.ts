@@ -6,11 +6,11 @@ import { parseTopicFilter } from "../domain/topic-filter.ts";
 import type { Progress, Store } from "./store.ts";
 import { group, hashOf, history, otherGroup, sessionOf, subscriptionOf, webhookTo } from "./store-examples.contract.ts";
 
-const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is one.
+const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
 
-/** The store's guarantees about subscriptions, but for their progress. */
+/** The store's guarantees about subscriptions, except their progress. */
 export function testSubscriptions(store: () => Store): void {
-  it("a subscription comes back as it was given", async () => {
+  it("returns a subscription as it was given", async () => {
     const given = [
       subscriptionOf(1),
       subscriptionOf(2, { delivery: sessionOf("MQTT"), state: "suspended" }),
@@ -26,14 +26,14 @@ export function testSubscriptions(store: () => Store): void {
     for (const subscription of given) expect(await store().findSubscription(subscription.id)).toEqual(subscription);
     expect(await store().listSubscriptions()).toEqual(given);
   });
-  it("a taken identifier changes nothing", async () => {
+  it("changes nothing for a taken identifier", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     expect(
       await store().insertSubscription(subscriptionOf(1, { delivery: webhookTo({ url: "http://other/" }) }), 0),
     ).toBe("taken");
     expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
   });
-  it("an update sets delivery and state, and nothing else", async () => {
+  it("an update changes only delivery and state", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().insertSubscription(subscriptionOf(2), 0);
     const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
@@ -43,7 +43,7 @@ export function testSubscriptions(store: () => Store): void {
     expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", delivery });
   });
-  it("changes of a subscription that is not there answer false", async () => {
+  it("changes of a missing subscription return false", async () => {
     const { id, ...change } = subscriptionOf(1);
     expect(await store().updateSubscription({ id, epoch: 0 }, change)).toBe(false);
     expect(await store().setSubscriptionState({ id, epoch: 0 }, "suspended")).toBe(false);
@@ -51,7 +51,7 @@ export function testSubscriptions(store: () => Store): void {
     expect(await store().findSubscription(id)).toBeUndefined();
     expect(await store().listSubscriptions()).toEqual([]);
   });
-  it("a deleted subscription is gone, once, and can be made again", async () => {
+  it("deletes a subscription once, after which it can be created again", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     expect(await store().deleteSubscription(subscriptionOf(1))).toBe(true);
     expect(await store().deleteSubscription(subscriptionOf(1))).toBe(false);
@@ -63,7 +63,7 @@ export function testSubscriptions(store: () => Store): void {
 }
 
 function testMany(store: () => Store): void {
-  it("they are listed by identifier, all of them or page by page", async () => {
+  it("lists them by identifier, all or page by page", async () => {
     const given = [1, 2, 3, 4, 5].map((number) => subscriptionOf(number, { createdAt: 10 - number }));
     for (const subscription of given.toReversed()) await store().insertSubscription(subscription, 0);
     expect(await store().listSubscriptions()).toEqual(given);
@@ -74,14 +74,14 @@ function testMany(store: () => Store): void {
     expect(await page(given[3])).toEqual(given.slice(4));
     expect(await page(given[4])).toEqual([]);
   });
-  it("they are counted", async () => {
+  it("counts them", async () => {
     expect(await store().countSubscriptions()).toBe(0);
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
     await store().insertSubscription(subscriptionOf(3), 0);
     await store().deleteSubscription(subscriptionOf(2));
     expect(await store().countSubscriptions()).toBe(2);
   });
-  it("they are counted by receiver, however its address is spelled", async () => {
+  it("counts them by receiver, however the address is spelled", async () => {
     const urls = ["http://one.example/a", "HTTP://One.example:80/b?c", "http://two.example/", ""];
     const given = urls.map((url, index) => subscriptionOf(index + 1, { delivery: webhookTo({ url }) }));
     for (const subscription of given) await store().insertSubscription(subscription, 0);
@@ -97,7 +97,7 @@ function testMany(store: () => Store): void {
     await store().deleteSubscription(second);
     expect(await counts()).toEqual([0, 2]);
   });
-  it("of many identifiers those are found that there are", async () => {
+  it("finds the existing ones of many identifiers", async () => {
     const given = [1, 20_000, 39_999].map((number) => subscriptionOf(number));
     for (const subscription of [...given, subscriptionOf(40_001)]) await store().insertSubscription(subscription, 0);
     const ids = Array.from({ length: 40_000 }, (_, index) => subscriptionOf(index + 1).id);
@@ -111,7 +111,7 @@ function testMany(store: () => Store): void {
 function testGenerations(store: () => Store): void {
   const insert = async (number: number, generation: number, changes: Parameters<typeof subscriptionOf>[1] = {}) =>
     store().insertSubscription(subscriptionOf(number, changes), generation);
-  it("one whose cursor was read before the index went back is not inserted", async () => {
+  it("does not insert one whose cursor was read before a rollback", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, { number: 2, hash: hashOf(2) });
     expect(await insert(1, 0)).toBe("went-back");
@@ -125,13 +125,13 @@ function testGenerations(store: () => Store): void {
     expect(await insert(3, 0, { groupId: otherGroup })).toBe("inserted");
     expect(await store().countSubscriptions()).toBe(3);
   });
-  it("a group without an index is at the first generation, until it goes back", async () => {
+  it("a group without an index is at the first generation until a rollback", async () => {
     expect(await insert(1, 1)).toBe("went-back");
     expect(await insert(1, 0)).toBe("inserted");
     await store().rollBack(group, undefined);
     expect(await insert(2, 0)).toBe("went-back");
   });
-  it("one from before every event is inserted at any generation", async () => {
+  it("inserts one that starts before every event at any generation", async () => {
     await store().applyBlocks(group, history);
     await store().rollBack(group, undefined);
     expect(await insert(1, 0, { cursor: positionZero })).toBe("inserted");
@@ -140,7 +140,7 @@ function testGenerations(store: () => Store): void {
 }
 
 function testEpochs(store: () => Store): void {
-  it.each([4, 6])("what is written under epoch %i of one at 5 changes nothing", async (epoch) => {
+  it.each([4, 6])("a write under epoch %i to a subscription at epoch 5 changes nothing", async (epoch) => {
     const kept = subscriptionOf(1, { owner: node, epoch: 5 });
     await store().insertSubscription(kept, 0);
     const key = { id: kept.id, epoch };
@@ -152,7 +152,7 @@ function testEpochs(store: () => Store): void {
     expect(await store().saveProgress([{ ...progress(1, toPosition(5, 0)), epoch }])).toEqual([kept.id]);
     expect(await store().listSubscriptions()).toEqual([kept]);
   });
-  it("what is written under its own epoch is done, and leaves owner and epoch", async () => {
+  it("a write under the current epoch succeeds, and keeps owner and epoch", async () => {
     const kept = subscriptionOf(1, { owner: node, epoch: 5 });
     await store().insertSubscription(kept, 0);
     const moved = { ...progress(1, toPosition(5, 0)), epoch: 5 };
@@ -167,7 +167,7 @@ function testEpochs(store: () => Store): void {
 
 /** The store's guarantees about progress. */
 export function testProgress(store: () => Store): void {
-  it("moves forward only, and knows no row that is gone", async () => {
+  it("only moves forward, and ignores deleted rows", async () => {
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number), 0);
     const refused = await store().saveProgress([
       progress(4, toPosition(9, 0)),
@@ -181,7 +181,7 @@ export function testProgress(store: () => Store): void {
     expect(await store().saveProgress([progress(1, toPosition(4, 0))])).toEqual([]);
     expect(await store().findSubscription(moved.id)).toEqual(moved);
   });
-  it("takes no rows, and thousands", async () => {
+  it("accepts no rows, and thousands", async () => {
     expect(await store().saveProgress([])).toEqual([]);
     const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
     for (const number of numbers.slice(0, 5)) await store().insertSubscription(subscriptionOf(number), 0);
@@ -190,7 +190,7 @@ export function testProgress(store: () => Store): void {
     const cursors = (await store().listSubscriptions()).map((subscription) => subscription.cursor);
     expect(cursors).toEqual([1, 2, 3, 4, 5].map((number) => endOfBlock(number)));
   });
-  it("refuses those of another epoch, and writes the others", async () => {
+  it("refuses rows with another epoch, and writes the others", async () => {
     for (const number of [1, 2, 3]) await store().insertSubscription(subscriptionOf(number, { epoch: number }), 0);
     const given = [1, 2, 3].map((number) => ({ ...progress(number, toPosition(9, number)), epoch: 2 }));
     expect((await store().saveProgress(given)).toSorted()).toEqual([subscriptionOf(1).id, subscriptionOf(3).id]);

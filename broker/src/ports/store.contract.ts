@@ -32,7 +32,7 @@ const everything: BatchRange = {
 const places = (batches: readonly EventBatch[]): readonly string[] =>
   batches.map((batch) => `${batch.topic} ${batch.firstSequence}`);
 
-/** The guarantees of the Store port. `create` answers a store that is empty and not started. */
+/** The guarantees of the Store port. `create` returns an empty store that is not started. */
 export function testStore(name: string, create: () => Promise<Store>): void {
   describe(`${name} keeps the store's contract`, () => {
     let store: Store;
@@ -48,8 +48,8 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("counts", () => testCounts(() => store));
     describe("subscriptions", () => testSubscriptions(() => store));
     describe("progress", () => testProgress(() => store));
-    describe("going back", () => testRollBack(() => store));
-    describe("entries left out", () => testSkippedEntries(() => store));
+    describe("rolling back", () => testRollBack(() => store));
+    describe("skipped entries", () => testSkippedEntries(() => store));
   });
 }
 
@@ -65,7 +65,7 @@ function testBlocks(store: () => Store): void {
     await store().applyBlocks(otherGroup, [blockOf(0)]);
     expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 0, hash: hashOf(0), generation: 0 });
   });
-  it("blocks are refused that follow another head than there is", async () => {
+  it("refuses blocks that do not follow the head", async () => {
     const after = { number: 1, hash: hashOf(1) };
     await store().applyBlocks(group, [blockOf(1)]);
     await store().applyBlocks(group, [blockOf(2)], { isFinal: false, after });
@@ -74,11 +74,11 @@ function testBlocks(store: () => Store): void {
     );
     expect((await store().findHead(group))?.blockNumber).toBe(2);
   });
-  it("no blocks change nothing", async () => {
+  it("applying no blocks changes nothing", async () => {
     await store().applyBlocks(group, []);
     expect(await store().findHead(group)).toBeUndefined();
   });
-  it("blocks one by one give what blocks at once give", async () => {
+  it("blocks applied one by one give the same as all at once", async () => {
     for (const block of history) await store().applyBlocks(group, [block]);
     await store().applyBlocks(otherGroup, history);
     expect(await store().listTopics(group, { offset: 0, limit: 9 })).toEqual(
@@ -99,7 +99,7 @@ function testBlocks(store: () => Store): void {
     ["a sequence with a gap", [opensGamma, batchIn(8, { topic: "alpha", sequence: 10 })]],
     ["a sequence that was taken", [opensGamma, batchIn(8, { topic: "alpha", sequence: 8 })]],
     ["a skipped gap", [opensGamma, blockOf(8, { skipped: [{ name: alpha, firstSequence: 10, count: 1 }] })]],
-  ])("%s is refused and leaves nothing", async (_, blocks) => {
+  ])("refuses %s and stores nothing", async (_, blocks) => {
     await store().applyBlocks(group, history);
     await expect(store().applyBlocks(group, blocks)).rejects.toThrow(/./);
     expect(await store().findHead(group)).toEqual({ blockNumber: 6, hash: hashOf(6), generation: 0 });
@@ -110,7 +110,7 @@ function testBlocks(store: () => Store): void {
     await store().applyBlocks(group, [opensGamma]);
     expect(await store().findTopic(group, gamma.name)).toEqual(gamma);
   });
-  it("calls under way together apply in the order in which they were made", async () => {
+  it("applies concurrent calls in the order of the calls", async () => {
     await Promise.all(history.map((block) => store().applyBlocks(group, [block])));
     expect(await store().findTopic(group, alpha)).toMatchObject({ sequence: 8, blockNumber: 6 });
   });
@@ -122,7 +122,7 @@ function batchIn(block: number, place: { readonly topic: string; readonly sequen
 }
 
 function testTopics(store: () => Store): void {
-  it("a topic moves with its events and with skipped sequences", async () => {
+  it("a topic advances with its events and with skipped sequences", async () => {
     await store().applyBlocks(group, history.slice(0, 1));
     expect(await store().findTopic(group, alpha)).toEqual(topicOf(alpha, 1));
     await store().applyBlocks(group, history.slice(1, 3));
@@ -130,7 +130,7 @@ function testTopics(store: () => Store): void {
     await store().applyBlocks(group, history.slice(3, 4));
     expect(await store().findTopic(group, alpha)).toEqual({ ...topicOf(alpha, 1), sequence: 7, blockNumber: 5 });
   });
-  it("a topic is opened, gets events and is closed in one block", async () => {
+  it("opens a topic, stores its events and closes it in one block", async () => {
     const batches = [batchOf(alpha, { block: 1, sequence: 1, count: 2 })];
     await store().applyBlocks(group, [
       blockOf(1, { opened: [topicOf(alpha)], batches, closed: [{ name: alpha, closed: true }] }),
@@ -176,11 +176,11 @@ function testTopics(store: () => Store): void {
     expect(await store().findTopicsByAddress(group, [topicOf(alpha, 99).address])).toEqual([]);
     expect((await store().listTopics(group, { offset: 0, limit: 99 })).topics).toEqual(opened);
   });
-  it("finds many topics by name and by address, and leaves out those that are not there", async () => {
+  it("finds many topics by name and by address, and omits missing ones", async () => {
     const names = Array.from({ length: 1500 }, (_, index) => parseTopicName(`many/${index}`));
     const opened = names.map((name, index) => topicOf(name, index + 1));
     await store().applyBlocks(group, [blockOf(1, { opened })]);
-    // One of them is written once more, since a store may keep what was written last at hand.
+    // Writes one of them again, since a store may cache its latest write.
     await store().applyBlocks(group, [blockOf(2, { closed: [{ name: parseTopicName("many/7"), closed: true }] })]);
     const expected = opened.map((topic, index) => (index === 7 ? { ...topic, closed: true } : topic));
     const byName = await store().findTopics(group, [parseTopicName("other"), ...names]);
@@ -193,7 +193,7 @@ function testTopics(store: () => Store): void {
     expect(await store().findTopics(otherGroup, names)).toEqual([]);
     expect(await store().findTopicsByAddress(group, [])).toEqual([]);
   });
-  it("two names with one digest are both found by it", async () => {
+  it("finds both of two names with the same digest", async () => {
     const opened = ["topic/50622", "topic/83634"].map((name, index) => topicOf(parseTopicName(name), index + 1));
     await store().applyBlocks(group, [blockOf(1, { opened })]);
     expect(await store().findTopicsByDigest(group, "0ab453c0")).toEqual(opened);
@@ -222,7 +222,7 @@ function testTopics(store: () => Store): void {
 }
 
 function testBatches(store: () => Store): void {
-  it("an event is found in its batch, byte for byte", async () => {
+  it("finds an event in its batch, byte for byte", async () => {
     await store().applyBlocks(group, history);
     const find = async (topic: TopicName, sequence: number): Promise<string | undefined> => {
       const batch = await store().findBatch(group, { topic, sequence });
@@ -238,7 +238,7 @@ function testBatches(store: () => Store): void {
     expect(batch).toEqual(history[2]?.batches[1]);
     expect(batch?.events).toEqual(everyByte);
   });
-  it("empty and large batches come back whole", async () => {
+  it("returns empty and large batches whole", async () => {
     const large = Uint8Array.from({ length: 1 << 20 }, (_, index) => (index * 31) % 256);
     const batches = [
       batchOf(alpha, { block: 1, sequence: 1, count: 1, events: new Uint8Array() }),
@@ -280,7 +280,7 @@ function testBatches(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await store().readBatches(otherGroup, everything)).toEqual([]);
   });
-  it("positions and sequences up to their highest come back exactly", async () => {
+  it("returns the highest positions and sequences exactly", async () => {
     const block = blockNumberMax;
     const skipped = [{ name: alpha, firstSequence: 1, count: Number.MAX_SAFE_INTEGER - 1 }];
     const batch = batchOf(alpha, { block, index: 2 ** 20 - 1, sequence: Number.MAX_SAFE_INTEGER, count: 1 });
@@ -315,7 +315,7 @@ function testCounts(store: () => Store): void {
     await store().applyBlocks(group, history);
     expect(await store().countEventsAfter(group, alpha, after)).toBe(expected);
   });
-  it("counts of many places at once are those of each, in their order", async () => {
+  it("counts for many places at once equal those for each, in order", async () => {
     await store().applyBlocks(group, history);
     const gamma = parseTopicName("gamma");
     const afters = [positionZero, endOfBlock(1), toPosition(2, 1), endOfBlock(3), toPosition(6, 0), toPosition(2, 1)];
@@ -334,14 +334,14 @@ function testCounts(store: () => Store): void {
     ["inside one batch", { after: toPosition(2, 0), upTo: toPosition(2, 1) }, [1, 0]],
     ["beyond the head", { after: endOfBlock(4), upTo: endOfBlock(blockNumberMax) }, [1, 0]],
     ["that ends where it begins", { after: endOfBlock(4), upTo: endOfBlock(4) }, [0, 0]],
-  ])("counts the events of a stretch by topic: %s", async (_, bounds, [alphas, betas]) => {
+  ])("counts the events of a range by topic: %s", async (_, bounds, [alphas, betas]) => {
     await store().applyBlocks(group, history);
     const { counts, upTo } = await store().countStretch(group, { ...bounds, batchesMax: 10 });
     const found = new Map(counts.map(({ topic, count }) => [topic, count]));
     expect([found.get(alpha) ?? 0, found.get(beta) ?? 0]).toEqual([alphas, betas]);
     expect(upTo).toBe(bounds.upTo);
   });
-  it("counts no more batches of a stretch than it may, and says how far it came", async () => {
+  it("stops counting a range at the batch limit, and returns how far it came", async () => {
     await store().applyBlocks(group, history);
     const whole = { after: positionZero, upTo: endOfBlock(6) };
     const first = await store().countStretch(group, { ...whole, batchesMax: 2 });
@@ -358,16 +358,16 @@ function testCounts(store: () => Store): void {
     const third = await store().countStretch(group, { ...whole, after: second.upTo, batchesMax: 2 });
     expect(third).toEqual({ counts: [{ topic: alpha, count: 1 }], upTo: endOfBlock(6) });
   });
-  it("counts no stretch of an unknown group", async () => {
+  it("counts nothing for an unknown group", async () => {
     const stretch = { after: positionZero, upTo: endOfBlock(6), batchesMax: 10 };
     expect(await store().countStretch(otherGroup, stretch)).toEqual({ counts: [], upTo: stretch.upTo });
   });
-  it("counts what is read", async () => {
+  it("counts the events that it reads", async () => {
     await store().applyBlocks(group, history);
     const batches = await store().readBatches(group, { ...everything, topic: alpha });
     expect(batches.reduce((sum, batch) => sum + batch.count, 0)).toBe(6);
   });
-  it("counts none of an unknown topic or group, and none of a topic that only skipped", async () => {
+  it("counts none of an unknown topic or group, or of a topic that only skipped sequences", async () => {
     await store().applyBlocks(group, [
       blockOf(1, { opened: [topicOf(alpha)], skipped: [{ name: alpha, firstSequence: 1, count: 5 }] }),
     ]);

@@ -8,7 +8,7 @@ import type { VanishedBatch } from "../domain/vanished-events.ts";
 import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
 
-/** Why an entry of the chain was left out of the index. */
+/** Why the index skipped an entry of the chain. */
 export type SkipReason =
   | BatchFault
   | "topic-name-refused"
@@ -17,10 +17,10 @@ export type SkipReason =
   | "block-full"
   | "sequence-too-high";
 
-/** Something on the chain that was left out of the index: who finds the transaction finds who wrote it. */
+/** An entry of the chain that the index skipped. The sender of the transaction wrote it. */
 export interface SkippedEntry {
   readonly code: SkipReason;
-  /** The code in words, with what was found. */
+  /** Explains the code, with details. */
   readonly reason: string;
   /** The topic contract. */
   readonly address: Address;
@@ -29,7 +29,7 @@ export interface SkippedEntry {
   readonly logIndex: number;
 }
 
-/** What one final block changes in the index. The engine makes it from a ledger's block; all of it is well-formed. */
+/** Changes of one final block to the index. The engine derives it from a ledger's block; all of it is well-formed. */
 export interface IndexedBlock {
   readonly number: number;
   readonly hash: Hash;
@@ -37,31 +37,31 @@ export interface IndexedBlock {
   /** Topics closed (true) or reopened (false), in order. */
   readonly closed: readonly { readonly name: TopicName; readonly closed: boolean }[];
   readonly batches: readonly EventBatch[];
-  /** Sequences taken by malformed batches: the topic's sequence moves past them, no event is stored. */
+  /** Sequences of malformed batches: the topic's sequence moves past them without stored events. */
   readonly skipped: readonly { readonly name: TopicName; readonly firstSequence: number; readonly count: number }[];
-  /** What was left out, in the order of the chain; undefined where nothing was. */
+  /** Skipped entries, in the order of the chain; undefined if there are none. */
   readonly leftOut?: readonly SkippedEntry[];
 }
 
-/** How far a group's index is. */
+/** Progress of a group's index. */
 export interface IndexHead {
   readonly blockNumber: number;
   readonly hash: Hash;
-  /** Times that the index went back; what was read under another one may be gone. */
+  /** Number of rollbacks of the index. Data read under another generation may be gone. */
   readonly generation: number;
 }
 
-/** How far a group's index went back. */
+/** Result of a rollback of a group's index. */
 export interface RollBack {
-  /** Batches that are no longer on the chain, ascending: all of them, since cursors and counts are set back by where each batch was. */
+  /** Removed batches, ascending: all of them, since each affects cursors and counts by its position. */
   readonly vanished: readonly VanishedBatch[];
-  /** Events in them. */
+  /** Number of their events. */
   readonly eventCount: number;
   /** Topics whose opening is no longer on the chain. */
   readonly topicCount: number;
 }
 
-/** An event by what its identifier says. */
+/** An event by the parts of its identifier. */
 export interface EventPlace {
   /** See topicDigest in wire. */
   readonly digest: string;
@@ -70,15 +70,15 @@ export interface EventPlace {
 }
 
 /**
- * Block numbers below the head for which the index remembers what they changed, so that it can go back. What one way back takes is held in
- * memory whole, about 250 bytes for each batch whatever is in it: 25 MiB for 100,000 batches, and three times that while it is read.
+ * Number of blocks below the head for which the index keeps undo data. One rollback reads all that it removes into memory: about 250 bytes per
+ * batch, whatever its size, so 25 MiB for 100,000 batches, and three times that while reading.
  */
 export const reorganisationBlocksMax = 4096;
 
-/** Batches that are remembered after a reorganisation took them; the oldest make room. */
+/** Maximum number of removed batches to remember after a reorg; the oldest make room. */
 export const vanishedBatchesMax = 10_000;
 
-/** Entries left out of the index that are remembered of a group; the oldest make room. */
+/** Maximum number of skipped entries to remember per group; the oldest make room. */
 export const skippedEntriesMax = 10_000;
 
 /** A page of topics in the order in which they were opened. */
@@ -87,36 +87,36 @@ export interface TopicPage {
   readonly topics: readonly Topic[];
 }
 
-/** What to read: batches that hold an event after `after` and up to `upTo`, both positions, of one topic or of all. */
+/** What to read: batches with an event after `after` and up to `upTo`, both positions, of one topic or of all. */
 export interface BatchRange {
   readonly after: Position;
   readonly upTo: Position;
   readonly topic: TopicName | undefined;
-  /** At most this many batches; at least one where there is any. */
+  /** Maximum number of batches; at least one if there is any. */
   readonly batchesMax: number;
-  /** Stops after the batch with which the encoded bytes reach this. */
+  /** Stops after the batch that brings the encoded bytes to this limit. */
   readonly bytesMax: number;
 }
 
-/** A position that somebody has reached in a topic. */
+/** A position that a reader of a topic has reached. */
 export interface TopicPlace {
   readonly topic: TopicName;
   readonly after: Position;
 }
 
-/** A stretch of the index: events after `after` and up to `upTo`, both positions. */
+/** A range of the index: events after `after` and up to `upTo`, both positions. */
 export interface Stretch {
   readonly after: Position;
   readonly upTo: Position;
-  /** At most this many batches are counted; at least one where there is any. */
+  /** Maximum number of batches to count; at least one if there is any. */
   readonly batchesMax: number;
 }
 
-/** Events of a stretch by topic. */
+/** Events of a range by topic. */
 export interface StretchCounts {
   /** Each topic once, in any order. */
   readonly counts: readonly { readonly topic: TopicName; readonly count: number }[];
-  /** How far they were counted: the end of the stretch, or of the last batch that was counted. */
+  /** End of the counted part: the end of the range, or of the last counted batch. */
   readonly upTo: Position;
 }
 
@@ -127,7 +127,7 @@ export interface SubscriptionPage {
   readonly limit: number;
 }
 
-/** The progress of one subscription, as it is written in groups. */
+/** The progress of one subscription, to be written together with others. */
 export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
   readonly notifiedCount: number;
@@ -137,24 +137,24 @@ export interface Progress extends SubscriptionKey {
 export interface ApplyOptions {
   readonly isFinal: boolean;
   readonly lease?: GroupLease | undefined;
-  /** The block that they follow, where the store may have lost what it had confirmed: then a head that is another is refused. */
+  /** The block that these blocks must follow, in case the store lost confirmed writes: it refuses blocks if its head differs. */
   readonly after?: BlockRef | undefined;
 }
 
-/** What became of an insertion. */
+/** Result of an insert. */
 export type InsertOutcome = "inserted" | "taken" | "went-back";
 
-/** A write of a follower that is no longer the group's. */
+/** A follower wrote without holding the group's lease. */
 export class LeaseLostError extends Error {
   constructor(groupId: GroupId) {
-    super(`another node follows group ${groupId} by now`);
+    super(`another node follows group ${groupId} now`);
     this.name = "LeaseLostError";
   }
 }
 
-/** Rows of the index that are not as they were written, or are missing: nothing was answered from them. */
+/** Rows of the index are damaged or missing; the call returned nothing from them. */
 export class IndexDamagedError extends Error {
-  /** Blocks among which those are that the rows were made from; empty where nobody can tell. */
+  /** Blocks that may be the source of the damaged rows; empty if unknown. */
   readonly blocks: readonly number[];
 
   constructor(what: string, blocks: readonly number[]) {
@@ -167,99 +167,95 @@ export class IndexDamagedError extends Error {
 /** What subscribing again changes of a callback subscription. */
 export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state">;
 
-/** Blocks that an {@link IndexDamagedError} names, at most. */
+/** Maximum number of blocks that an {@link IndexDamagedError} names. */
 export const damagedBlocksMax = 64;
 
 /**
- * What the broker keeps beside the chain: an index that can be rebuilt from it, and subscriptions, which cannot.
+ * What the broker stores beside the chain: an index, which it can rebuild from the chain, and subscriptions, which it cannot.
  *
- * Guarantees: each call is one transaction. What changes a subscription's existence, address or state is on disk when the call
- * answers; the index and the progress may lag behind the disk on a power cut (not on a kill), since the chain has the truth and a
- * repeated delivery is allowed.
+ * Guarantees: each call is one transaction. A change of a subscription's existence, address or state is durable when the call returns. The index and
+ * the progress may lose their latest writes in a power cut (but not when the process is killed): the chain has the index, and repeated deliveries
+ * are allowed.
  */
 export interface Store {
-  /** Opens, and migrates forward. */
+  /** Opens the store, and migrates it forward. */
   start(): Promise<void>;
   stop(): Promise<void>;
 
   findHead(groupId: GroupId): Promise<IndexHead | undefined>;
   /**
-   * Applies blocks in their order and moves the head to the last, wholly or not at all. Blocks must follow the head. Of blocks that
-   * are not `isFinal` (the default) enough is kept to go back. Where nodes share the store, the `lease` must be the newest.
+   * Applies blocks in order and moves the head to the last, atomically. The blocks must follow the head. Unless they are `isFinal` (default: they
+   * are not), the store keeps undo data. If nodes share the store, `lease` must be the newest.
    * @throws LeaseLostError
    */
   applyBlocks(groupId: GroupId, blocks: readonly IndexedBlock[], options?: ApplyOptions): Promise<void>;
   /**
-   * Blocks to which the group's index can go back, newest first: the head, and the applied blocks of the newest
-   * {@link reorganisationBlocksMax} numbers with the one before them. `below` leaves out that number and higher ones.
+   * Blocks to which the group's index can roll back, newest first: the head, the applied blocks of the newest {@link reorganisationBlocksMax}
+   * numbers, and the one before them. Lists only numbers lower than `below`.
    */
   listBlocks(
     groupId: GroupId,
     page: { readonly atMost: number; readonly below?: number },
   ): Promise<readonly BlockRef[]>;
   /**
-   * Goes back to one of {@link listBlocks}, or to the empty index: what later blocks changed is undone, cursors beyond are set back to
-   * its end, and what was acknowledged beyond is no longer counted as notified. What vanished is remembered for {@link findVanished}.
-   * With a `lease`, the subscriptions of other nodes get a new epoch, so that no cursor beyond comes back.
+   * Rolls back to one of {@link listBlocks}, or to the empty index. Undoes the changes of later blocks, moves later cursors back to the end of the
+   * block, and subtracts acknowledgements beyond it from the counts. {@link findVanished} remembers the removed batches. With a `lease`,
+   * subscriptions of other nodes get a new epoch, so that their late writes cannot restore a cursor.
    * @throws LeaseLostError
    */
   rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack>;
-  /** The batch that held an event which a reorganisation took; undefined when there was none, or it is forgotten. */
+  /** The batch of an event that a reorg removed; undefined if there was none, or it is forgotten. */
   findVanished(groupId: GroupId, place: EventPlace): Promise<VanishedBatch | undefined>;
 
   /**
-   * What was left out of the indexed blocks, newest first: of the newest {@link skippedEntriesMax}, at most so many. What a reorganisation
-   * takes back is no longer among them.
+   * Skipped entries of the indexed blocks, newest first: at most `limit` of the newest {@link skippedEntriesMax}. Omits those that a reorg removed.
    */
   listSkippedEntries(groupId: GroupId, atMost: number): Promise<readonly SkippedEntry[]>;
 
   findTopic(groupId: GroupId, name: TopicName): Promise<Topic | undefined>;
-  /** Those that there are, in any order: one look at the index, however many are asked for. */
+  /** The topics of these names that exist, in any order. Reads the index once for any number of names. */
   findTopics(groupId: GroupId, names: readonly TopicName[]): Promise<readonly Topic[]>;
-  /** The same by their contracts. */
+  /** The same, by contract address. */
   findTopicsByAddress(groupId: GroupId, addresses: readonly Address[]): Promise<readonly Topic[]>;
   listTopics(groupId: GroupId, page: { readonly offset: number; readonly limit: number }): Promise<TopicPage>;
-  /** Every topic whose name has this digest (see topicDigest in wire); most often one. */
+  /** Every topic whose name has this digest (see topicDigest in wire); usually one. */
   findTopicsByDigest(groupId: GroupId, digest: string): Promise<readonly Topic[]>;
 
-  /** The batch that holds an event, by its topic and sequence. @throws IndexDamagedError, as does whatever reads batches. */
+  /** The batch of an event, by topic and sequence. @throws IndexDamagedError, as does every read of batches. */
   findBatch(groupId: GroupId, event: Pick<Event, "topic" | "sequence">): Promise<EventBatch | undefined>;
   /** Batches in ascending position. */
   readBatches(groupId: GroupId, range: BatchRange): Promise<readonly EventBatch[]>;
   /**
-   * Writes batches anew where the index does not have them as given: all of a block, in ascending position. Answers those that were damaged.
-   * @throws IndexDamagedError of a block before it that has to be mended first.
+   * Rewrites batches that differ in the index: pass all of a block, in ascending position. Returns those that were damaged.
+   * @throws IndexDamagedError for an earlier block that must be repaired first.
    */
   mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
-  /** Events of a topic after a position. */
+  /** Number of events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
-  /** The same for many places, by one look at the index: a count for each, in their order. */
+  /** The same for many places, with one read of the index: a count for each, in order. */
   countEventsAfterEach(groupId: GroupId, places: readonly TopicPlace[]): Promise<readonly number[]>;
-  /** Events of all topics, by topic, without reading them. */
+  /** Counts events of all topics, by topic, without reading them. */
   countStretch(groupId: GroupId, stretch: Stretch): Promise<StretchCounts>;
 
   findSubscription(id: SubscriptionId): Promise<Subscription | undefined>;
-  /** Those that there are, in any order. */
+  /** The subscriptions that exist, in any order. */
   findSubscriptions(ids: readonly SubscriptionId[]): Promise<readonly Subscription[]>;
-  /** In the order of their identifiers: all of them, or a page. */
+  /** All subscriptions, or a page of them, in the order of their identifiers. */
   listSubscriptions(page?: SubscriptionPage): Promise<readonly Subscription[]>;
   countSubscriptions(): Promise<number>;
-  /** Those whose url leads to a receiver (see findReceiver). */
+  /** Number of subscriptions whose url leads to a receiver (see findReceiver). */
   countSubscriptionsTo(receiver: string): Promise<number>;
   /**
-   * Inserts, unless the identifier is taken, or the group's index went back since it was at `generation` (of an index without a head, 0). Where
-   * the cursor is before every event, going back could have taken nothing, and the generation does not matter.
+   * Inserts, unless the identifier is taken or the group's index has rolled back since `generation` (0 for an index without a head). If the cursor
+   * is before every event, a rollback cannot affect it, and the generation does not matter.
    */
   insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
-  /** Sets delivery and state of a callback subscription; answers false when there is none of that epoch. */
+  /** Sets delivery and state of a callback subscription; returns false if there is no subscription with that epoch. */
   updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean>;
-  /** Answers false when there is none of that epoch. */
+  /** Returns false if there is no subscription with that epoch. */
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
-  /** Answers false when there is none of that epoch. */
+  /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
-  /**
-   * Moves cursors forward; a row that is already further is left as it is. Answers those of which there is none of that epoch. Each
-   * subscription is given once.
-   */
+  /** Moves cursors forward only. Returns the subscriptions that do not exist with their epoch. Give each subscription once. */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

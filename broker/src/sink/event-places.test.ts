@@ -26,7 +26,7 @@ function batchOf(count: number, logIndex = 0): EventBatch {
   };
 }
 
-/** The log that the batch left on the chain. */
+/** The log of the batch on the chain. */
 function logOf({ events, count, firstSequence }: EventBatch) {
   const data = encodeAbiParameters(
     [{ type: "bytes32" }, { type: "uint32" }, { type: "bytes" }],
@@ -37,7 +37,7 @@ function logOf({ events, count, firstSequence }: EventBatch) {
     firstSequence: BigInt(firstSequence),
     sender: `0x${"ab".repeat(20)}`,
   } as const;
-  return { topics: encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished", args }) as Hex[], data }; // None is left open.
+  return { topics: encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished", args }) as Hex[], data }; // All promises have resolved.
 }
 
 let trees = 0;
@@ -46,7 +46,7 @@ const createTree = (encoded: Uint8Array): MerkleTree => {
   return new MerkleTree(encoded);
 };
 
-test.each([1, 2, 5, 1000])("every event of a batch of %i carries a place that holds", (count) => {
+test.each([1, 2, 5, 1000])("every event of a batch of %i gets a place that passes verification", (count) => {
   const batch = batchOf(count);
   const places = new EventPlaces({ prefix: "svc-" });
   const checked = findCheckedBatch(logOf(batch));
@@ -66,14 +66,14 @@ test.each([1, 2, 5, 1000])("every event of a batch of %i carries a place that ho
   }
 });
 
-test("the paths of a batch are computed once, also when the batch is read again", () => {
+test("computes the paths of a batch once, even if the batch is read again", () => {
   const places = new EventPlaces({ prefix: "svc-", createTree });
   trees = 0;
   for (const batch of [batchOf(1000), batchOf(1000)]) for (const event of eventsOf(batch)) places.extensionsOf(event);
   expect(trees).toBe(1);
 });
 
-test("a batch that was not used for long is computed again", () => {
+test("recomputes a batch that was not used for long", () => {
   const places = new EventPlaces({ prefix: "svc-", createTree });
   const use = (logIndex: number): void => {
     const [event] = eventsOf(batchOf(60_000, logIndex));
@@ -86,7 +86,7 @@ test("a batch that was not used for long is computed again", () => {
   expect(trees).toBe(4);
 });
 
-test("an extension of the event that has the name of a place gives way", () => {
+test("replaces an extension of the event with the name of a place", () => {
   const places = new EventPlaces({ prefix: "x-" });
   const [event] = eventsOf(batchOf(1));
   if (event === undefined) throw new Error("no event");
@@ -103,7 +103,7 @@ test("an extension of the event that has the name of a place gives way", () => {
   ]);
 });
 
-test("an event whose batch is not known has no place", () => {
+test("gives no place to an event without a batch", () => {
   const places = new EventPlaces({ prefix: "svc-" });
   const [event] = eventsOf(batchOf(1));
   if (event === undefined) throw new Error("no event");

@@ -1,22 +1,22 @@
 import { formatCompactProof, MerkleTree } from "@stele/wire";
 import type { Event, EventBatch, Extensions } from "../domain/event.ts";
 
-/** Hashes of Merkle trees that are kept, two an event; the batch that was used least recently makes room. */
+/** Maximum number of hashes in cached Merkle trees, two per event; the least recently used batch makes room. */
 const treeHashesMax = 262_144;
 const hashesPerEvent = 2;
 
 export interface EventPlacesOptions {
-  /** What the names of the extensions begin with. */
+  /** Prefix of the extensions' names. */
   readonly prefix: string;
-  /** Makes the tree of an encoded batch; a {@link MerkleTree} when left out. */
+  /** Builds the tree of an encoded batch; by default a {@link MerkleTree}. */
   readonly createTree?: (encoded: Uint8Array) => MerkleTree;
 }
 
-/** Tells where on the chain an event is, as extensions of its notification. */
+/** Adds the place of an event on the chain to its notification, as extensions. */
 export class EventPlaces {
   readonly #prefix: string;
   readonly #createTree: (encoded: Uint8Array) => MerkleTree;
-  /** Trees by what identifies a batch, since a batch that is read again is another object. */
+  /** Trees by transaction and log, since a batch that is read again is another object. */
   readonly #trees = new Map<string, MerkleTree>();
   #hashes = 0;
 
@@ -25,7 +25,7 @@ export class EventPlaces {
     this.#createTree = createTree;
   }
 
-  /** The event's extensions and its place, which takes the names of its own from them. */
+  /** The event's extensions with its place, which replaces extensions of the same names. */
   extensionsOf(event: Event): Extensions {
     const { batch, extensions } = event;
     if (batch === undefined) return extensions;

@@ -4,15 +4,15 @@ interface LogLine extends Readonly<Record<string, unknown>> {
   readonly message: string;
 }
 
-/** A JSON log line as people read it: `2026-11-22T10:21:07.031Z info  event published  topic="a"`. */
+/** Formats a JSON log line for people: `2026-11-22T10:21:07.031Z info  event published  topic="a"`. */
 export function formatLine(json: string): string {
-  const { level, time, message, ...fields } = JSON.parse(json) as LogLine; // Written by our own logger.
+  const { level, time, message, ...fields } = JSON.parse(json) as LogLine; // Our own logger wrote it.
   const [stackless, stacks] = partStacks(fields);
   const pairs = Object.entries(stackless).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
   return `${[`${time} ${level.padEnd(5)} ${message}`, ...pairs].join("  ")}\n${stacks}`;
 }
 
-/** Stacks are set below their line, unescaped. */
+/** Prints stacks below their line, unescaped. */
 function partStacks(fields: Readonly<Record<string, unknown>>): readonly [Record<string, unknown>, string] {
   let stacks = "";
   const rest = Object.fromEntries(

@@ -22,7 +22,7 @@ test("a line is one JSON object with level, time, message and fields", () => {
   });
 });
 
-test("no secret reaches a line, from a call or from a child", () => {
+test("removes secrets from every line, of a logger and of its child", () => {
   const { lines, logger } = record({ level: "info", format: "json" });
   logger.child({ secret: "hunter2", url: "https://u:hunter2@h/" }).warn("delivery failed", {
     subscription: { secret: "hunter2", url: "https://h/?t=hunter2" },
@@ -41,7 +41,7 @@ test.each([
   expect(lines.map((line) => /"level":"(\w+)"/.exec(line)?.[1])).toEqual(shown);
 });
 
-test("as text, a line is a sentence with its fields, and a stack stands below it", () => {
+test("prints a line with its fields as text, and a stack below it", () => {
   const { lines, logger } = record({ level: "info", format: "text" });
   logger.info("event published", { topic: "a b", count: 3 });
   logger.error("delivery failed", { error: new Error("no route") });
@@ -53,7 +53,7 @@ test("as text, a line is a sentence with its fields, and a stack stands below it
   );
 });
 
-test("a message with line breaks stays on one line of JSON", () => {
+test("keeps a message with line breaks on one line of JSON", () => {
   const { lines, logger } = record({ level: "info", format: "json" });
   logger.info("event published", { topic: "a\n{}" });
   expect(lines[0]?.indexOf("\n")).toBe((lines[0]?.length ?? 0) - 1);

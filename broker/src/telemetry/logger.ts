@@ -3,20 +3,20 @@ import type { LogFields, Logger } from "../lib/logger.ts";
 import { formatLine } from "./format-line.ts";
 import { redactFields } from "./redact.ts";
 
-/** Where lines go; each ends in a newline. */
+/** Destination of lines; each ends in a newline. */
 export interface LogDestination {
   write(line: string): void;
 }
 
 export interface LoggerOptions {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
-  /** `auto`: text when the standard output is a terminal, else JSON. */
+  /** `auto`: text if the standard output is a terminal, else JSON. */
   readonly format: "auto" | "json" | "text";
-  /** The standard output unless given. */
+  /** Default: the standard output. */
   readonly destination?: LogDestination;
 }
 
-/** A log of one line an entry, written before the call returns, without secrets. */
+/** A log with one line per entry and no secrets; each line is written before the call returns. */
 export function createLogger(options: LoggerOptions): Logger {
   const output = options.destination ?? pino.destination({ fd: 1, sync: true });
   const isText = options.format === "text" || (options.format === "auto" && process.stdout.isTTY);
@@ -34,7 +34,7 @@ export function createLogger(options: LoggerOptions): Logger {
   return new PinoLogger(root);
 }
 
-/** What is used of a pino logger, so that a child can stand in its place. */
+/** The part of a pino logger that we use, so that a child can replace it. */
 type PinoLines = Pick<pino.Logger, "debug" | "info" | "warn" | "error"> & { child(fields: LogFields): PinoLines };
 
 class PinoLogger implements Logger {

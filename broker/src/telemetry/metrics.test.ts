@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { GroupGauge } from "../ports/metrics.ts";
 import { createMetrics } from "./metrics.ts";
 
-test("what is counted can be read out", async () => {
+test("exposes each counter", async () => {
   const metrics = createMetrics();
   metrics.eventsPublished("1", 3);
   metrics.eventsPublished("1", 2);
@@ -31,7 +31,7 @@ test("what is counted can be read out", async () => {
   expect(metrics.contentType).toMatch(/^text\/plain/);
 });
 
-test("a group's state is asked for whenever the metrics are read out", async () => {
+test("reads a group's state on each scrape", async () => {
   const metrics = createMetrics();
   let groups: readonly GroupGauge[] = [{ groupId: "1", ready: false, indexedBlock: -1 }];
   metrics.watchGroups(() => groups);
@@ -49,7 +49,7 @@ test("a group's state is asked for whenever the metrics are read out", async () 
   }
 });
 
-test("a node tells whether it is a member, which groups it follows, and how much it delivers", async () => {
+test("exposes a node's membership, the groups it follows, and the number of its subscriptions", async () => {
   const metrics = createMetrics();
   const group = { ready: true, indexedBlock: 1 };
   let isMember = false;
@@ -73,7 +73,7 @@ test("a node tells whether it is a member, which groups it follows, and how much
   );
 });
 
-test("callbacks are counted: connections and waits at this moment, replies and look-ups as they end", async () => {
+test("exposes callbacks: current connections and waits, replies and look-ups as they end", async () => {
   const metrics = createMetrics();
   let connections = 3;
   metrics.watchCallbacks(() => ({ connections, waiting: 2 }));
@@ -92,7 +92,7 @@ test("callbacks are counted: connections and waits at this moment, replies and l
   );
 });
 
-test("the process and its event loop are measured", async () => {
+test("exposes process and event loop metrics", async () => {
   const text = await createMetrics().render();
   expect(text).toMatch(/^nodejs_eventloop_lag_seconds \d/m);
   expect(text).toMatch(/^process_resident_memory_bytes \d/m);

@@ -1,13 +1,13 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
 
-/** Metrics that can be read out, in the text format of Prometheus. */
+/** Metrics in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
   render(): Promise<string>;
-  /** A connection was ended because its client was slow, or the slowest when memory was needed. */
+  /** The broker closed a connection because its client was slow, or the slowest when memory ran low. */
   connectionEnded(reason: "slow" | "memory"): void;
-  /** `read` is asked whenever the metrics are read out. */
+  /** Calls `read` on each scrape. */
   watchBytesInFlight(read: () => number): void;
 }
 
@@ -16,8 +16,8 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const eventBuckets = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 10_000];
 
 /**
- * The broker's own metrics begin with `stele_`; those of the process (memory, processor, event loop lag, garbage collection) keep
- * the names that common dashboards know.
+ * Stele's own metrics begin with `stele_`. Those of the process (memory, processor, event loop lag, garbage collection) keep the names that common
+ * dashboards expect.
  */
 export function createMetrics(): MetricsRegistry {
   const registry = new Registry();
@@ -53,7 +53,7 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#transactionDuration = new Histogram({
       ...byGroup,
       name: "stele_transaction_duration_seconds",
-      help: "Time from the sending of a transaction until it is final.",
+      help: "Time from sending a transaction until it is final.",
       buckets: durationBuckets,
     });
     this.#transactionEvents = new Histogram({
@@ -65,50 +65,50 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#indexed = new Counter({
       ...byGroup,
       name: "stele_blocks_indexed_total",
-      help: "Final blocks taken into the index.",
+      help: "Final blocks indexed.",
     });
     this.#head = new Gauge({ ...byGroup, name: "stele_indexed_block", help: "Number of the newest indexed block." });
     this.#skipped = new Counter({
       registers,
       labelNames: ["group", "reason"],
       name: "stele_chain_entries_skipped_total",
-      help: "Batches and topics on the chain that were left out, by reason.",
+      help: "Batches and topics on the chain that the index skipped, by reason.",
     });
     this.#integrity = createIntegrityMetrics(registry);
     this.#reorganisations = new Counter({
       ...byGroup,
       name: "stele_reorganisations_total",
-      help: "Times that the chain took back blocks that were final by the group's setting.",
+      help: "Reorgs that removed blocks that were final by the group's setting.",
     });
     this.#vanished = new Counter({
       ...byGroup,
       name: "stele_events_vanished_total",
-      help: "Events in such blocks; those that came back in other blocks are counted too.",
+      help: "Events in removed blocks, including those that came back in other blocks.",
     });
     this.#attemptDuration = new Histogram({
       registers,
       labelNames: ["outcome"],
       name: "stele_delivery_attempt_duration_seconds",
-      help: "Attempts to deliver one event to one subscription, by how they ended.",
+      help: "Attempts to deliver one event to one subscription, by outcome.",
       buckets: durationBuckets,
     });
     this.#lookups = new Counter({
       registers,
       labelNames: ["outcome"],
       name: "stele_callback_lookups_total",
-      help: "Host names of receivers that were looked up, by what came of it.",
+      help: "Look-ups of receivers' host names, by outcome.",
     });
     this.#consents = new Counter({
       registers,
       labelNames: ["reply"],
       name: "stele_callback_consents_total",
-      help: "Receivers that were asked whether they may be called, by their reply.",
+      help: "Consent requests to receivers, by reply.",
     });
     this.#connectionsEnded = new Counter({
       registers,
       labelNames: ["reason"],
       name: "stele_connections_ended_total",
-      help: "Connections ended because their client was slow, or the slowest when memory was needed.",
+      help: "Connections closed because their client was slow, or the slowest when memory ran low.",
     });
   }
 
@@ -128,13 +128,13 @@ class PrometheusMetrics implements MetricsRegistry {
         },
       });
     gauge("stele_group_up", "1 while the group can serve, else 0.", ({ ready }) => Number(ready));
-    gauge("stele_chain_head_block", "Newest block heard of, final or not.", ({ headBlock }) => headBlock);
-    gauge("stele_group_lag_blocks", "Blocks between that one and the newest indexed one.", (group) =>
+    gauge("stele_chain_head_block", "Newest known block, final or not.", ({ headBlock }) => headBlock);
+    gauge("stele_group_lag_blocks", "Blocks between the newest known and the newest indexed one.", (group) =>
       group.headBlock === undefined ? undefined : Math.max(0, group.headBlock - group.indexedBlock),
     );
     gauge(
       "stele_group_follows",
-      "1 at the node that reads the group's chain and writes its index, else 0.",
+      "1 if this node follows the group's chain and writes its index, else 0.",
       ({ role }) => role && Number(role === "follows"),
     );
     gauge(
@@ -148,7 +148,7 @@ class PrometheusMetrics implements MetricsRegistry {
     const member = new Gauge({
       registers: [],
       name: "stele_node_member",
-      help: "1 while this node is one of those that share its store, else 0.",
+      help: "1 while this node is a member of its cluster, else 0.",
       collect() {
         this.set(Number(read()?.isMember === true));
       },
@@ -169,7 +169,7 @@ class PrometheusMetrics implements MetricsRegistry {
     gauge("stele_callback_connections", "Connections to receivers of callbacks.", ({ connections }) => connections);
     gauge(
       "stele_callbacks_waiting",
-      "Callbacks that wait for a connection, or for the pace of their receiver.",
+      "Callbacks that wait for a connection, or for the rate limit of their receiver.",
       ({ waiting }) => waiting,
     );
   }
@@ -178,7 +178,7 @@ class PrometheusMetrics implements MetricsRegistry {
     const bytes = new Gauge({
       registers: [],
       name: "stele_bytes_in_flight",
-      help: "Memory of long requests that are being read and long answers that are not taken yet.",
+      help: "Memory of long requests that are being read and of long answers that clients have not read yet.",
       collect() {
         this.set(read());
       },
@@ -243,7 +243,7 @@ class PrometheusMetrics implements MetricsRegistry {
   }
 }
 
-/** What is damaged in the store, and how far it was looked for. */
+/** Damage in the store, and progress of the scan for it. */
 function createIntegrityMetrics(registry: Registry) {
   const registers = [registry];
   return {
@@ -251,19 +251,19 @@ function createIntegrityMetrics(registry: Registry) {
       registers,
       labelNames: ["group", "outcome"] as const,
       name: "stele_index_damaged_total",
-      help: "Batches in the store that were not as they were written, by whether the chain could mend them.",
+      help: "Damaged batches in the store, by whether the chain could repair them.",
     }),
     scrubbed: new Counter({
       registers,
       labelNames: ["group"] as const,
       name: "stele_batches_scrubbed_total",
-      help: "Batches in the store that were read only to find out whether they are damaged.",
+      help: "Batches that the scan for damage has read.",
     }),
     scrubbedBlock: new Gauge({
       registers,
       labelNames: ["group"] as const,
       name: "stele_scrubbed_block",
-      help: "Block up to which the present round of that has come.",
+      help: "Block that the current scan for damage has reached.",
     }),
   };
 }

@@ -7,7 +7,7 @@ test.each([
   ["https://token@a.example/", "https://(redacted)@a.example/"],
   ["https://a.example/hook?token=t#f", "https://a.example/hook?(redacted)"],
   ["not a url", "(redacted)"],
-])("the url %s is logged as %s", (url, shown) => {
+])("logs the url %s as %s", (url, shown) => {
   expect(redactUrl(url)).toBe(shown);
 });
 
@@ -30,14 +30,14 @@ test.each<[Record<string, unknown>, Record<string, unknown>]>([
   expect(redactFields(fields)).toEqual(shown);
 });
 
-test("an error keeps its code and its causes", () => {
+test("keeps the code and the causes of an error", () => {
   const error = Object.assign(new Error("outer", { cause: new TypeError("inner") }), { code: 100501 });
   expect(redactFields({ error })).toMatchObject({
     error: { name: "Error", message: "outer", code: 100501, cause: { name: "TypeError", message: "inner" } },
   });
 });
 
-test("an error that another try may mend has no stack, and neither have its causes unless they are defects", () => {
+test("omits the stack of an error that a retry may fix, and of its causes unless they are defects", () => {
   const defect = new TypeError("a defect");
   const cause = new Error("inner", { cause: defect });
   const error = Object.assign(new Error("outer", { cause }), { code: 200207, retry: true });
@@ -58,7 +58,7 @@ test("an error that another try may mend has no stack, and neither have its caus
   });
 });
 
-test("a cycle ends", () => {
+test("ends at a cycle", () => {
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
   expect(JSON.stringify(redactFields({ cycle }))).toContain("…");

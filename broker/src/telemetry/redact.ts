@@ -1,7 +1,7 @@
-/** What stands in a log line in the place of a secret. */
+/** Replaces a secret in a log line. */
 export const redacted = "(redacted)";
 
-/** Nesting that is looked through; what lies deeper is left out. */
+/** Maximum nesting that is searched; deeper values are removed. */
 const depthMax = 5;
 const secretKey = /secret|password|privatekey|authorization/i;
 const urlKey = /url$/i;
@@ -12,7 +12,7 @@ export function redactFields(fields: Readonly<Record<string, unknown>>): Record<
   return redactObject(fields, depthMax);
 }
 
-/** An address without what may be secret in it: user-info, query and fragment. */
+/** An address without parts that may be secret: user-info, query and fragment. */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) return redacted;
   const url = new URL(text);
@@ -45,7 +45,7 @@ function describeError(error: Error, depth: number): Record<string, unknown> {
   return "retry" in error && error.retry === true ? withoutStacks(described) : described;
 }
 
-/** What another try may mend, as where a server is away, is no defect of the code: where it was met says nothing. What caused it may be one. */
+/** A failure that a retry may fix, such as an unreachable server, is not a defect in the code, so its stack says nothing. Its cause may be one. */
 function withoutStacks(described: object): Record<string, unknown> {
   const isDefect = "name" in described && defects.has(described.name);
   const entries = Object.entries(described).filter(([key]) => key !== "stack" || isDefect);

@@ -2,18 +2,18 @@ import { findBytes, quote } from "@stele/wire";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** Whom to ask, and how to answer. */
+/** Servers to ask, and the form of the answer. */
 export interface CommonArguments {
   /** Base URL of the broker. */
   readonly broker: string;
-  /** The node that is trusted; undefined for the broker's own view of the chain. */
+  /** The trusted node; undefined for the broker's own view of the chain. */
   readonly rpc: string | undefined;
   readonly group: string | undefined;
-  /** The registry that is trusted; undefined for one that is remembered. */
+  /** The trusted registry; undefined for a remembered one. */
   readonly registry: string | undefined;
-  /** Whether the chain's registry is kept for the next time, and taken on first use. */
+  /** Whether to remember the chain's registry, and trust it on first use. */
   readonly remember: boolean;
-  /** File of the registries that are remembered; undefined for the user's own. */
+  /** File of the remembered registries; undefined for the user's own. */
   readonly knownRegistries: string | undefined;
   /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
@@ -24,7 +24,7 @@ export interface EventArguments extends CommonArguments {
   readonly kind: "event";
   /** An eventId, or the path of a file with a proof. */
   readonly what: string;
-  /** The block's hash where it is known from elsewhere; then no node is asked. */
+  /** The trusted block hash, if known; then no node is asked. */
   readonly blockHash: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface TopicArguments extends CommonArguments {
   readonly from: number;
   /** Undefined for the newest event on the chain. */
   readonly to: number | undefined;
-  /** Block at which reading begins; the topic's first event has to be in it or after it. */
+  /** First block to read; it must not be after the block of the topic's first event. */
   readonly fromBlock: number;
 }
 
@@ -56,12 +56,12 @@ const valueFlags = [
   "--known-registries",
   "--publisher",
 ];
-/** Flags whose values add up. */
+/** Flags that may be repeated. */
 const listFlags = ["--publisher"];
 /** Flags without a value. */
 const switches = ["--json", "--remember"];
 
-/** Reads the arguments of `stele verify`. @throws Unverifiable for what is wrong with them. */
+/** Reads the arguments of `stele verify`. @throws Unverifiable for wrong usage. */
 export function parseArguments(argv: readonly string[]): VerifyArguments {
   if (argv.includes("--help") || argv.includes("-h")) return { kind: "help" };
   const { values, words, given } = readFlags(argv);
@@ -100,7 +100,7 @@ function toTopicArguments(values: Values, words: readonly string[], common: Comm
   return { kind: "topic", ...common, topic: parseTopic(values.get("--topic") ?? ""), from, to, fromBlock };
 }
 
-/** Registries are remembered by their chain, which only a node can name. */
+/** Registries are remembered by chain, which only a node can name. */
 function refuseWithoutNode({ registry, remember }: CommonArguments): void {
   if (registry === undefined)
     throw new Unverifiable("--block-hash needs --registry: without a node, no chain is known");
@@ -110,7 +110,7 @@ function refuseWithoutNode({ registry, remember }: CommonArguments): void {
 interface Flags {
   readonly values: Values;
   readonly words: readonly string[];
-  /** The switches that were given. */
+  /** The switches that are set. */
   readonly given: ReadonlySet<string>;
 }
 
@@ -134,7 +134,7 @@ function setValue(values: Map<string, string>, flag: string, value: string | und
   if (!valueFlags.includes(flag)) throw new Unverifiable(`${quote(flag)} is not a known flag; see stele verify --help`);
   const before = values.get(flag);
   if (before !== undefined && !listFlags.includes(flag)) throw new Unverifiable(`${flag} is given more than once`);
-  if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} lacks a value`);
+  if (value === undefined || value.startsWith("--")) throw new Unverifiable(`${flag} needs a value`);
   values.set(flag, before === undefined ? value : `${before},${value}`);
 }
 

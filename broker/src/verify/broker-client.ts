@@ -11,14 +11,14 @@ import * as z from "zod";
 import { askJson } from "./http.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** The chain that a group is on, as its broker says. */
+/** The chain of a group, as its broker reports it. */
 export interface GroupChain {
   readonly groupId: string;
   readonly chainId: number;
   readonly genesisHash: string;
 }
 
-// An older broker says less than this, and so does one whose group is not up yet.
+// An older broker omits some of these fields, and so does one whose group has not started.
 const indexSchema = z.object({ defaultGroup: z.string() });
 const readinessSchema = z.object({
   groups: z.array(
@@ -29,15 +29,15 @@ const readinessSchema = z.object({
   ),
 });
 
-/** How a broker refuses (docs/rest.md). */
+/** A broker's error (docs/rest.md). */
 const failureSchema = z.object({ code: z.int(), message: z.string() });
 
-/** Longest answer with one event: the longest content and extensions that settings allow, as JSON. Several are asked for at once. */
+/** Longest answer with one event: the maximum content and extensions, as JSON. Several requests run at once. */
 const eventBytesMax = 25_165_824;
 
 const { eventNotExist, eventBeyondHead, topicNotExist } = errorCatalogue;
 
-/** The broker that is asked what it has, over REST like any other client. @throws Unverifiable where it gives no such answer. */
+/** The broker under test, over REST like any other client. @throws Unverifiable if it does not answer. */
 export class BrokerClient {
   readonly #base: string;
   readonly #group: string | undefined;
@@ -67,7 +67,7 @@ export class BrokerClient {
     return this.#read(answer, topicStateSchema);
   }
 
-  /** Undefined when the broker does not say it. */
+  /** Undefined if the broker does not report it. */
   async findGroupChain(): Promise<GroupChain | undefined> {
     const groupId = this.#group ?? indexSchema.safeParse(await this.#get("/")).data?.defaultGroup;
     const readiness = readinessSchema.safeParse(await this.#get("/health/ready"));
@@ -75,7 +75,7 @@ export class BrokerClient {
     return groupId === undefined || chain === undefined ? undefined : { groupId, ...chain };
   }
 
-  /** Undefined for a page that is not there, or is not meant for everybody. */
+  /** Undefined for a page that does not exist, or is not public. */
   async #get(path: string): Promise<unknown> {
     try {
       return await askJson({ url: `${this.#base}${path}`, name: `the broker at ${this.#base}` });
@@ -100,11 +100,11 @@ export class BrokerClient {
     if (failure !== undefined) throw new Unverifiable(`the broker refuses: ${failure.code} ${failure.message}`);
     const result = schema.safeParse(answer);
     if (result.success) return result.data;
-    throw new Unverifiable(`what listens at ${this.#base} does not answer as a broker does`);
+    throw new Unverifiable(`the server at ${this.#base} does not answer like a broker`);
   }
 }
 
-/** Undefined for an answer that is no refusal. */
+/** Undefined for an answer that is not an error. */
 function findFailure(answer: unknown): z.infer<typeof failureSchema> | undefined {
   return failureSchema.safeParse(answer).data;
 }

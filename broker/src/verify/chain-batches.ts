@@ -8,14 +8,14 @@ import { type ChainClient, isRangeRefused } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /**
- * One batch of a topic as the chain has it. `events` is undefined when it is malformed, for the reason given in `fault`. With both, the batch
- * is well-formed and beyond what every broker reads.
+ * One batch of a topic on the chain. `events` is undefined if it is malformed; `fault` gives the reason. With both, the batch is well-formed but
+ * exceeds what every broker reads.
  */
 export interface ChainBatch {
   readonly firstSequence: number;
   readonly count: number;
   readonly blockNumber: number;
-  /** Who called the registry. */
+  /** The account that called the registry. */
   readonly publisher: Address;
   readonly events: readonly BatchEvent[] | undefined;
   readonly fault: string | undefined;
@@ -29,8 +29,8 @@ export interface ReadRange {
 }
 
 /**
- * Every batch of a topic, from its first event on. The contract numbers events without a gap, so a node that leaves out a log is found out.
- * @throws Unverifiable when the node does not give all.
+ * Every batch of a topic, from its first event. The contract numbers events without a gap, so a node cannot omit a log unnoticed.
+ * @throws Unverifiable if the node omits some.
  */
 export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncGenerator<ChainBatch> {
   let next = 1;
@@ -39,7 +39,9 @@ export async function* readBatches(chain: ChainClient, range: ReadRange): AsyncG
     const { firstSequence, count, blockNumber, sender: publisher } = log;
     if (firstSequence !== next) {
       const hint = next === 1 ? "; begin with an earlier --from-block" : "; ask another node";
-      throw new Unverifiable(`the node gives events from sequence ${firstSequence} on where ${next} was next${hint}`);
+      throw new Unverifiable(
+        `the node returned events from sequence ${firstSequence} on, but the next is ${next}${hint}`,
+      );
     }
     next += count;
     yield { firstSequence, count, blockNumber, publisher, ...readEvents(log) };
@@ -54,7 +56,7 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
     const logs = await askForLogs(chain, { registry, address }, { from, to });
     if (logs === undefined) {
       if (size.onRefusal()) continue;
-      throw new Unverifiable(`the node refuses to give the logs of block ${from}`);
+      throw new Unverifiable(`the node refuses to return the logs of block ${from}`);
     }
     let bytes = 0;
     for (const raw of logs) {
@@ -68,7 +70,7 @@ async function* readLogs(chain: ChainClient, place: ReadRange): AsyncGenerator<C
   }
 }
 
-/** Undefined when the range is too large for the node. */
+/** Undefined if the range is too large for the node. */
 async function askForLogs(
   chain: ChainClient,
   topic: Pick<ReadRange, "registry" | "address">,
@@ -78,14 +80,14 @@ async function askForLogs(
     return await chain.logs(topic, range);
   } catch (error) {
     if (isRangeRefused(error)) return undefined;
-    if (error instanceof RpcFailure) throw new Unverifiable(`the node refuses to give logs`, error);
+    if (error instanceof RpcFailure) throw new Unverifiable(`the node refuses to return logs`, error);
     throw error;
   }
 }
 
 type Published = Extract<ContractLog, { kind: "events-published" }>;
 
-/** A batch that does not decode to its count of events under its root holds none. */
+/** A batch that does not match its count and root contains no events. */
 function readEvents({ count, eventsRoot, events }: Published): Pick<ChainBatch, "events" | "fault"> {
   try {
     const decoded = decodeEvents(events);

@@ -8,25 +8,25 @@ import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
 import { askJson } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
-/** What tells one chain from another. */
+/** Identifies a chain. */
 export interface ChainIdentity {
   readonly chainId: number;
   readonly genesisHash: string;
 }
 
-/** The node that is trusted. @throws Unverifiable where it does not answer, RpcFailure where it refuses. */
+/** The trusted node. @throws Unverifiable if it does not answer, RpcFailure if it refuses. */
 export class ChainClient {
   readonly url: string;
-  /** Who is asked, for people. */
+  /** Name of the node, for people. */
   readonly name: string;
-  /** What helps where the broker has no chain of its own, or another one. */
+  /** Advice for a broker whose chain is not its own, or is another one. */
   readonly #advice: string;
 
-  /** Without `rpc`, the broker's own view of its chain is asked. */
+  /** Without `rpc`, asks the broker's own view of its chain. */
   constructor({ rpc, broker }: { readonly rpc: string | undefined; readonly broker: string }) {
     this.url = rpc ?? `${broker}/chain`;
     this.name = rpc === undefined ? `the broker's embedded chain at ${this.url}` : `the node at ${rpc}`;
-    this.#advice = rpc === undefined ? "; give --rpc of a node of the group's chain" : "";
+    this.#advice = rpc === undefined ? "; pass --rpc of a node of the group's chain" : "";
   }
 
   async chainId(): Promise<number> {
@@ -37,13 +37,13 @@ export class ChainClient {
     return Number(await this.#ask("eth_blockNumber"));
   }
 
-  /** Which chain the node is on. */
+  /** The chain that the node serves. */
   async identity(): Promise<ChainIdentity> {
     const [chainId, genesisHash] = await Promise.all([this.chainId(), this.blockHash(0)]);
     return { chainId, genesisHash };
   }
 
-  /** @throws Unverifiable when the node does not have the block. */
+  /** @throws Unverifiable if the node does not have the block. */
   async blockHash(number: number): Promise<Hash> {
     const block = await this.#ask("eth_getBlockByNumber", toQuantity(number), false);
     const hash = typeof block === "object" && block !== null && "hash" in block ? block.hash : undefined;
@@ -51,7 +51,7 @@ export class ChainClient {
     throw new Unverifiable(`${this.name} does not have block ${number}${this.#advice}`);
   }
 
-  /** What the topic's contract says of itself; undefined where there is none. */
+  /** The topic contract's state; undefined if there is no contract. */
   async findTopic(address: Address): Promise<{ readonly registry: Address; readonly sequence: number } | undefined> {
     try {
       const [registry, sequence] = await Promise.all([
@@ -84,13 +84,13 @@ export class ChainClient {
       topics: [publishedSignature, `0x${address.slice(2).padStart(64, "0")}`],
     };
     const logs = await this.#ask("eth_getLogs", filter);
-    if (!Array.isArray(logs)) throw new Unverifiable(`${this.name} answers no list of logs`);
+    if (!Array.isArray(logs)) throw new Unverifiable(`${this.name} does not return a list of logs`);
     return logs;
   }
 
   async #view(address: Address, functionName: "registry" | "sequence"): Promise<`0x${string}`> {
     const data = encodeFunctionData({ abi: topicAbi, functionName });
-    return (await this.#ask("eth_call", { to: address, data }, "latest")) as `0x${string}`; // Bytes; decoding them checks it.
+    return (await this.#ask("eth_call", { to: address, data }, "latest")) as `0x${string}`; // Bytes; decoding checks them.
   }
 
   async #ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
@@ -100,7 +100,7 @@ export class ChainClient {
       if ("result" in answer) return answer.result;
       if ("error" in answer) throw toRpcFailure(answer.error);
     }
-    throw new Unverifiable(`${this.name} does not answer as a node does${this.#advice}`);
+    throw new Unverifiable(`${this.name} does not answer like a node${this.#advice}`);
   }
 }
 
@@ -108,7 +108,7 @@ function isHash(value: unknown): value is Hash {
   return typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
 }
 
-/** Whether the range of blocks was too large: for the node, or for us. */
+/** Whether the range of blocks was too large, for the node or for us. */
 export function isRangeRefused(error: unknown): boolean {
   return error instanceof AnswerTooLong || (error instanceof RpcFailure && error.kind === "range-refused");
 }

@@ -1,9 +1,9 @@
 import { AnswerTooLong } from "./unverifiable.ts";
 
-/** Longest text that is read where the caller names no other bound: as much as a broker reads of a node's answer. */
+/** Longest answer to read if the caller names no other limit: the same as for a broker that reads a node's answer. */
 export const textBytesMaxDefault = 67_108_864;
 
-/** UTF-8 text that comes in pieces. Whoever gives it may never end. @throws AnswerTooLong. */
+/** Collects UTF-8 text that arrives in pieces. The sender may never end. @throws AnswerTooLong. */
 export async function collectText(
   source: AsyncIterable<Uint8Array>,
   { name, bytesMax = textBytesMaxDefault }: { readonly name: string; readonly bytesMax?: number | undefined },
@@ -12,7 +12,7 @@ export async function collectText(
   let bytes = 0;
   for await (const chunk of source) {
     bytes += chunk.length;
-    if (bytes > bytesMax) throw new AnswerTooLong(`${name} gives more than ${bytesMax} bytes`);
+    if (bytes > bytesMax) throw new AnswerTooLong(`${name} returned more than ${bytesMax} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -4,7 +4,7 @@ import type { BrokerClient } from "./broker-client.ts";
 import type { ChainBatch } from "./chain-batches.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** A batch on the chain that is malformed or beyond the limits of the broker: it holds no events, though it took their sequences. */
+/** A batch on the chain that is malformed or exceeds the broker's limits: it contains no events, but took their sequences. */
 export interface MalformedBatch {
   readonly firstSequence: number;
   readonly count: number;
@@ -12,14 +12,14 @@ export interface MalformedBatch {
   readonly fault: string;
 }
 
-/** One difference between the chain and the broker; or, `foreign`, between who published and who was expected to. */
+/** One difference between chain and broker; `foreign`: between actual and expected publisher. */
 export interface Difference {
   readonly kind: "missing" | "different" | "extra" | "foreign";
   readonly sequence: number;
   readonly eventId: string;
-  /** Of an event that is different: what of it. */
+  /** For `different`: the field that differs. */
   readonly field: keyof EventBody | undefined;
-  /** Of events that are foreign: who published them. */
+  /** For `foreign`: the publishing account. */
   readonly publisher?: string;
 }
 
@@ -27,16 +27,16 @@ interface ComparedRange {
   readonly topic: TopicName;
   readonly from: number;
   readonly to: number;
-  /** Who may have published; undefined for anyone. */
+  /** Accounts that may have published; undefined for anyone. */
   readonly publishers: readonly string[] | undefined;
 }
 
-/** Differences and malformed batches that a report names; further ones are counted. */
+/** Maximum number of differences and malformed batches that a report names; it counts the others. */
 const namedMax = 20;
-/** Events that the broker is asked for at once. */
+/** Number of concurrent event requests to the broker. */
 const eventsUnderWayMax = 16;
 
-/** Asks the broker for what the chain has, and keeps what differs. */
+/** Asks the broker for the events on the chain, and keeps the differences. */
 export class Comparison {
   readonly counts: Record<Difference["kind"], number> = { missing: 0, different: 0, extra: 0, foreign: 0 };
   readonly differences: Difference[] = [];
@@ -70,7 +70,7 @@ export class Comparison {
       if (this.malformed.length < namedMax) {
         this.malformed.push({ firstSequence, count, blockNumber, fault: fault ?? "" });
       }
-      // The first and the last stand for all: a stranger may claim four thousand million events.
+      // The first and the last stand for all: a foreign batch may claim four thousand million events.
       for (const sequence of new Set([first, last])) await this.#expectNone(sequence, blockNumber);
       return;
     }
@@ -87,14 +87,14 @@ export class Comparison {
     }
   }
 
-  /** What the broker says to have beyond the chain, whose newest block is `head`. */
+  /** Checks events of the broker that are beyond the chain, whose newest block is `head`. */
   finish(
     { sequenceNumber, blockNumber }: TopicState,
     { onChain, head }: { readonly onChain: number; readonly head: number },
   ): void {
     if (sequenceNumber <= onChain) return;
     if (blockNumber > head)
-      throw new Unverifiable(`the node is at block ${head}, the broker at ${blockNumber} or later`);
+      throw new Unverifiable(`the node is at block ${head}, but the broker is at ${blockNumber} or later`);
     this.#note({ kind: "extra", sequence: onChain + 1, eventId: "", field: undefined }, sequenceNumber - onChain);
   }
 

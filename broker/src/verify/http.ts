@@ -1,19 +1,19 @@
 import { collectText } from "./collect-text.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
-/** How long one answer may take. */
+/** Timeout of one answer. */
 const answerTimeoutMs = 30_000;
 
 export interface HttpRequest {
   readonly url: string;
   /** A JSON body makes it a POST. */
   readonly body?: unknown;
-  /** Whom it is for, as the user knows it. */
+  /** Name of the server, as the user knows it. */
   readonly name: string;
   readonly answerBytesMax?: number;
 }
 
-/** One request over HTTP with a JSON answer. @throws Unverifiable when there is none. */
+/** One HTTP request with a JSON answer. @throws Unverifiable if there is none. */
 export async function askJson({ url, body, name, answerBytesMax }: HttpRequest): Promise<unknown> {
   const post = { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
   try {
@@ -24,6 +24,6 @@ export async function askJson({ url, body, name, answerBytesMax }: HttpRequest):
     return JSON.parse(text);
   } catch (error) {
     if (error instanceof AnswerTooLong) throw error;
-    throw new Unverifiable(`${name} gives no answer`, error);
+    throw new Unverifiable(`${name} does not answer`, error);
   }
 }

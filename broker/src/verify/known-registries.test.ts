@@ -16,7 +16,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = () => new KnownRegistries(join(folder, "deeper", "known.json"));
 
-test("keeps the registries of each chain, once, for whoever reads the file next", () => {
+test("remembers the registries of each chain once, for later readers of the file", () => {
   expect(open().list(chain)).toEqual([]);
   open().add(chain, one);
   open().add({ ...chain, chainId: 2 }, two);
@@ -31,7 +31,7 @@ test("keeps the registries of each chain, once, for whoever reads the file next"
 });
 
 test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chains":[{"chainId":1}]}'])(
-  "refuses a file that holds %j, and leaves it as it is",
+  "refuses a file with the content %j, and does not change it",
   (text) => {
     const known = new KnownRegistries(join(folder, "known.json"));
     writeFileSync(known.file, text);
@@ -41,7 +41,7 @@ test.each(["", "{", "[]", "{}", '{"version":2,"chains":[]}', '{"version":1,"chai
   },
 );
 
-test("says so where it cannot write", () => {
+test("reports that it cannot write", () => {
   writeFileSync(join(folder, "deeper"), "");
   expect(() => open().add(chain, one)).toThrow("known.json");
 });

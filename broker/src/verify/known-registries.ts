@@ -20,13 +20,13 @@ type Content = z.infer<typeof schema>;
 const folderMode = 0o700;
 const fileMode = 0o600;
 
-/** Where a user's known registries are unless a flag says otherwise: with their other settings (XDG Base Directory 0.8). */
+/** Default path of a user's known registries: with their other settings (XDG Base Directory 0.8). */
 export function knownRegistriesFile(env: Readonly<Record<string, string | undefined>>, home: string): string {
   const folder = env["XDG_CONFIG_HOME"]?.startsWith("/") === true ? env["XDG_CONFIG_HOME"] : join(home, ".config");
   return join(folder, "stele", "known-registries.json");
 }
 
-/** The registries that a user trusts, by chain: what known_hosts is to ssh. @throws Unverifiable for a file that cannot be read or written. */
+/** The registries that a user trusts, by chain, like known_hosts of ssh. @throws Unverifiable for a file that cannot be read or written. */
 export class KnownRegistries {
   readonly file: string;
 
@@ -51,11 +51,11 @@ export class KnownRegistries {
       return schema.parse(JSON.parse(readFileSync(this.file, "utf8")));
     } catch (error) {
       if (isMissing(error)) return { version: 1, chains: [] };
-      throw new Unverifiable(`${this.file} does not hold known registries; mend it or move it away`, error);
+      throw new Unverifiable(`${this.file} does not contain known registries; fix it or move it away`, error);
     }
   }
 
-  /** Wholly or not at all. */
+  /** Atomically. */
   #write(content: Content): void {
     const draft = `${this.file}.${process.pid}.draft`;
     try {
@@ -64,7 +64,7 @@ export class KnownRegistries {
       renameSync(draft, this.file);
     } catch (error) {
       rmSync(draft, { force: true });
-      throw new Unverifiable(`${this.file} cannot be written; name another one by --known-registries`, error);
+      throw new Unverifiable(`cannot write ${this.file}; name another file with --known-registries`, error);
     }
   }
 }

@@ -10,7 +10,7 @@ import { serveNode } from "./testing/serve-node.ts";
 
 const topic = "verify/odd";
 
-describe("stele verify with a node that means harm", () => {
+describe("stele verify with a malicious node", () => {
   let folder: string;
   let of: ClaimOptions & { readonly chain: AnvilChain };
 
@@ -38,7 +38,7 @@ describe("stele verify with a node that means harm", () => {
     return outcome;
   }
 
-  test("keeps a registry for the chain that was checked, when the node names another one afterwards", async () => {
+  test("remembers a registry for the verified chain, even if the node later names another chain", async () => {
     const file = join(folder, "known-registries.json");
     const [eventId = ""] = honestClaims(of).keys();
     let asked = 0;
@@ -47,7 +47,7 @@ describe("stele verify with a node that means harm", () => {
       asked += 1;
       return asked === 1 ? result : "0x1";
     });
-    expect(outcome).toMatchObject({ exitCode: 0, problem: expect.stringContaining("taken on first use") });
+    expect(outcome).toMatchObject({ exitCode: 0, problem: expect.stringContaining("trusted on first use") });
     const chainId = Number(await of.chain.provider.request({ method: "eth_chainId" }));
     expect(JSON.parse(await readFile(file, "utf8"))).toMatchObject({ chains: [{ chainId }] });
   });

@@ -1,10 +1,7 @@
-/** Characters kept of one line: whoever is asked may answer megabytes. */
+/** Maximum number of characters of one line: a server may answer megabytes. */
 const charactersMax = 2_000;
 
-/**
- * One line for a terminal. Topics, reasons and refusals are others' words: escaped, they can neither move the cursor nor pretend to be
- * a line of ours.
- */
+/** One line for a terminal. Topics, reasons and errors come from others: escaped, they can neither move the cursor nor imitate a line of ours. */
 export function toPrintable(text: string): string {
   const cut = text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
   return cut.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escape);

@@ -2,7 +2,7 @@ import type { ChainClient, ChainIdentity } from "./chain-client.ts";
 import type { KnownRegistries } from "./known-registries.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** Who says that the registry is to be trusted. */
+/** Why the registry is trusted. */
 export type PinnedBy = "you" | "the known registries" | "first use";
 
 export interface PinOptions {
@@ -11,17 +11,17 @@ export interface PinOptions {
   readonly known: KnownRegistries;
 }
 
-/** Which registry is trusted: on a chain that others write to, anybody can have one, and it says what its owner likes. */
+/** Which registry is trusted: anybody can deploy one on a shared chain, and it may claim anything. */
 export class RegistryPin {
   readonly #options: PinOptions;
-  /** The chain for which a registry was checked: the registry is kept for it, whatever the node says later. */
+  /** The chain for which a registry was checked. The registry is remembered for this chain, whatever the node says later. */
   #checked: ChainIdentity | undefined;
 
   constructor(options: PinOptions) {
     this.#options = options;
   }
 
-  /** Whether the registry that was found is pinned, and by whom. @throws Unverifiable when it is not. */
+  /** Whether and why the registry is pinned. @throws Unverifiable if it is not. */
   async check(found: string, chain: ChainClient): Promise<PinnedBy> {
     const { registry, remember, known } = this.#options;
     if (registry !== undefined) return "you";
@@ -32,12 +32,12 @@ export class RegistryPin {
     if (pinned.length > 0) throw changed(found, { pinned, identity, file: known.file });
     if (remember) return "first use";
     throw new Unverifiable(
-      `no registry is pinned for ${nameOf(identity)}. The registry found is ${found}: compare it with what the broker's operator told ` +
-        "you, then give --registry; or --remember, to take it on first use",
+      `no registry is pinned for ${nameOf(identity)}. The registry found is ${found}: compare it with the address from the broker's operator, ` +
+        "then pass --registry, or --remember to trust it on first use",
     );
   }
 
-  /** Keeps a registry under which all was verified. Answers a warning where nobody had vouched for it. */
+  /** Remembers a registry after a successful verification. Returns a warning if nobody had confirmed it. */
   async keep(
     found: string,
     { chain, pinnedBy }: { readonly chain: ChainClient; readonly pinnedBy: PinnedBy },
@@ -48,8 +48,8 @@ export class RegistryPin {
     known.add(identity, found);
     if (pinnedBy === "you") return "";
     return (
-      `warning: registry ${found} of ${nameOf(identity)} was taken on first use, and is kept in ${known.file}. ` +
-      "Compare it with what the broker's operator told you."
+      `warning: registry ${found} of ${nameOf(identity)} is trusted on first use and remembered in ${known.file}. ` +
+      "Compare it with the address from the broker's operator."
     );
   }
 }
@@ -63,8 +63,8 @@ function changed(
   }: { readonly pinned: readonly string[]; readonly identity: ChainIdentity; readonly file: string },
 ): Unverifiable {
   return new Unverifiable(
-    `the registry of ${nameOf(identity)} has changed: found ${found}, known ${pinned.join(", ")} (${file}). Somebody may pass their own ` +
-      "registry off as the broker's. If you trust the new one, give --registry, with --remember to keep it",
+    `the registry of ${nameOf(identity)} has changed: found ${found}, known ${pinned.join(", ")} (${file}). Somebody may present their own ` +
+      "registry as the broker's. If you trust the new one, pass --registry, and --remember to remember it",
   );
 }
 

@@ -4,14 +4,14 @@ import type { PinnedBy } from "./registry-pin.ts";
 import type { EventReport } from "./verify-event.ts";
 import type { TopicReport } from "./verify-topic.ts";
 
-/** Whose word was taken for the chain. */
+/** The source that was trusted for the chain. */
 interface Trust {
   readonly json: boolean;
-  /** Whether the user gave a node of their own. */
+  /** Whether the user named a node. */
   readonly hasOwnNode: boolean;
 }
 
-/** Text for the standard output; ends with a line break. */
+/** Text for standard output; ends with a line break. */
 export function renderEventReport(report: EventReport, trust: Trust): string {
   if (trust.json) return `${JSON.stringify(toJson(report))}\n`;
   if (report.status === "refuted") return toText([`refuted at step ${report.step}: ${report.reason}`]);
@@ -20,7 +20,7 @@ export function renderEventReport(report: EventReport, trust: Trust): string {
     ["topic", event.topic],
     ["content", `${event.content.length} bytes, ${event.extensions.length} extensions`],
     ["published", `by ${event.publisher}, transaction ${event.transactionIndex} of block ${event.blockNumber}`],
-    ["block", `${blockHash}, as ${blockHashFrom ?? "you"} said`],
+    ["block", `${blockHash}, from ${blockHashFrom ?? "you"}`],
     ["registry", pinned(event.registry, report.pinnedBy)],
   ];
   const head = `verified: event ${event.eventId} is on the chain`;
@@ -32,15 +32,15 @@ export function renderTopicReport(report: TopicReport, trust: Trust): string {
   const { topic, from, to } = report;
   const head =
     report.status === "verified"
-      ? `verified: events ${from} to ${to} of ${topic} are all and exactly what the chain has`
-      : `refuted: events ${from} to ${to} of ${topic} are not what the chain has`;
+      ? `verified: events ${from} to ${to} of ${topic} match the chain exactly`
+      : `refuted: events ${from} to ${to} of ${topic} do not match the chain`;
   const rows = [
-    ["chain", `${report.events} events in ${report.batches} batches, as ${report.chain} says`],
+    ["chain", `${report.events} events in ${report.batches} batches, according to ${report.chain}`],
     ...report.differences.map((difference) => [difference.kind, describe(difference)]),
     ["in all", describeCounts(report.counts)],
     ...report.malformed.map(({ firstSequence, count, blockNumber, fault }) => [
       "malformed",
-      `${count} sequences from ${firstSequence} on hold no events (block ${blockNumber}: ${fault})`,
+      `${count} sequences from ${firstSequence} on have no events (block ${blockNumber}: ${fault})`,
     ]),
     ["registry", pinned(report.registry, report.pinnedBy)],
   ];
@@ -58,12 +58,12 @@ function describeCounts(counts: TopicReport["counts"]): string {
 }
 
 function pinned(registry: string, pinnedBy: PinnedBy): string {
-  return pinnedBy === "first use" ? `${registry}, taken on first use` : `${registry}, as ${pinnedBy} said`;
+  return pinnedBy === "first use" ? `${registry}, trusted on first use` : `${registry}, from ${pinnedBy}`;
 }
 
 function describe({ sequence, eventId, field, publisher }: Difference): string {
-  const what = eventId === "" ? `sequence ${sequence} and those after it` : `sequence ${sequence} (${eventId})`;
-  if (publisher !== undefined) return `${what} and those of its batch: published by ${publisher}`;
+  const what = eventId === "" ? `sequence ${sequence} and all later ones` : `sequence ${sequence} (${eventId})`;
+  if (publisher !== undefined) return `${what} and the others of its batch: published by ${publisher}`;
   return field === undefined ? what : `${what}: ${field}`;
 }
 
@@ -73,10 +73,10 @@ function toLines(rows: readonly (readonly string[])[]): readonly string[] {
 
 function toNotes({ hasOwnNode }: Trust, from: string | undefined): readonly string[] {
   if (hasOwnNode || from === undefined) return [];
-  return ["The broker's own word was taken for the chain: give --rpc to ask another node."];
+  return ["The broker's own view of the chain was trusted: pass --rpc to ask another node."];
 }
 
-/** Bytes as Base64, as getEvent has them. */
+/** Bytes as Base64, like getEvent. */
 function toJson(report: EventReport): unknown {
   if (report.status === "refuted") return report;
   return { ...report, event: { ...report.event, content: Buffer.from(report.event.content).toString("base64") } };

@@ -10,44 +10,44 @@ import { reasonOf, Unverifiable } from "./unverifiable.ts";
 import { verifyEvent } from "./verify-event.ts";
 import { verifyTopic } from "./verify-topic.ts";
 
-/** What the command has to say, and its exit code: 0 verified, 1 refuted, 2 neither could be found out. */
+/** Output of the command, and its exit code: 0 verified, 1 refuted, 2 neither. */
 export interface VerifyOutcome {
   readonly exitCode: 0 | 1 | 2;
   readonly output: string;
-  /** For the standard error. */
+  /** For standard error. */
   readonly problem: string;
 }
 
 const usage = `Usage: stele verify <eventId|file> [flags]
        stele verify --topic TOPIC [--from 1] [--to N] [flags]
 
-The first verifies that one event is on the chain: the broker gives its proof, or a file holds it. The second compares a topic's events
-on the chain with those that the broker gives: it finds what is missing, different or extra.
+The first form verifies that one event is on the chain, by the broker's proof or a proof in a file. The second form compares a topic's events
+on the chain with the broker's: it finds missing, different and extra ones.
 
-  --rpc URL         the node that is trusted (default: the broker's own view of its chain)
-  --registry ADDR   the topic registry that is trusted (default: the known one of this chain; without one, exit code 2)
-  --remember        keep the registry as the known one of this chain; without --registry, take it on first use, with a warning
+  --rpc URL         the trusted chain node (default: the broker's own view of its chain)
+  --registry ADDR   the trusted topic registry (default: the remembered one of this chain; without one, exit code 2)
+  --remember        remember the registry for this chain; without --registry, trust it on first use, with a warning
   --known-registries FILE
-                    where registries are kept (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
-  --publisher ADDR  an account that may publish; several by repeating it or with commas (default: anyone; the answer names it)
+                    file of remembered registries (default: stele/known-registries.json in $XDG_CONFIG_HOME or ~/.config)
+  --publisher ADDR  an account that may publish; repeat it or separate several by commas (default: anyone; the answer names it)
   --broker URL      base URL of the broker (default http://127.0.0.1:8080)
   --group ID        group of the event or topic
-  --block-hash HASH the event's block, where it is known from elsewhere: no node is asked
-  --from-block N    block of the topic's first event, or one before it (default 0)
+  --block-hash HASH trusted hash of the event's block, if known: then no node is asked
+  --from-block N    block of the topic's first event, or an earlier one (default 0)
   --json            answer in JSON
   --help, -h        print this text
 
 A group on a chain outside the broker needs --rpc.
 
-Exit codes: 0 verified; 1 refuted; 2 it cannot be told: wrong usage, no registry is pinned or it is another one than before, somebody who
-has to be asked gives no answer, or another chain was asked.
+Exit codes: 0 verified; 1 refuted; 2 unknown: wrong usage, no pinned registry or a changed one, a server that does not answer, or the wrong
+chain.
 `;
 
 export interface VerifyEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs `stele verify` with the arguments after that word. It never throws: an answer of a form that nobody foresaw refutes nothing. */
+/** Runs `stele verify` with the arguments after that word. Never throws: an unexpected answer refutes nothing. */
 export async function runVerify(argv: readonly string[], { env }: VerifyEnvironment): Promise<VerifyOutcome> {
   try {
     const options = parseArguments(argv);
@@ -56,7 +56,7 @@ export async function runVerify(argv: readonly string[], { env }: VerifyEnvironm
     return await verify(options, new RegistryPin({ ...options, known }));
   } catch (error) {
     const isForeseen = error instanceof Unverifiable || error instanceof RpcFailure;
-    const reason = isForeseen ? reasonOf(error) : `an answer cannot be read: ${reasonOf(error)}`;
+    const reason = isForeseen ? reasonOf(error) : `cannot read an answer: ${reasonOf(error)}`;
     return { exitCode: 2, output: "", problem: toProblem(reason) };
   }
 }
@@ -85,7 +85,7 @@ interface Trusted {
   readonly pin: RegistryPin;
 }
 
-/** Only a registry under which all was verified is kept. */
+/** Remembers a registry only after a successful verification. */
 async function verified(output: string, { registry, pinnedBy, options, pin }: Trusted): Promise<VerifyOutcome> {
   const warning = await pin.keep(registry, { chain: new ChainClient(options), pinnedBy });
   return { exitCode: 0, output, problem: warning === "" ? "" : toProblem(warning) };

@@ -3,8 +3,8 @@ import type { ChainClient } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
 /**
- * Whether the chain that is asked is surely the one that the broker's group is on; false when the broker does not say which one that is.
- * @throws Unverifiable when it is another one: what is true there says nothing about this group.
+ * Whether the asked chain is certainly the chain of the broker's group; false if the broker does not name its chain.
+ * @throws Unverifiable if it is another chain, which says nothing about this group.
  */
 export async function isSameChain(chain: ChainClient, broker: BrokerClient): Promise<boolean> {
   const expected = await broker.findGroupChain();
@@ -13,7 +13,7 @@ export async function isSameChain(chain: ChainClient, broker: BrokerClient): Pro
   if (chainId === expected.chainId && genesisHash === expected.genesisHash) return true;
   const served = `chain ${chainId} with the first block ${genesisHash}`;
   throw new Unverifiable(
-    `${chain.name} serves another chain than ${describe(expected)}: ${served}; give --rpc of a node of the group's chain`,
+    `${chain.name} serves another chain than ${describe(expected)}: ${served}; pass --rpc of a node of the group's chain`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Why nothing could be verified: the command was misused, or somebody who has to be asked gives no answer. Exit code 2. */
+/** Why nothing could be verified: wrong usage, or a server that does not answer. Exit code 2. */
 export class Unverifiable extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -6,10 +6,10 @@ export class Unverifiable extends Error {
   }
 }
 
-/** An answer was longer than is read. */
+/** An answer exceeded the size limit. */
 export class AnswerTooLong extends Unverifiable {}
 
-/** What is wrong in an error, for people, with what caused it. */
+/** Describes an error and its cause, for people. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;

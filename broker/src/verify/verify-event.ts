@@ -18,7 +18,7 @@ import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { isSameChain } from "./same-chain.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 
-/** What came of it. `blockHashFrom` is who said which block to trust, undefined when the user did. */
+/** Result of the verification. `blockHashFrom` names the source of the block hash; undefined if it was the user. */
 export type EventReport =
   | {
       readonly status: "verified";
@@ -31,7 +31,7 @@ export type EventReport =
 
 const eventIdPattern = /^[0-9a-f]{8}-\d+-\d+$/;
 
-/** Verifies the proof of one event, which the broker gives or a file holds. @throws Unverifiable. */
+/** Verifies the proof of one event, from the broker or a file. @throws Unverifiable. */
 export async function verifyEvent(options: EventArguments, pin: RegistryPin): Promise<EventReport> {
   const isFile = !eventIdPattern.test(options.what);
   const read = isFile ? await readProof(options.what) : await askForProof(options);
@@ -42,11 +42,11 @@ export async function verifyEvent(options: EventArguments, pin: RegistryPin): Pr
     return toReport(check(proof, options.blockHash, options), { blockHash: options.blockHash, chain, pin });
   }
   const blockNumber = findBlockNumber(proof);
-  if (blockNumber === undefined) return { status: "refuted", step: "event", reason: "its eventId is none" };
+  if (blockNumber === undefined) return { status: "refuted", step: "event", reason: "its eventId is malformed" };
   const isSameForSure = !isFile && (await isSameChain(chain, new BrokerClient(options)));
   const blockHash = await chain.blockHash(blockNumber);
   const ownHash = headerHash(proof);
-  // On a chain that may be another one, a proof can be refuted by what it holds itself, and by nothing else.
+  // If the chain may be another one, only the proof's own content can refute it.
   const isOther = !isSameForSure && ownHash !== undefined && ownHash !== blockHash;
   const result = check(proof, isOther ? ownHash : blockHash, options);
   if (isOther && result.status === "verified") throw otherBlock(chain, { blockNumber, blockHash, ownHash });
@@ -74,7 +74,7 @@ async function toReport(result: ProofResult, of: Verified): Promise<EventReport>
   return { ...result, blockHash, blockHashFrom, pinnedBy: await pin.check(result.event.registry, chain) };
 }
 
-/** The hash that the proof's own block has; undefined when its header is no bytes. */
+/** The hash of the proof's own block; undefined if its header is malformed. */
 function headerHash({ header }: Proof): string | undefined {
   const bytes = findBytes(header);
   return bytes === undefined ? undefined : toHexText(keccak256(bytes));
@@ -85,7 +85,7 @@ function otherBlock(
   { blockNumber, blockHash, ownHash }: { blockNumber: number; blockHash: string; ownHash: string },
 ): Unverifiable {
   return new Unverifiable(
-    `block ${blockNumber} of ${chain.name} is another one, ${blockHash}, than the proof's, ${ownHash}: another chain, or reorganised; give --rpc of a node of the event's chain`,
+    `block ${blockNumber} of ${chain.name} has the hash ${blockHash}, but the proof's block has ${ownHash}: another chain, or a reorg; pass --rpc of a node of the event's chain`,
   );
 }
 
@@ -94,7 +94,7 @@ type ReadProof = { readonly proof: Proof } | { readonly reason: string };
 async function askForProof(options: EventArguments): Promise<ReadProof> {
   const proof = await new BrokerClient(options).getProof(options.what);
   if (proof.event.eventId === options.what) return { proof };
-  return { reason: `the broker gave a proof of ${proof.event.eventId} in its place` };
+  return { reason: `the broker returned a proof of ${proof.event.eventId} instead` };
 }
 
 async function readProof(path: string): Promise<ReadProof> {
@@ -107,11 +107,11 @@ async function readText(path: string): Promise<string> {
     return await collectText(createReadStream(path), { name: "the file" });
   } catch (error) {
     if (error instanceof AnswerTooLong) throw error;
-    throw new Unverifiable("this is no eventId, and cannot be read as a file", error);
+    throw new Unverifiable("this is not an eventId, and not a readable file", error);
   }
 }
 
-/** The number of the block that the proof names; undefined when it names none. */
+/** The number of the block that the proof names; undefined if it names none. */
 function findBlockNumber({ event }: Proof): number | undefined {
   try {
     return parseEventId(event.eventId).blockNumber;

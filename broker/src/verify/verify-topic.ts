@@ -10,7 +10,7 @@ import type { PinnedBy, RegistryPin } from "./registry-pin.ts";
 import { isSameChain } from "./same-chain.ts";
 import { Unverifiable } from "./unverifiable.ts";
 
-/** What came of it. Of differences and malformed batches, the first few are kept, and all are counted. */
+/** Result of the comparison. Keeps the first differences and malformed batches, and counts all. */
 export interface TopicReport {
   readonly status: "verified" | "refuted";
   readonly topic: TopicName;
@@ -31,7 +31,7 @@ export interface TopicReport {
   readonly chain: string;
 }
 
-/** Compares a topic's events on the chain with those that the broker gives. @throws Unverifiable. */
+/** Compares a topic's events on the chain with the broker's. @throws Unverifiable. */
 export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Promise<TopicReport> {
   const broker = new BrokerClient(options);
   const chain = new ChainClient(options);
@@ -56,7 +56,7 @@ export async function verifyTopic(options: TopicArguments, pin: RegistryPin): Pr
   }
   if (read < Math.min(to, onChain)) {
     throw new Unverifiable(
-      `the node gives events up to sequence ${read}, the contract has ${onChain}; ask another node`,
+      `the node returned events up to sequence ${read}, but the contract has ${onChain}; ask another node`,
     );
   }
   if (state !== undefined) comparison.finish(state, { onChain, head });
@@ -84,16 +84,16 @@ interface Located {
   readonly registry: Address;
 }
 
-/** Where the topic is: by the registry that is trusted, else by the one that its contract names, which then has to own the address. */
-async function locate(chain: ChainClient, options: TopicArguments, told: string | undefined): Promise<Located> {
+/** The topic's address: computed from the trusted registry; else from the registry that the contract names, which must confirm the address. */
+async function locate(chain: ChainClient, options: TopicArguments, claimed: string | undefined): Promise<Located> {
   const { topic } = options;
-  if (options.registry !== undefined) return toLocated(options.registry as Address, topic); // Its form was checked.
-  if (told === undefined)
-    throw new Unverifiable(`the broker has no topic ${topic}; give --registry to look for it on the chain`);
-  const contract = await chain.findTopic(told as Address); // The form of the answer was checked.
+  if (options.registry !== undefined) return toLocated(options.registry as Address, topic); // Its form is already checked.
+  if (claimed === undefined)
+    throw new Unverifiable(`the broker has no topic ${topic}; pass --registry to look for it on the chain`);
+  const contract = await chain.findTopic(claimed as Address); // The form of the answer is already checked.
   const located = contract === undefined ? undefined : toLocated(contract.registry, topic);
-  if (located?.address === told) return located;
-  throw new Unverifiable(`the chain has no topic ${topic} at ${told}, where the broker says it is; give --registry`);
+  if (located?.address === claimed) return located;
+  throw new Unverifiable(`the chain has no topic ${topic} at ${claimed}, the address from the broker; pass --registry`);
 }
 
 function toLocated(registry: Address, name: TopicName): Located {

@@ -48,10 +48,10 @@ async function run(
   const claims = options.claims ?? honestClaims(of);
   await using server = await serve({ ...brokerOf(claims, of), ...options.operations });
   const pinned = options.isPinned === false || words.includes("--registry") ? [] : ["--registry", of.chain.registry];
-  return await call([...words, ...pinned, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server goes with this block.
+  return await call([...words, ...pinned, "--broker", server.url, "--rpc", of.chain.url]); // Awaited here: the server closes at the end of this block.
 }
 
-/** Runs the command as a user without known registries, but for those that the test makes. */
+/** Runs the command as a user without known registries, except those that the test creates. */
 const call = (words: readonly string[]): Promise<VerifyOutcome> =>
   runVerify(words, { env: { XDG_CONFIG_HOME: join(folder, "config") } });
 
@@ -74,7 +74,7 @@ describe("stele verify <eventId>", () => {
     expect(outcome.output).not.toMatch(/give --/);
   });
 
-  test("cannot tell without a registry that is pinned", async () => {
+  test("exits 2 without a pinned registry", async () => {
     expect(await run([idAt(0)], { isPinned: false })).toEqual({
       exitCode: 2,
       output: "",
@@ -82,7 +82,7 @@ describe("stele verify <eventId>", () => {
     });
   });
 
-  test("refutes an event of a publisher who is not expected", async () => {
+  test("refutes an event of an unexpected publisher", async () => {
     const [, publisher = ""] = /by (0x\w+)/.exec((await run([idAt(0)])).output) ?? [];
     const other = `0x${"ab".repeat(20)}`;
     expect(await run([idAt(0), "--publisher", `${other},${publisher}`])).toMatchObject({ exitCode: 0 });
@@ -101,7 +101,7 @@ describe("stele verify <eventId>", () => {
     });
   });
 
-  test("refutes an event that the broker made up", async () => {
+  test("refutes an event that the broker invented", async () => {
     const claims = honestClaims({ chain, topic, batches });
     const event = claims.get(idAt(1));
     if (event === undefined) throw new Error("no event");
@@ -116,31 +116,31 @@ describe("stele verify <eventId>", () => {
     expect(await run([idAt(1)], { operations: { getProof: other } })).toMatchObject({ exitCode: 1 });
   });
 
-  test("refutes a registry that is not the trusted one", async () => {
+  test("refutes a registry other than the trusted one", async () => {
     const { exitCode, output } = await run([idAt(0), "--registry", `0x${"AB".repeat(20)}`]);
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: expect.stringMatching(/^refuted at step topic: /) });
   });
 
   test.each([
     ["an event that the broker does not have", [`00000000-1-1`]],
-    ["a broker that is not there", ["00000000-1-1", "--broker", nobody]],
+    ["an unreachable broker", ["00000000-1-1", "--broker", nobody]],
     ["no event", []],
     ["two events", ["00000000-1-1", "00000000-1-1"]],
     ["an unknown flag", ["00000000-1-1", "--rcp", nobody]],
     ["a flag without value", ["00000000-1-1", "--group"]],
-    ["a registry that is none", ["00000000-1-1", "--registry", "0x12"]],
-    ["a publisher that is none", ["00000000-1-1", "--publisher", `0x${"ab".repeat(20)},`]],
-    ["a registry to remember without a node", ["a file", "--block-hash", `0x${"00".repeat(32)}`, "--remember"]],
-    ["a file that is not there", [join(tmpdir(), "no such file")]],
+    ["a malformed registry", ["00000000-1-1", "--registry", "0x12"]],
+    ["a malformed publisher", ["00000000-1-1", "--publisher", `0x${"ab".repeat(20)},`]],
+    ["--remember without a node", ["a file", "--block-hash", `0x${"00".repeat(32)}`, "--remember"]],
+    ["a missing file", [join(tmpdir(), "no such file")]],
     ["a flag of the other form", ["00000000-1-1", "--from", "1"]],
-  ])("cannot tell of %s", async (_, words) => {
+  ])("exits 2 for %s", async (_, words) => {
     const outcome = words.includes("--broker") ? await call(words) : await run(words);
     expect(outcome).toEqual({ exitCode: 2, output: "", problem: expect.stringMatching(/^stele verify: .+\n$/) });
   });
 });
 
 describe("stele verify <file>", () => {
-  test("verifies a proof against a node, or a hash that is known, without a broker", async () => {
+  test("verifies a proof against a node, or a known hash, without a broker", async () => {
     const [, batch] = batches;
     if (batch === undefined) throw new Error("no batch");
     const proof = await prove(chain, batch, 7);
@@ -157,7 +157,7 @@ describe("stele verify <file>", () => {
     expect(await call([file, "--rpc", nobody])).toMatchObject({ exitCode: 2 });
   });
 
-  test("cannot tell of a proof from another chain, refutes one that holds nowhere", async () => {
+  test("exits 2 for a proof from another chain, but refutes one that is invalid on every chain", async () => {
     const other = await AnvilChain.start(["--chain-id", "99"]);
     try {
       await other.open(topic);
@@ -166,7 +166,7 @@ describe("stele verify <file>", () => {
       const text = JSON.stringify(await prove(other, batch, 0));
       const outcome = await call([await toFile(text), "--rpc", chain.url]);
       expect(outcome).toMatchObject({ exitCode: 2, output: "" });
-      expect(outcome.problem).toMatch(/block \d+ of the node at .* is another one, .*: another chain, or reorganised/);
+      expect(outcome.problem).toMatch(/block \d+ of the node at .* has the hash .*: another chain, or a reorg/);
       const forged = await toFile(text.replace(/"content":"0x\w\w/, '"content":"0xff'));
       expect(await call([forged, "--rpc", chain.url])).toMatchObject({
         exitCode: 1,
@@ -196,14 +196,14 @@ describe("a node of another chain than the group's", () => {
   test.each([
     ["chain id", { chainId: 99 }],
     ["first block", { genesisHash: `0x${"9".repeat(64)}` }],
-  ])("of another %s: it cannot be told, of an event and of a topic", async (_, difference) => {
+  ])("exits 2 for a chain with another %s, for an event and for a topic", async (_, difference) => {
     const own = await factsOf(chain);
     const groups = [health("2", own), health("1", { ...own, ...difference })];
     for (const words of [[idAt(0)], ["--topic", topic]]) {
       const outcome = await run(words, { operations: { health: () => groups } });
       expect(outcome).toMatchObject({ exitCode: 2, output: "" });
       expect(outcome.problem).toContain(`the node at ${chain.url} serves another chain than group 1 (chain `);
-      expect(outcome.problem).toContain("; give --rpc of a node of the group's chain");
+      expect(outcome.problem).toContain("; pass --rpc of a node of the group's chain");
       expect(await run([...words, "--group", "2"], { operations: { health: () => groups } })).toMatchObject({
         exitCode: 0,
       });
@@ -218,13 +218,13 @@ describe("a node of another chain than the group's", () => {
       const elsewhere = { chain: other, topic, batches: await other.publish(topic, [someEvents(1)]) };
       const claims = honestClaims(elsewhere);
       const words = [[...claims.keys()][0] ?? ""];
-      const told = { ...brokerOf(claims, elsewhere), health: () => [health("1", own)] };
-      expect(await run(words, { operations: told })).toMatchObject({
+      const named = { ...brokerOf(claims, elsewhere), health: () => [health("1", own)] };
+      expect(await run(words, { operations: named })).toMatchObject({
         exitCode: 1,
         output: expect.stringMatching(/^refuted at step header: /),
       });
-      const untold = { ...told, health: () => [] };
-      expect(await run(words, { operations: untold })).toMatchObject({ exitCode: 2 });
+      const unnamed = { ...named, health: () => [] };
+      expect(await run(words, { operations: unnamed })).toMatchObject({ exitCode: 2 });
     } finally {
       await other.stop();
     }
@@ -235,16 +235,16 @@ describe("a node of another chain than the group's", () => {
     await using server = await serve(brokerOf(honestClaims(of), of));
     const outcome = await call([...(words.length === 0 ? [idAt(0)] : words), "--broker", server.url]);
     expect(outcome).toMatchObject({ exitCode: 2, output: "" });
-    expect(outcome.problem).toContain("give --rpc of a node of the group's chain");
+    expect(outcome.problem).toContain("pass --rpc of a node of the group's chain");
   });
 
-  test("a node that refuses to say which chain it serves", async () => {
+  test("a node that refuses to name its chain", async () => {
     const silent = await serveNode(chain, ({ method }) =>
       method === "eth_chainId" ? { code: -32601, message: "method not found" } : undefined,
     );
     const of = { chain, topic, batches };
-    const told = { ...brokerOf(honestClaims(of), of), health: () => [health("1", { chainId: 1, genesisHash: "0x" })] };
-    await using server = await serve(told);
+    const lie = { ...brokerOf(honestClaims(of), of), health: () => [health("1", { chainId: 1, genesisHash: "0x" })] };
+    await using server = await serve(lie);
     const outcome = await call([idAt(0), "--broker", server.url, "--rpc", silent.url]);
     await silent.close();
     expect(outcome).toMatchObject({ exitCode: 2, output: "", problem: expect.stringContaining("method not found") });
@@ -267,12 +267,12 @@ describe("stele verify --topic", () => {
     [["--from", "2", "--to", "2"], 1],
     [["--from=40", "--to=43"], 4],
     [["--from-block", "2"], 44],
-  ])("an honest broker has all: %j", async (range, events) => {
+  ])("an honest broker has everything: %j", async (range, events) => {
     const outcome = await run([...words, ...range, "--json"]);
     expect(JSON.parse(outcome.output)).toMatchObject({ status: "verified", events, registry: chain.registry });
     expect(outcome.exitCode).toBe(0);
     const human = await run([...words, ...range, "--registry", chain.registry]);
-    expect(human.output).toContain("are all and exactly what the chain has\n");
+    expect(human.output).toContain("match the chain exactly\n");
   });
 
   const lies: readonly (readonly [string, object, (claims: Claims) => void])[] = [
@@ -284,12 +284,12 @@ describe("stele verify --topic", () => {
       change(0, { content: Buffer.from("x") }),
     ],
     [
-      "has an extension more",
+      "has an added extension",
       { kind: "different", sequence: 3, field: "extensions" },
       change(2, { extensions: [["a", "b"]] }),
     ],
     [
-      "has an event more",
+      "has an added event",
       { kind: "extra", sequence: 45 },
       (claims) => {
         const more = toClaim(topic, { sequence: 45, blockNumber: 1 }, { content: Buffer.from("x"), extensions: [] });
@@ -298,7 +298,7 @@ describe("stele verify --topic", () => {
     ],
   ];
 
-  test.each(lies)("a broker that %s", async (_, difference, lie) => {
+  test.each(lies)("refutes a broker that %s", async (_, difference, lie) => {
     const claims = honestClaims({ chain, topic, batches });
     lie(claims);
     const { exitCode, output } = await run([...words, "--json"], { claims });
@@ -307,7 +307,7 @@ describe("stele verify --topic", () => {
     expect((await run(words, { claims })).output).toMatch(/^refuted: /);
   });
 
-  test("malformed batches of strangers are named, and hold no events", async () => {
+  test("names malformed foreign batches, which contain no events", async () => {
     const strange = "verify/strange";
     await chain.open(strange);
     const good = someEvents(2);
@@ -330,9 +330,9 @@ describe("stele verify --topic", () => {
     const honest = await run(["--topic", strange], { topic: of });
     expect(honest.exitCode).toBe(0);
     expect(honest.output.match(/malformed .*/g)).toEqual([
-      expect.stringMatching(/3 sequences from 3 on hold no events \(block \d+: 2 events where 3 were claimed\)/),
-      expect.stringMatching(/4 sequences from 6 on hold no events/),
-      expect.stringMatching(/1 sequences from 10 on hold no events .*another root/),
+      expect.stringMatching(/3 sequences from 3 on have no events \(block \d+: 2 events where 3 were claimed\)/),
+      expect.stringMatching(/4 sequences from 6 on have no events/),
+      expect.stringMatching(/1 sequences from 10 on have no events .*another root/),
     ]);
     const claims = honestClaims(of);
     const invented = toClaim(strange, { sequence: 3, blockNumber }, { content: Buffer.from("x"), extensions: [] });
@@ -343,14 +343,14 @@ describe("stele verify --topic", () => {
   });
 
   test.each([
-    ["a topic that nobody has", ["--topic", "nothing"]],
+    ["a topic that does not exist anywhere", ["--topic", "nothing"]],
     ["a range beyond the topic", [...words, "--to", "45"]],
-    ["a topic name that is none", ["--topic", "a/#"]],
+    ["an invalid topic name", ["--topic", "a/#"]],
     ["a range that ends before it begins", [...words, "--from", "5", "--to", "4"]],
     ["blocks without the first event", [...words, "--from-block", "100000"]],
-    ["a word too much", [...words, "more"]],
+    ["an extra argument", [...words, "more"]],
     ["a registry without the topic", [...words, "--registry", `0x${"ab".repeat(20)}`]],
-  ])("cannot tell of %s", async (_, words) => {
+  ])("exits 2 for %s", async (_, words) => {
     expect(await run(words)).toEqual({
       exitCode: 2,
       output: "",
@@ -358,7 +358,7 @@ describe("stele verify --topic", () => {
     });
   });
 
-  test("finds the events of a publisher who is not expected, and counts all of them", async () => {
+  test("finds and counts all events of an unexpected publisher", async () => {
     const other = `0x${"ab".repeat(20)}`;
     const { exitCode, output } = await run([...words, "--from", "2", "--publisher", other, "--json"]);
     const report = JSON.parse(output);
@@ -369,7 +369,7 @@ describe("stele verify --topic", () => {
     expect((await run([...words, "--publisher", other, "--publisher", publisher])).exitCode).toBe(0);
   });
 
-  test("reads in smaller ranges where the node refuses large ones", async () => {
+  test("reads smaller ranges if the node refuses large ones", async () => {
     const refusing = await serveNode(chain, ({ method, params }) => {
       const [filter] = params as readonly [{ fromBlock: string; toBlock: string }];
       const isLarge = method === "eth_getLogs" && Number(filter.toBlock) - Number(filter.fromBlock) > 1;
@@ -381,7 +381,7 @@ describe("stele verify --topic", () => {
     expect(outcome).toMatchObject({ exitCode: 0 });
   });
 
-  test("finds out a node that leaves out a log", async () => {
+  test("detects a node that omits a log", async () => {
     const hiding = await serveNode(chain, undefined, (method, result) => {
       return method === "eth_getLogs" && Array.isArray(result) ? result.toSpliced(1, 1) : result;
     });

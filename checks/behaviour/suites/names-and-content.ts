@@ -4,39 +4,39 @@ import { doorNames, openDoor } from "../../harness/doors.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
 import type { World } from "../../harness/world.ts";
 
-/** Every character that a topic name may have (INTERFACE.md, Topic name), 64 to a name. */
+/** All characters that a topic name may have (INTERFACE.md, Topic name), 64 per name. */
 const allowed = Array.from({ length: 128 - 32 + 1 }, (_, index) => String.fromCharCode(32 + index)).filter(
   (character) => !"+#".includes(character),
 );
 
 const names = [
-  ["spaces within", "a name with spaces"],
-  ["a space first", " first"],
-  ["a space last", "last "],
+  ["spaces inside", "a name with spaces"],
+  ["a leading space", " first"],
+  ["a trailing space", "last "],
   ["slashes", "a/b//c"],
-  ["a slash first", "/first"],
+  ["a leading slash", "/first"],
   ["escapes", "100%/%41/%2F/%"],
-  ["characters of a query", "a=b&c?d;e"],
+  ["characters of a query string", "a=b&c?d;e"],
   ["quotes and a backslash", `it's "quoted" \\`],
   ["character 128", "x\u0080y"],
   ["character 127", "x\u007fy"],
-  ["dots as of a path", "../.."],
-  ["a dollar first", "$SYS/x"],
-  ["words that the language knows", "__proto__"],
+  ["dots as in a path", "../.."],
+  ["a leading dollar sign", "$SYS/x"],
+  ["JavaScript property names", "__proto__"],
   ["one character", "a"],
   ["256 characters", "n".repeat(256)],
   ["all allowed, first half", allowed.slice(0, 48).join("")],
   ["all allowed, second half", allowed.slice(48).join("")],
 ] as const;
 
-/** Topic names and content of every kind, each there and back (INTERFACE.md, Topic name, Event; REST rule 4). */
+/** Topic names and content of every kind, written and read back (INTERFACE.md, Topic name, Event; REST rule 4). */
 export function describeNamesAndContent(world: World): void {
   describe(`names and content on the ${world.name}`, () => {
     const running = useWorld(world);
     const receive = useReceivers();
     const test = world.isSlow ? it.concurrent : it;
 
-    // Doors one after another: they use the same topics.
+    // Transports one after another: they use the same topics.
     describe.each(doorNames)("by %s", (doorName) => {
       test.each(names)("a topic name with %s works in every operation", async (_what, topic) => {
         const door = openDoor(running().client.http, doorName);
@@ -62,8 +62,8 @@ export function describeNamesAndContent(world: World): void {
     test.each(
       restDoors.flatMap((door) => [
         [door, "every ASCII character", ascii],
-        [door, "what a query is made of", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
-        [door, "letters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
+        [door, "query string syntax", "?a=b&c=d;e#f%20%zz+g h/i\\j"],
+        [door, "characters of every length in UTF-8", "aä€𝄞\u{10ffff}\ufeff\u0000\u2028"],
         [door, "line ends", "\r\n\n\r"],
       ]),
     )("REST content by %s: %s comes back byte for byte", async (doorName, _what, content) => {
@@ -90,7 +90,7 @@ export function describeNamesAndContent(world: World): void {
     test.each([
       ["all 256 byte values", allBytes],
       ["one zero byte", Uint8Array.of(0)],
-      ["bytes that are no UTF-8", Uint8Array.of(0xc3, 0x28, 0xff, 0xfe, 0xed, 0xa0, 0x80)],
+      ["bytes that are not UTF-8", Uint8Array.of(0xc3, 0x28, 0xff, 0xfe, 0xed, 0xa0, 0x80)],
       ["64 KiB", long],
     ])("JSON-RPC content: %s come back byte for byte, from getEvent and in the callback", async (what, content) => {
       const { client } = running();
@@ -104,12 +104,12 @@ export function describeNamesAndContent(world: World): void {
       expect(await receiver.waitForCount(1)).toEqual([event]);
     });
 
-    test("extensions of any text come back as they were", async () => {
+    test("extensions with any text come back unchanged", async () => {
       const { client } = running();
       await client.open("extended");
       const extensions = {
         "svc-a": "",
-        "svc-": "just the prefix",
+        "svc-": "only the prefix",
         "svc-ключ": "знач\u0000ение 𝄞",
         "svc-__proto__": "x",
       };

@@ -5,7 +5,7 @@ import { type Door, doorNames, openDoor } from "../../harness/doors.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
-/** Every operation of INTERFACE.md through every door: results with exactly the documented fields, and nothing else. */
+/** Every operation of INTERFACE.md on every transport: results have exactly the documented fields. */
 export function describeOperations(world: World): void {
   describe(`operations on the ${world.name}`, () => {
     let running: RunningWorld;
@@ -15,7 +15,7 @@ export function describeOperations(world: World): void {
     afterAll(async () => {
       await running?.[Symbol.asyncDispose]();
     });
-    // Each door has topics of its own.
+    // Each transport has its own topics.
     describe.each(doorNames)("by %s", { concurrent: world.isSlow }, (doorName) => {
       describeDoor(doorName, () => running);
     });
@@ -36,7 +36,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
   /** JSON-RPC writes booleans as strings (INTERFACE.md, JSON-RPC, table). */
   const yes = () => ({ isGood: true, value: true, raw: door.kind === "REST" ? true : "true" });
 
-  it("open answers true, and true again (INTERFACE.md, States: repeated open)", async () => {
+  it("open returns true, and true again (INTERFACE.md, States: repeated open)", async () => {
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
     expect(
@@ -44,20 +44,20 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     ).toHaveLength(1);
   });
 
-  it("exist tells an opened topic from one that never was", async () => {
+  it("exist distinguishes an opened topic from one that never existed", async () => {
     await door.call("open", { topic: named("there") });
     expect(await door.call("exist", { topic: named("there") })).toEqual(yes());
     const no = { isGood: true, value: false, raw: door.kind === "REST" ? false : "false" };
     expect(await door.call("exist", { topic: named("not there") })).toEqual(no);
   });
 
-  it("close answers true, and true again (DESIGN 7, close)", async () => {
+  it("close returns true, and true again (DESIGN 7, close)", async () => {
     await door.call("open", { topic: named("closing") });
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
     expect(await door.call("close", { topic: named("closing") })).toEqual(yes());
   });
 
-  it("publish answers a SendResult of exactly its fields, and getEvent the event", async () => {
+  it("publish returns a SendResult with exactly its fields, and getEvent the event", async () => {
     await door.call("open", { topic: named("news") });
     const extensions = { "svc-format": "json", "svc-Ünïcode key": "wärt & = ? +" };
     const sent = take(
@@ -82,7 +82,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     });
   });
 
-  it("state is TopicInfo, sequenceNumber and blockNumber; both advance with a publish", async () => {
+  it("state has TopicInfo, sequenceNumber and blockNumber; a publish advances both", async () => {
     const before = Date.now();
     await door.call("open", { topic: named("counted") });
     const info = {
@@ -107,7 +107,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(blocks).toEqual([...new Set(blocks)].toSorted((a, b) => a - b));
   });
 
-  it("list answers a TopicPage of exactly its fields", async () => {
+  it("list returns a TopicPage with exactly its fields", async () => {
     await door.call("open", { topic: named("listed") });
     const page = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
     expect(page).toEqual({
@@ -121,7 +121,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     }
   });
 
-  it("subscribe answers an identifier, the callback is called, unSubscribe answers true and ends it", async () => {
+  it("subscribe returns an identifier and starts callbacks, unSubscribe returns true and ends them", async () => {
     await door.call("open", { topic: named("called") });
     const id = take("subscribe", await door.call("subscribe", { topic: named("called"), url: receiver.url }));
     expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -138,7 +138,7 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     expect(await door.call("unSubscribe", { subscriptionId: id })).toMatchObject({ isGood: false, code: 100504 });
   });
 
-  it("subscribe under an identifier that the caller chose answers that identifier", async () => {
+  it("subscribe with an identifier from the caller returns that identifier", async () => {
     await door.call("open", { topic: named("chosen") });
     const subscriptionId = randomUUID();
     const outcome = await door.call("subscribe", { topic: named("chosen"), url: receiver.url, subscriptionId });

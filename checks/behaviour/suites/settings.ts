@@ -13,9 +13,9 @@ const env = {
   STELE_EXTENSIONS_BYTES_MAX: "16",
 };
 
-/** Settings that change what the interface looks like (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
+/** Settings that change the interface (DESIGN 7, base URL, default group, extension prefix, no coordinator). */
 export function describeSettings(world: World): void {
-  describe("all that can be set at once", () => {
+  describe("all such settings at once", () => {
     const running = useWorld(world, { env, addressOf: (index) => `node-${index + 1}:8080` });
     describeNames(world, running);
     describeLimits(world, running);
@@ -44,7 +44,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
       },
     );
 
-    it("nothing answers without it", async () => {
+    it("paths without it do not exist", async () => {
       await using bare = new HttpClient(new URL(running().broker.url).origin);
       const total = (await running().client.list()).total;
       for (const path of ["/rest/open?topic=bare", "/health/live", "/admin/listSubscription"]) {
@@ -55,7 +55,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
   });
 
   describe(`STELE_EXTENSION_PREFIX on the ${world.name}`, () => {
-    test.each(doorNames)("%s takes extensions with the prefix", async (doorName) => {
+    test.each(doorNames)("%s accepts extensions with the prefix", async (doorName) => {
       const { client } = running();
       const door = openDoor(client.http, doorName);
       await client.open(doorName);
@@ -64,7 +64,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
       expect((await client.getEvent(sent.eventId)).extensions).toEqual(extensions);
     });
 
-    it("JSON-RPC refuses another prefix with 100206; REST ignores it as any unknown parameter", async () => {
+    it("JSON-RPC refuses another prefix with 100206; REST ignores it like any unknown parameter", async () => {
       const { client } = running();
       await client.open("other");
       expect(await codeOf(client.publish("other", "x", { "svc-format": "json" }))).toBe(100206);
@@ -77,7 +77,7 @@ function describeNames(world: World, running: () => RunningWorld): void {
   });
 
   describe(`STELE_DEFAULT_GROUP on the ${world.name}`, () => {
-    test.each(doorNames)("%s: a call without groupId means it, and 1 is unknown", async (doorName) => {
+    test.each(doorNames)("%s: a call without groupId uses it, and 1 is unknown", async (doorName) => {
       const door = openDoor(running().client.http, doorName);
       expect(await door.call("open", { topic: doorName })).toMatchObject({ isGood: true });
       expect(await door.call("exist", { topic: doorName, groupId: "7" })).toMatchObject({ value: true });
@@ -91,7 +91,7 @@ function describeNoCoordination(world: World): void {
     const running = useWorld(world, { env: { STELE_COORDINATION: "none" } });
     const receive = useReceivers();
 
-    it("JSON-RPC unSubscribe is 100601, REST's works (INTERFACE.md, JSON-RPC rule 1)", async () => {
+    it("JSON-RPC unSubscribe returns 100601, REST's works (INTERFACE.md, JSON-RPC rule 1)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("lone");
@@ -108,7 +108,7 @@ function describeNoCoordination(world: World): void {
       expect(await client.findSubscription(subscriptionId)).toBeUndefined();
     });
 
-    it("topics and events are kept over a restart, subscriptions are not", async () => {
+    it("topics and events survive a restart, subscriptions do not", async () => {
       const world = running();
       await world.client.open("lasting");
       const sent = await world.client.publish("lasting", "x");
@@ -124,7 +124,7 @@ function describeNoCoordination(world: World): void {
 
 function describeLimits(world: World, running: () => RunningWorld): void {
   describe(`limits by settings on the ${world.name}`, () => {
-    it("contentBytesMax and extensionsBytesMax bound by one byte", async () => {
+    it("contentBytesMax and extensionsBytesMax accept the limit and refuse one byte more", async () => {
       const { client } = running();
       await client.open("bounded");
       expect(await codeOf(client.publish("bounded", "0123456789", { "acme-a": "6789012345" }))).toBeUndefined();
@@ -133,7 +133,7 @@ function describeLimits(world: World, running: () => RunningWorld): void {
       expect((await client.state("bounded")).sequenceNumber).toBe(1);
     });
 
-    it("advertisedAddress names each node in the listing", async () => {
+    it("the listing names each node by its advertisedAddress", async () => {
       const { client, addresses } = running();
       expect(addresses).toContain("node-1:8080");
       expect(Object.keys(await client.listSubscriptions()).toSorted()).toEqual(addresses);

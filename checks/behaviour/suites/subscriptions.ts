@@ -7,16 +7,16 @@ import { until, untilHolds } from "../../harness/until.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
 import type { World } from "../../harness/world.ts";
 
-/** Quick retries, so that a receiver that recovers is soon called again. */
+/** Quick retries, so that the broker soon calls a recovered receiver again. */
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
 
-/** What a subscription is told, from where, and what it lives through (INTERFACE.md, States, Events, SubscriptionListing). */
+/** The events that a subscription receives, its start, and restarts (INTERFACE.md, States, Events, SubscriptionListing). */
 export function describeSubscriptions(world: World): void {
   const test = world.isSlow ? it.concurrent : it;
-  // What another node is doing is listed as it last wrote it.
+  // The listing shows another node's subscriptions as that node last wrote them.
   const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
 
-  // One broker for all of it: what takes long is its start.
+  // One broker for the whole suite, because starting one is slow.
   const running = useWorld(world, { env: quick });
   const receive = useReceivers();
 
@@ -29,7 +29,7 @@ export function describeSubscriptions(world: World): void {
       const before = Date.now();
       const id = await client.subscribe({ topic: "listed/#", url: receiver.url });
       const listing = await client.listSubscriptions();
-      // Nodes without a subscription are there too.
+      // Nodes without a subscription are listed too.
       expect(Object.keys(listing).toSorted()).toEqual(addresses);
       const entries = Object.values(listing).flatMap((node) => Object.entries(node));
       expect(entries).toEqual([
@@ -50,7 +50,7 @@ export function describeSubscriptions(world: World): void {
       expect(stamp).toBeLessThan(Date.now() + 1);
     });
 
-    it("counts what waits and what was notified, before and after a restart", async () => {
+    it("counts pending and notified events, before and after a restart", async () => {
       const world = running();
       const receiver = await receive();
       await world.client.open("counted/a");
@@ -77,7 +77,7 @@ export function describeSubscriptions(world: World): void {
       await receiver.waitForCount(17);
     });
 
-    it("answers POST as GET", async () => {
+    it("answers POST like GET", async () => {
       const { client } = running();
       const [get, post] = [
         await client.http.send({ method: "GET", path: "/admin/listSubscription" }),
@@ -90,7 +90,7 @@ export function describeSubscriptions(world: World): void {
   });
 
   describe(`where a subscription starts on the ${world.name}`, () => {
-    test("a new one starts after the newest event; OFFSET_LAST says the same (DESIGN 7)", async () => {
+    test("a new one starts after the newest event; so does OFFSET_LAST (DESIGN 7)", async () => {
       const { client } = running();
       await publishMany(client, "start/1", 3);
       const receivers = [await receive(), await receive()];
@@ -100,7 +100,7 @@ export function describeSubscriptions(world: World): void {
       for (const receiver of receivers) expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    test("OFFSET_FIRST starts with the first event, and goes on with new ones", async () => {
+    test("OFFSET_FIRST starts with the first event, and continues with new ones", async () => {
       const { client } = running();
       const old = await publishMany(client, "start/2", 5);
       const receiver = await receive();
@@ -117,7 +117,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(3))).toEqual(idsOf(sent.slice(2)));
     });
 
-    test("a pattern replays the events of all its topics in the order of the chain", async () => {
+    test("a pattern replays the events of all its topics in chain order", async () => {
       const { client } = running();
       const sent: SendResult[] = [];
       for (const topic of ["p/a", "p/b", "p/a", "p/c", "p/b"]) sent.push(...(await publishMany(client, topic, 1)));
@@ -130,7 +130,7 @@ export function describeSubscriptions(world: World): void {
       ["OFFSET_NONE", 100302],
       ["ffffffff-1-1", 100303],
       ["ffffffff-1-99999999", 100304],
-    ])("offset %s is refused with %d and makes no subscription", async (offset, code) => {
+    ])("offset %s is refused with %d and creates no subscription", async (offset, code) => {
       const { client } = running();
       await client.open("start/4");
       const subscriptionId = randomUUID();
@@ -140,8 +140,8 @@ export function describeSubscriptions(world: World): void {
     });
   });
 
-  describe(`a subscription that continues on the ${world.name}`, () => {
-    it("is told, in order, of what was published before and after the broker was down", async () => {
+  describe(`resuming a subscription on the ${world.name}`, () => {
+    it("delivers, in order, events from before and after the broker was down", async () => {
       const world = running();
       const receiver = await receive();
       await world.client.open("continued/1");
@@ -159,7 +159,7 @@ export function describeSubscriptions(world: World): void {
       expect(receiver.attempts.every(({ subscriptionId }) => subscriptionId === id)).toBe(true);
     });
 
-    test("with its identifier answers the identifier and goes on from its cursor, at a new url (DESIGN 7)", async () => {
+    test("returns its identifier and continues from its cursor, at a new url (DESIGN 7)", async () => {
       const { client } = running();
       const [before, after] = [await receive(), await receive()];
       await client.open("continued/2");
@@ -179,7 +179,7 @@ export function describeSubscriptions(world: World): void {
       expect(entry).toMatchObject({ notifyingEventCount: "0", interfaceType: "RESTful" });
     });
 
-    test("takes its identifier in upper case too", async () => {
+    test("accepts its identifier in upper case too", async () => {
       const { client } = running();
       await client.open("continued/3");
       const subscriptionId = await client.subscribe({ topic: "continued/3", url: "http://127.0.0.1:65535/" });
@@ -192,7 +192,7 @@ export function describeSubscriptions(world: World): void {
       expect(again).toBe(subscriptionId);
     });
 
-    test("with another topic is 100108 and stays as it was (DESIGN 7)", async () => {
+    test("with another topic is 100108 and changes nothing (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/4");
@@ -208,7 +208,7 @@ export function describeSubscriptions(world: World): void {
       expect(idsOf(await receiver.waitForCount(1))).toEqual([sent?.eventId]);
     });
 
-    test("that was removed is unknown: its identifier makes a new one", async () => {
+    test("after its removal creates a new one under the identifier", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("continued/6");
@@ -220,13 +220,13 @@ export function describeSubscriptions(world: World): void {
       await client.subscribe({ topic: "continued/6", url: receiver.url, subscriptionId });
       const [sent] = await publishMany(client, "continued/6", 1);
       expect(idsOf(await receiver.waitForCount(2))[1]).toBe(sent?.eventId);
-      // The broker counts when the answer has reached it.
+      // The broker counts once the answer has reached it.
       await untilHolds(async () => {
         expect(await client.findSubscription(subscriptionId)).toMatchObject({ notifyingEventCount: "0" });
       });
     });
 
-    it("410 suspends it and keeps its cursor, also over a restart; subscribing again resumes it (DESIGN 7)", async () => {
+    it("after a 410, which suspended it, continues from its cursor, also after a restart (DESIGN 7)", async () => {
       const world = running();
       const receiver = await receive();
       await world.client.open("gone");
@@ -270,7 +270,7 @@ export function describeSubscriptions(world: World): void {
       expect(attempt?.headers["webhook-signature"]).toBeUndefined();
     });
 
-    test("a JsonRPC callback is a JSON-RPC 2.0 request of method onEvent (DESIGN 7)", async () => {
+    test("a JsonRPC callback is a JSON-RPC 2.0 request with the method onEvent (DESIGN 7)", async () => {
       const { client } = running();
       const receiver = await receive();
       await client.open("callback/2");
@@ -284,7 +284,7 @@ export function describeSubscriptions(world: World): void {
       expect(await client.findSubscription(subscriptionId)).toMatchObject({ interfaceType: "JsonRPC" });
     });
 
-    test("a JsonRPC callback that is answered with an error, or with no response, is tried again (DESIGN 7)", async () => {
+    test("a JsonRPC callback is retried after an error, or an answer that is not a response (DESIGN 7)", async () => {
       const { client } = running();
       const bodies = ['{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}', "ok", ""];
       const receiver = await receive((attempt, response) => {
@@ -304,7 +304,7 @@ export function describeSubscriptions(world: World): void {
     test.each([
       ["whsec_ and Base64", `whsec_${secretBytes.toString("base64")}`, secretBytes],
       ["any text", "päss word", Buffer.from("päss word")],
-    ])("a secret of %s signs as Standard Webhooks 1.0 has it", async (what, secret, key) => {
+    ])("a secret of %s signs as Standard Webhooks 1.0 says", async (what, secret, key) => {
       const { client } = running();
       const receiver = await receive();
       const topic = `signed/${what}`;
@@ -355,7 +355,7 @@ async function publishMany(client: Client, topic: string, count: number): Promis
   return sent;
 }
 
-/** Publishes all at the same time; answers in the order in which the chain has them. */
+/** Publishes concurrently; returns the eventIds in chain order. */
 async function publishAtOnce(client: Client, topic: string, count: number): Promise<readonly SendResult[]> {
   const publishes = Array.from({ length: count }, (_, index) => client.publish(topic, `${topic} ${index + 1}`));
   return (await Promise.all(publishes)).toSorted((left, right) => sequenceOf(left) - sequenceOf(right));

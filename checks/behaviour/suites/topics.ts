@@ -4,17 +4,17 @@ import { doorNames, openDoor } from "../../harness/doors.ts";
 import { useReceivers, useWorld } from "../../harness/use.ts";
 import type { World } from "../../harness/world.ts";
 
-/** Pages of list, and what closing means (INTERFACE.md, TopicPage, Limits, States; DESIGN 7, close, pageSize, far page). */
+/** Pages of list, and the effect of close (INTERFACE.md, TopicPage, Limits, States; DESIGN 7, close, pageSize, far page). */
 export function describeTopics(world: World): void {
   describe(`list on the ${world.name}`, () => {
     const running = useWorld(world);
     const names = Array.from({ length: 23 }, (_, index) => `topic ${index}`);
 
-    it("a broker without topics has an empty page", async () => {
+    it("a broker without topics returns an empty page", async () => {
       expect(await running().client.list(0, 5)).toEqual({ total: 0, pageIndex: 0, pageSize: 5, topicInfoList: [] });
     });
 
-    it("pages hold every topic once, in the order in which they were opened", async () => {
+    it("pages contain every topic once, in the order of opening", async () => {
       const { client } = running();
       for (const name of names) await client.open(name);
       const seen: string[] = [];
@@ -33,7 +33,7 @@ export function describeTopics(world: World): void {
     });
 
     it.each(doorNames.flatMap((door) => [0, -1, 100, 101, 1_000_000].map((size) => [door, size] as const)))(
-      "%s: pageSize %d is outside (0,100) and gives 10 (INTERFACE.md, Limits)",
+      "%s: pageSize %d is outside (0,100) and becomes 10 (INTERFACE.md, Limits)",
       async (doorName, pageSize) => {
         const door = openDoor(running().client.http, doorName);
         const page = take("list", await door.call("list", { pageIndex: 0, pageSize }));
@@ -48,7 +48,7 @@ export function describeTopics(world: World): void {
       expect(page.topicInfoList).toHaveLength(Math.min(23, pageSize));
     });
 
-    it("list without pageIndex and pageSize is the first 10", async () => {
+    it("list without pageIndex and pageSize returns the first 10", async () => {
       for (const name of doorNames) {
         const door = openDoor(running().client.http, name);
         expect(take("list", await door.call("list"))).toMatchObject({ pageIndex: 0, pageSize: 10, total: 23 });
@@ -90,7 +90,7 @@ export function describeTopics(world: World): void {
       expect((await receiver.waitForCount(1))[0]?.eventId).toBe(eventId);
     });
 
-    test("open reopens it with its history, and its subscriptions go on", async () => {
+    test("open reopens it with its history, and its subscriptions continue", async () => {
       const { client } = running();
       const receiver = await receive();
       const eventId = await openWithEvent(client, "closed/4");
@@ -109,11 +109,11 @@ export function describeTopics(world: World): void {
       });
     });
 
-    test("closing what never existed is 100101", async () => {
+    test("closing a topic that never existed is 100101", async () => {
       expect(await codeOf(running().client.close("never"))).toBe(100101);
     });
 
-    it("what is closed stays closed over a restart", async () => {
+    it("a closed topic stays closed after a restart", async () => {
       const world = running();
       await openWithEvent(world.client, "closed/5");
       await world.client.close("closed/5");

@@ -21,7 +21,7 @@ const topics = [
   "$SYS/a/c",
 ].filter((topic) => !topic.endsWith("/"));
 
-/** A filter, and the topics above that it matches by MQTT 5.0, section 4.7. */
+/** A filter, and which of the topics above it matches by MQTT 5.0, section 4.7. */
 const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a", ["a"]],
   ["a/#", ["a", "a/b", "a/b/c", "a/x/c", "a//c"]],
@@ -41,19 +41,19 @@ const filters: readonly (readonly [string, readonly string[]])[] = [
   ["a b/+", ["a b/c d"]],
 ];
 
-/** A topic that comes after all, and which of the filters match it. */
+/** A topic that is opened later, and which of the filters match it. */
 const lastTopic = "zz/last";
 const filtersOfLast = ["#", "+/+", "+/#"];
 
-/** Wildcards by really subscribing and publishing (INTERFACE.md, Topic name: the MQTT convention). */
+/** Wildcards, tested by subscribing and publishing (INTERFACE.md, Topic name: the MQTT convention). */
 export function describeWildcards(world: World): void {
   describe(`wildcards on the ${world.name}`, () => {
     const running = useWorld(world);
     const receive = useReceivers();
-    // A node may be asked that has not been told of the newest event yet.
+    // A call may reach a node that has not indexed the newest event yet.
     const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
 
-    it("each filter is told of the topics that it matches and of no other, also of topics opened later", async () => {
+    it("each filter receives the topics that it matches and no other, also topics opened later", async () => {
       const { client } = running();
       const subscribed = [];
       await client.open("a");
@@ -66,7 +66,7 @@ export function describeWildcards(world: World): void {
       for (const topic of topics) await client.publish(topic, topic);
       for (const { filter, expected, receiver } of subscribed) {
         const events = await receiver.waitForCount(expected.length);
-        // Each topic had one event, in the order of `topics`; a filter without a match is settled by the last event of its order.
+        // Each topic had one event, in the order of `topics`. For a filter without a match, the last event shows that nothing more will come.
         expect([filter, events.map(({ topic }) => topic)]).toEqual([
           filter,
           topics.filter((topic) => expected.includes(topic)),
@@ -86,7 +86,7 @@ export function describeWildcards(world: World): void {
       });
     });
 
-    it("one event goes once to a subscription and once to each of several that match", async () => {
+    it("one event is delivered once per matching subscription", async () => {
       const { client } = running();
       const receivers = [await receive(), await receive(), await receive()];
       await client.open("m/n");

@@ -26,13 +26,13 @@ async function ask(message: unknown): Promise<Response> {
   const answer = await post(JSON.stringify(message));
   expect(answer.status).toBe(200);
   expect(answer.headers["content-type"]).toMatch(/^application\/json/);
-  return answer.json() as Response; // Looked at by each test.
+  return answer.json() as Response; // Each test checks it.
 }
 
 async function askMany(messages: readonly unknown[]): Promise<readonly Response[]> {
   const answer = await post(JSON.stringify(messages));
   expect(answer.status).toBe(200);
-  return answer.json() as readonly Response[]; // Looked at by each test.
+  return answer.json() as readonly Response[]; // Each test checks it.
 }
 
 function expectError(response: Response, code: number, id: unknown): void {
@@ -69,7 +69,7 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expectError(await ask({ jsonrpc: "2.0", id: 1 }), -32600, 1);
   });
 
-  it("a method whose name begins with rpc. is reserved, and rpc.discover gives the OpenRPC document", async () => {
+  it("a method whose name begins with rpc. is reserved, and rpc.discover returns the OpenRPC document", async () => {
     expectError(await ask({ jsonrpc: "2.0", method: "rpc.other", id: 1 }), -32601, 1);
     const { result } = await ask({ jsonrpc: "2.0", method: "rpc.discover", id: 1 });
     const { methods, openrpc } = result as { methods: { name: string }[]; openrpc: string }; // An OpenRPC document.
@@ -78,33 +78,33 @@ describe("JSON-RPC 2.0, 4 Request object", () => {
     expect(methods.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
   });
 
-  it("params MAY be left out, and is else a structured value", async () => {
+  it("params MAY be omitted, and is otherwise a structured value", async () => {
     expect(await ask({ jsonrpc: "2.0", method: "list", id: 1 })).toMatchObject({ id: 1, result: { pageIndex: 0 } });
     for (const params of ["topic", 1, true, null]) expectError(await ask({ ...exist, params, id: 1 }), -32600, 1);
   });
 
   it.each([["text"], [""], [0], [-7], [1.5], [9_007_199_254_740_991], ["9007199254740993"], ["\u0000é𝄞"]])(
-    "id %j is a String or Number and comes back as it was",
+    "id %j is a String or Number and is returned unchanged",
     async (id) => {
       expect(await ask({ ...exist, id })).toEqual({ jsonrpc: "2.0", id, result: "false" });
     },
   );
 
-  it("id MAY be Null, which is answered", async () => {
+  it("a Null id is allowed, and answered", async () => {
     expect(await ask({ ...exist, id: null })).toEqual({ jsonrpc: "2.0", id: null, result: "false" });
   });
 
-  it("id of another type is an invalid request, answered under Null", async () => {
+  it("an id of another type is an invalid request, answered with a Null id", async () => {
     for (const id of [true, [1], { a: 1 }]) expectError(await ask({ ...exist, id }), -32600, null);
   });
 
-  it("members that the specification does not name are passed over", async () => {
+  it("members that the specification does not name are ignored", async () => {
     expect(await ask({ ...exist, id: 1, trace: "x", __proto__: null })).toMatchObject({ id: 1, result: "false" });
   });
 });
 
 describe("JSON-RPC 2.0, 4.1 Notification", () => {
-  it("a notification is run and MUST NOT be answered", async () => {
+  it("a notification runs and MUST NOT be answered", async () => {
     const answer = await post(JSON.stringify({ jsonrpc: "2.0", method: "open", params: { topic: "notified" } }));
     expect(answer).toMatchObject({ status: 204, text: "" });
     expect(await running().client.exist("notified")).toBe(true);
@@ -206,24 +206,27 @@ describe("JSON-RPC 2.0, 5 Response object, and INTERFACE.md, Errors 2", () => {
     ["single quotes", "{'jsonrpc':'2.0'}"],
     ["a byte order mark alone", "\ufeff"],
     [
-      "bytes that are no UTF-8",
+      "bytes that are not UTF-8",
       Buffer.from('{"jsonrpc":"2.0","method":"open","params":{"topic":"\xff\xfe"},"id":1}', "latin1"),
     ],
     ["a zero byte", "\u0000"],
-    ["nesting without end", "[".repeat(100_000)],
-  ])("%s is no JSON: -32700 under id Null", async (_what, body) => {
+    ["unlimited nesting", "[".repeat(100_000)],
+  ])("%s is not JSON: -32700 with a Null id", async (_what, body) => {
     await expectUnchanged(running().client, async () => {
       expectError((await post(body)).json() as Response, -32700, null);
     });
   });
 
-  it.each([["null"], ["1"], ['"text"'], ["true"]])("%s is JSON but no request: -32600 under id Null", async (body) => {
-    expectError((await post(body)).json() as Response, -32600, null);
-  });
+  it.each([["null"], ["1"], ['"text"'], ["true"]])(
+    "%s is JSON but not a request: -32600 with a Null id",
+    async (body) => {
+      expectError((await post(body)).json() as Response, -32600, null);
+    },
+  );
 });
 
 describe("JSON-RPC 2.0, 6 Batch", () => {
-  it("responses belong to their requests, in any case under their ids", async () => {
+  it("responses have the ids of their requests, also if there are invalid members", async () => {
     const methods = ["list", "nothing", "state", "exist"];
     const responses = await askMany(
       methods.map((method, index) => ({ jsonrpc: "2.0", method, params: { topic: "none" }, id: index })),
@@ -237,13 +240,13 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expectError(await ask([]), -32600, null);
   });
 
-  it("each member that is no request has an error under Null", async () => {
+  it("each member that is not a request has an error with a Null id", async () => {
     const responses = await askMany([1, "two", null, [], {}]);
     expect(responses).toHaveLength(5);
     for (const response of responses) expectError(response, -32600, null);
   });
 
-  it("a bad member changes nothing for the good ones", async () => {
+  it("an invalid member does not affect the valid ones", async () => {
     const { client } = running();
     await client.open("batched");
     const bad = { jsonrpc: "2.0", method: "publish", params: { topic: "batched", content: "!" }, id: 2 };
@@ -255,14 +258,14 @@ describe("JSON-RPC 2.0, 6 Batch", () => {
     expect(good.map(({ result }) => (result as { eventId: string }).eventId.split("-")[1])).toEqual(["1", "2"]);
   });
 
-  it("notifications have no response; a batch of nothing else has no answer at all", async () => {
+  it("notifications have no response; a batch of only notifications has no answer at all", async () => {
     const notification = { jsonrpc: "2.0", method: "open", params: { topic: "noted" } };
     const responses = await askMany([notification, { ...exist, id: 1 }]);
     expect(responses.map(({ id }) => id)).toEqual([1]);
     expect(await post(JSON.stringify([notification, notification]))).toMatchObject({ status: 204, text: "" });
   });
 
-  it("a batch over its limit is one error and is not run", async () => {
+  it("a batch over its limit is one error and does not run", async () => {
     const { client } = running();
     const members = Array.from({ length: 1001 }, (_, id) => ({
       jsonrpc: "2.0",
@@ -286,7 +289,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     expect(await ask({ ...exist, id: 1 })).toMatchObject({ result: "false" });
   });
 
-  it("null for an optional parameter is the same as leaving it out", async () => {
+  it("null for an optional parameter is the same as omitting it", async () => {
     const receiver = await receive();
     const params = {
       topic: "said",
@@ -302,7 +305,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
   });
 
   it.each(["text/plain", "application/x-www-form-urlencoded", "application/xml", ""])(
-    "content type %j is refused and nothing is run",
+    "content type %j is refused and nothing runs",
     async (type) => {
       await expectUnchanged(running().client, async () => {
         const body = JSON.stringify({ jsonrpc: "2.0", method: "open", params: { topic: "typed" }, id: 1 });
@@ -313,7 +316,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
   );
 
   it.each(["application/json; charset=utf-8", "application/json;charset=UTF-8", "Application/JSON"])(
-    "content type %s is taken",
+    "content type %s is accepted",
     async (type) => {
       expect((await post(JSON.stringify({ ...exist, id: 1 }), { "content-type": type })).json()).toMatchObject({
         result: "false",
@@ -328,7 +331,7 @@ describe("INTERFACE.md, JSON-RPC interface", () => {
     expectError(answer.json() as Response, -32600, null);
   });
 
-  it("a body over the limit is refused and nothing is run", async () => {
+  it("a body over the limit is refused and nothing runs", async () => {
     const { client } = running();
     await client.open("long");
     const params = { topic: "long", content: Buffer.alloc(1_100_000).toString("base64") };

@@ -22,7 +22,7 @@ function expectException(answer: HttpAnswer, code: number): void {
   expect(answer.json()).toEqual({ code, message: expect.stringMatching(/./) });
 }
 
-/** A publish query of so many bytes. */
+/** A publish query of `bytes` bytes. */
 function toQuery(bytes: number): string {
   return "topic=rest&content=".padEnd(bytes, "x");
 }
@@ -36,7 +36,7 @@ function toPublish(content: string): HttpRequest {
   return { method: "POST", path: "/rest/publish", headers: form, body };
 }
 
-/** A request that is refused with 200001 unless told, and changes nothing. */
+/** Expects a refusal, with 200001 by default, that changes nothing. */
 async function expectRefused(request: HttpRequest, code = 200001): Promise<void> {
   await expectUnchanged(running().client, async () => expectException(await send(request), code));
 }
@@ -52,7 +52,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     expectException(await send({ method: "GET", path: "/rest/state?topic=none" }), 100101);
   });
 
-  it("unknown paths and other methods under /rest are failures of the same shape (DESIGN 7)", async () => {
+  it("unknown paths and other methods under /rest are failures of the same form (DESIGN 7)", async () => {
     await expectRefused({ method: "GET", path: "/rest/nothing" });
     await expectRefused({ method: "GET", path: "/rest/Open?topic=x" });
     await expectRefused({ method: "GET", path: "/rest/" });
@@ -63,7 +63,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     await expectRefused({ method: "PATCH", path: "/rest/open?topic=x" });
   });
 
-  it("HEAD and OPTIONS run nothing", async () => {
+  it("HEAD and OPTIONS execute nothing", async () => {
     await expectUnchanged(running().client, async () => {
       await send({ method: "HEAD", path: "/rest/open?topic=x" });
       await send({ method: "OPTIONS", path: "/rest/open?topic=x" });
@@ -77,7 +77,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     }
   });
 
-  it("a query of a GET is at most 1,024 bytes; one more is refused with a word on POST (INTERFACE.md, Limits)", async () => {
+  it("a query of a GET is at most 1,024 bytes; one more is refused with advice to use POST (INTERFACE.md, Limits)", async () => {
     const before = (await running().client.state("rest")).sequenceNumber;
     expect((await send({ method: "GET", path: `/rest/publish?${toQuery(1024)}` })).json()).toMatchObject({
       status: "SUCCESS",
@@ -90,7 +90,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     });
   });
 
-  it("a query so long that it is no request any more is refused with the same shape", async () => {
+  it("a query too long for an HTTP request is refused in the same form", async () => {
     await expectRefused({ method: "GET", path: `/rest/publish?topic=rest&content=${"x".repeat(40_000)}` });
   });
 
@@ -102,13 +102,13 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
     },
   );
 
-  it("a parameter given twice is refused, in whatever places", async () => {
+  it("a parameter given twice is refused, wherever it is", async () => {
     await expectRefused({ method: "GET", path: "/rest/open?topic=x&topic=x" });
     await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: form, body: "topic=x" });
     await expectRefused({ method: "POST", path: "/rest/open?topic=x", headers: json, body: '{"topic":"x"}' });
   });
 
-  it("query and body are taken together", async () => {
+  it("query and body are combined", async () => {
     const request = {
       method: "POST",
       path: "/rest/publish?topic=rest",
@@ -130,7 +130,7 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
   });
 
   it.each(["", "&", "&&topic=rest", "topic=rest&", "topic=rest&&"])(
-    "stray separators as in %j are passed over",
+    "stray separators as in %j are ignored",
     async (query) => {
       const answer = await send({ method: "GET", path: `/rest/exist?${query}` });
       if (query.includes("topic")) expect(answer.text).toBe("true");
@@ -145,16 +145,16 @@ describe("INTERFACE.md, Common shape of the REST interface", () => {
 
 describe("bodies of POST (DESIGN 7, REST parameters)", () => {
   it.each([
-    ["no JSON", "{"],
+    ["not JSON", "{"],
     ["nothing but a byte order mark", "\ufeff"],
     ["an array", '["x"]'],
     ["null", "null"],
     ["text", '"x"'],
-    ["a number for text", '{"topic":1}'],
-    ["an object for text", '{"topic":{"a":1}}'],
-    ["a list for text", '{"topic":["x"]}'],
-    ["true for text", '{"topic":true}'],
-    ["null for what is required", '{"topic":null}'],
+    ["a number instead of text", '{"topic":1}'],
+    ["an object instead of text", '{"topic":{"a":1}}'],
+    ["a list instead of text", '{"topic":["x"]}'],
+    ["true instead of text", '{"topic":true}'],
+    ["null for a required parameter", '{"topic":null}'],
     ["half a surrogate pair", '{"topic":"\\ud800"}'],
     ["no topic", "{}"],
     ["trailing text", '{"topic":"x"} x'],
@@ -162,7 +162,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
   });
 
-  it("bytes that are no UTF-8 are refused", async () => {
+  it("bytes that are not UTF-8 are refused", async () => {
     const body = Buffer.from('{"topic":"\xff"}', "latin1");
     await expectRefused({ method: "POST", path: "/rest/open", headers: json, body });
     await expectRefused({
@@ -188,12 +188,12 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     });
   });
 
-  it("a body without a content type is refused, none at all is fine", async () => {
+  it("a body needs a content type; a request without a body needs none", async () => {
     await expectRefused({ method: "POST", path: "/rest/open", body: "topic=x" });
     expect((await send({ method: "POST", path: "/rest/exist?topic=rest" })).text).toBe("true");
   });
 
-  it("integers of list are integers in JSON, or their text", async () => {
+  it("integers of list are JSON integers, or their text", async () => {
     expect((await askList('{"pageIndex":0,"pageSize":5}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
     expect((await askList('{"pageIndex":"0","pageSize":"5"}')).json()).toMatchObject({ pageIndex: 0, pageSize: 5 });
     for (const pageIndex of ['"x"', "1.5", '""', "-1", '"1e3"', '"0x1"', '" 1"']) {
@@ -203,13 +203,13 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
     expectException(await askList('{"pageIndex":0,"pageSize":1.5}'), 200001);
   });
 
-  it("a body over the limit is 100201 for publish, 200001 for the rest", async () => {
+  it("a body over the limit is 100201 for publish, else 200001", async () => {
     const body = `topic=rest&content=${"x".repeat(1_100_000)}`;
     await expectRefused({ method: "POST", path: "/rest/publish", headers: form, body }, 100201);
     await expectRefused({ method: "POST", path: "/rest/open", headers: form, body });
   });
 
-  it("the content limit is on the bytes of its UTF-8 form", async () => {
+  it("the content limit applies to the UTF-8 bytes", async () => {
     expect((await send(toPublish("ä".repeat(32_768)))).json()).toMatchObject({ status: "SUCCESS" });
     await expectRefused(toPublish(`${"ä".repeat(32_768)}x`), 100201);
   });
@@ -218,7 +218,7 @@ describe("bodies of POST (DESIGN 7, REST parameters)", () => {
 describe("INTERFACE.md, REST operations", () => {
   const subscribe = "/rest/subscribe?topic=rest&url=http%3A%2F%2F127.0.0.1%3A65535%2F";
 
-  it("subscribe answers a JSON string; with Accept: text/plain the bare identifier (DESIGN 7)", async () => {
+  it("subscribe returns a JSON string; with Accept: text/plain the bare identifier (DESIGN 7)", async () => {
     const asJson = await send({ method: "GET", path: subscribe });
     expect(asJson.text).toMatch(/^"[0-9a-f-]{36}"$/);
     const asText = await send({ method: "GET", path: subscribe, headers: { accept: "text/plain" } });
@@ -232,7 +232,7 @@ describe("INTERFACE.md, REST operations", () => {
     expect(both.text).toMatch(/^"/);
   });
 
-  it("a failure of subscribe is a BrokerException also for who accepts text", async () => {
+  it("a failure of subscribe is a BrokerException even for clients that accept text", async () => {
     const path = "/rest/subscribe?topic=none&url=http%3A%2F%2F127.0.0.1%3A65535%2F";
     expectException(await send({ method: "GET", path, headers: { accept: "text/plain" } }), 100101);
   });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** Connections to one broker that send what they are told to, and read nothing. */
+/** Connections to one broker that send the given bytes and read nothing. */
 export class Attackers implements Disposable {
   readonly #url: URL;
   readonly #sockets: Socket[] = [];
@@ -10,7 +10,7 @@ export class Attackers implements Disposable {
     this.#url = new URL(url);
   }
 
-  /** Opens connections, each of which sends `pieces`. Resolves when all is sent, or the broker has ended the connection. */
+  /** Opens connections, each of which sends `pieces`. Resolves when all is sent, or the broker has closed the connection. */
   async send(count: number, pieces: readonly (string | Uint8Array)[] = []): Promise<void> {
     const { hostname: host, port } = this.#url;
     const sockets = Array.from({ length: count }, () => connect({ host, port: Number(port) }));
@@ -24,7 +24,7 @@ export class Attackers implements Disposable {
 }
 
 async function sendAll(socket: Socket, pieces: readonly (string | Uint8Array)[]): Promise<void> {
-  socket.pause().on("error", () => {}); // A reset is what an attacker may expect.
+  socket.pause().on("error", () => {}); // An attacker must expect a reset.
   // `once` of node:events would reject with the reset.
   const closed = new Promise((resolve) => socket.once("close", resolve));
   await Promise.race([once(socket, "connect"), closed]);

@@ -1,21 +1,21 @@
 import { connect, type Socket } from "node:net";
 
-/** One kind of hostile client: what it sends, and how it behaves. */
+/** One kind of hostile client: its request and its behaviour. */
 export interface Attack {
   readonly name: string;
   readonly connections: number;
-  /** Bytes as they go on the wire. */
+  /** Raw bytes on the wire. */
   readonly request: Uint8Array;
-  /** `stops reading`: never takes a byte of the answer. Without it, a client reads and drops what comes. */
+  /** `stops reading`: never reads the answer. Otherwise, a client reads and discards it. */
   readonly stopsReading?: boolean;
 }
 
-/** Pause of a client before it connects again, so that the clients do not take the processors from the broker under test. */
+/** Pause of a client before it reconnects, so that the clients leave the processors to the broker under test. */
 const reconnectPauseMs = 1000;
 
 /**
- * Hostile clients that go on until they are stopped: each connects, sends its request, and begins anew when the broker ends the
- * connection. It counts the answers by the start of their first line.
+ * Hostile clients that run until stopped: each connects, sends its request, and starts again when the broker closes the connection. Counts the
+ * answers by their status line.
  */
 export class Flood implements Disposable {
   readonly #url: URL;
@@ -31,7 +31,7 @@ export class Flood implements Disposable {
     }
   }
 
-  /** How many answers each attack got, by attack and status: `{"web page: HTTP/1.1 403": 12}`. */
+  /** Number of answers per attack and status: `{"web page: HTTP/1.1 403": 12}`. */
   get answers(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#counts);
   }

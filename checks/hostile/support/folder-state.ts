@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** Every file of a data folder but its lock, with its mode and the hash of its bytes, to see that nothing touched it. */
+/** Every file of a data folder except its lock, with its mode and hash, to detect changes. */
 export function stateOf(folder: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     readdirSync(folder)

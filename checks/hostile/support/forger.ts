@@ -2,17 +2,17 @@ import { topicRegistryAbi } from "@stele/contracts";
 import { encodeEventTopics, type Hex } from "viem";
 
 const [published] = encodeEventTopics({ abi: topicRegistryAbi, eventName: "EventsPublished" });
-/** Writes a log under the signature of our events: a topic, no data. */
+/** EVM code that writes a log with our event signature and no data. */
 const writeLog = `7f${published.slice(2)}60006000a1`;
-/** Takes one from the count on the stack, and jumps while it is not zero. */
+/** EVM code that decrements the count on the stack, and jumps while it is not zero. */
 const again = (target: string): string => `600190038060${target}5700`;
 
-/** Creation code of a contract that writes so many logs under the signature of our events: 430 bytes of JSON each. */
+/** Creation code of a contract that writes `count` logs with our event signature: 430 bytes of JSON each. */
 export function forgerOfLogs(count: number): Hex {
   return `0x63${toWord(count)}5b${writeLog}${again("05")}`;
 }
 
-/** Creation code of a contract that creates so many others, each of which writes such a log: one unknown address a log. */
+/** Creation code of a contract that creates `count` others, each of which writes such a log: one unknown address per log. */
 export function forgerOfContracts(count: number): Hex {
   const child = `${writeLog}00`;
   const length = (child.length / 2).toString(16).padStart(2, "0");

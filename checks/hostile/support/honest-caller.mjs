@@ -1,5 +1,5 @@
-// Publishes one small event after another and reads each back, in a thread of its own, so that what the attackers of the test do to its event
-// loop is not taken for a delay of the broker.
+// Publishes one small event after another and reads each back, in its own thread, so that the load of the attackers on the test's event loop does not
+// count as a delay of the broker.
 import { parentPort, workerData } from "node:worker_threads";
 import { request } from "undici";
 

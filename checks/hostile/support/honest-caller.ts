@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** Publishes one small event after another and reads each back, as a client does that knows nothing of an attack. */
+/** Publishes one small event after another and reads each back, like a client that knows nothing of an attack. */
 export class HonestCaller implements AsyncDisposable {
   readonly #worker: Worker;
 
@@ -9,11 +9,11 @@ export class HonestCaller implements AsyncDisposable {
     this.#worker = new Worker(new URL("honest-caller.mjs", import.meta.url), { workerData: { url, topic } });
   }
 
-  /** Answers in how many milliseconds 95 of 100 calls were answered. @throws Error when a call was not answered as it should be. */
+  /** Returns the 95th percentile of the answer times, in milliseconds. @throws Error if a call got a wrong answer. */
   async stop(): Promise<number> {
     this.#worker.postMessage("stop", []);
     const [message] = await once(this.#worker, "message");
-    const waitsMs = (message as number[]).toSorted((one, other) => one - other); // What the worker sends.
+    const waitsMs = (message as number[]).toSorted((one, other) => one - other); // The worker sends it.
     return waitsMs[Math.floor(waitsMs.length * 0.95)] ?? 0;
   }
 

@@ -1,8 +1,8 @@
 import { request } from "undici";
 
 /**
- * The longest delay of a broker's event loop since the previous call, in milliseconds. The broker measures it itself and begins anew each
- * time its metrics are read, so the load of this process does not count.
+ * The longest delay of a broker's event loop since the previous call, in milliseconds. The broker measures it itself and resets it on each scrape,
+ * so the load of this process does not count.
  */
 export async function takeLoopDelayMs(url: string): Promise<number> {
   const { body } = await request(`${url}/metrics`);

@@ -21,7 +21,7 @@ type Slot =
   | "count"
   | "percentiles";
 
-/** What each method takes; those without parameters get some too. */
+/** Parameters of each method; methods without parameters get some too. */
 const methods: Readonly<Record<string, readonly Slot[]>> = {
   eth_blockNumber: [],
   eth_chainId: ["tag"],
@@ -81,7 +81,7 @@ const addresses = [
   `"0x${"aB".repeat(20)}"`,
   '"0x"',
 ];
-/** Short programs: stop, revert, invalid, return, store, self-destruct, create, call, log, a jump nowhere. */
+/** Short programs: stop, revert, invalid, return, store, self-destruct, create, call, log, an invalid jump. */
 const codes = [
   "0x",
   "0x00",
@@ -99,7 +99,7 @@ const codes = [
   `0x${"5b".repeat(100)}`,
 ];
 
-/** A call of a method with parameters of its kinds, and some that are not. */
+/** A call of a method with parameters of the right kinds, and some others. */
 export function oddChainCall(values: OddValues): ChainCall {
   const { random } = values;
   const method = random.pick(Object.keys(methods));
@@ -163,7 +163,7 @@ const slots: Readonly<Record<Slot, (values: OddValues) => string>> = {
     object(values, { fromBlock: "tag", toBlock: "tag", blockHash: "hash", address: "address" }, topics(values)),
 };
 
-/** Some of the members, in their order. */
+/** Some of the members, in order. */
 function object(values: OddValues, members: Readonly<Record<string, Slot>>, more = ""): string {
   const kept = Object.entries(members).filter(() => values.random.below(3) === 0);
   const texts = kept.map(([name, slot]) => `"${name}":${render(values, slot)}`);

@@ -16,7 +16,7 @@ const names: Readonly<Record<string, readonly string[]>> = {
   list: ["pageIndex", "pageSize", "groupId"],
 };
 const operations = Object.keys(names);
-/** A GET query has at most 1,024 bytes, and an escaped character up to nine. */
+/** A GET query has at most 1,024 bytes, and an escaped character takes up to nine. */
 const queryTextMax = 60;
 const bodyTextMax = 100_000;
 const form = "application/x-www-form-urlencoded";
@@ -38,7 +38,7 @@ const contentTypes = [
   "x".repeat(5000),
 ];
 
-/** A request at one of the doors. */
+/** A request on one of the transports. */
 export function oddRequest(values: OddValues): HttpRequest {
   const { random } = values;
   return random.pick([
@@ -62,7 +62,7 @@ export function oddRequest(values: OddValues): HttpRequest {
 
 const restPath = (operation: string): string => `/rest/${operation === "getProof" ? "proof" : operation}`;
 
-/** The parameters of an operation, some of them left out, given twice or strange to it. */
+/** The parameters of an operation, some of them omitted, repeated or unknown to it. */
 function pairs(values: OddValues, operation: string, lengthMax: number): readonly (readonly [string, string])[] {
   const { random } = values;
   const own = (names[operation] ?? []).filter(() => random.below(8) > 0);
@@ -71,7 +71,7 @@ function pairs(values: OddValues, operation: string, lengthMax: number): readonl
   return [...own, ...odd].map((name) => [name, values.parameter(name, lengthMax)] as const);
 }
 
-/** Some of it with escapes that are none, or that are no UTF-8. */
+/** Adds invalid escapes, or escapes of invalid UTF-8. */
 function query(values: OddValues, operation: string, lengthMax: number): string {
   const { random } = values;
   const text = pairs(values, operation, lengthMax)
@@ -82,7 +82,7 @@ function query(values: OddValues, operation: string, lengthMax: number): string 
     : text;
 }
 
-/** A URL cannot hold half of a surrogate pair. */
+/** A URL cannot contain half of a surrogate pair. */
 function wellFormed(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, "?");
 }
@@ -195,7 +195,7 @@ function chain(values: OddValues): HttpRequest {
   return { method: "POST", path: "/chain", headers: { "content-type": "application/json" }, body };
 }
 
-/** What no door expects. */
+/** Requests that no transport expects. */
 function stray(values: OddValues): HttpRequest {
   const { random } = values;
   const method = random.pick(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] as const);

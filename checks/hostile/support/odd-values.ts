@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { Random } from "../../harness/random.ts";
 
-/** What a broker holds that a request can mean: without it most requests end at the first look-up. */
+/** Values that exist in the broker: without them most requests would end at the first look-up. */
 export interface KnownValues {
   readonly topics: readonly string[];
   readonly eventIds: readonly string[];
   readonly subscriptionIds: readonly string[];
 }
 
-/** Numbers at the edges of the types that carry them, as JSON and as text of a query. */
+/** Numbers at the limits of their types, as JSON and as text of a query. */
 export const edgeNumbers = [
   "0 -0 1 -1 2 1.5 99 100 4294967295 4294967296 8589934591 8589934592 999999999999999 9007199254740990",
   "9007199254740991 9007199254740992 9223372036854775807 9223372036854775808 -9223372036854775809",
@@ -74,7 +74,7 @@ const urls = [
   "https://%/",
 ];
 
-/** Makes values that no client means, with some good ones between, from chance alone. */
+/** Makes random values that no real client sends, with some valid ones among them. */
 export class OddValues {
   readonly random: Random;
   readonly #known: KnownValues;
@@ -105,7 +105,7 @@ export class OddValues {
     return text.slice(0, lengthMax);
   }
 
-  /** What a parameter of this name is made for, most of the time. */
+  /** Usually a valid value for a parameter of this name. */
   parameter(name: string, lengthMax: number): string {
     const { random } = this;
     if (random.below(3) === 0) return this.text(lengthMax);
@@ -119,7 +119,7 @@ export class OddValues {
     return random.pick(edgeNumbers);
   }
 
-  /** One that is there, or one of its form. */
+  /** An existing one, or one of the right form. */
   eventId(): string {
     const { random } = this;
     const known = random.pick(this.#known.eventIds);
@@ -166,7 +166,7 @@ export class OddValues {
   }
 }
 
-/** Nested far beyond what a recursive reader survives. */
+/** Nested far deeper than a recursive parser survives. */
 function deep(random: Random): string {
   const levels = random.pick([10, 1000, 20_000]);
   const [open, close] = random.pick([

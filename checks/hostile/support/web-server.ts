@@ -2,20 +2,20 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 
-/** A request as it came. */
+/** A request as it arrived. */
 export interface WebRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
-/** How a server answers; it may also never do so. */
+/** How a server answers; it may also never answer. */
 export type Answer = (request: WebRequest, response: ServerResponse) => void;
 
-/** A server on loopback that knows nothing of callbacks. */
+/** A server on loopback that does not know callbacks. */
 export interface WebServer extends AsyncDisposable {
   readonly url: string;
-  /** Requests that came whole. */
+  /** Complete requests. */
   readonly requests: readonly WebRequest[];
   /** Bytes of their bodies. */
   readonly bodyBytes: number;
@@ -33,7 +33,7 @@ export async function startWebServer(answer: Answer, port = 0): Promise<WebServe
       state.bodyBytes += request.body.length;
       state.answer(request, response);
     };
-    readRequest(message).then(take, () => {}); // A request that breaks off has not come.
+    readRequest(message).then(take, () => {}); // An aborted request does not count.
   });
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -67,7 +67,7 @@ export function answer(status: number, headers: Readonly<Record<string, string>>
   return (_request, response) => void response.writeHead(status, headers).end();
 }
 
-/** Never. */
+/** Never answers. */
 export const neverAnswer: Answer = () => {};
 
 async function readRequest(message: IncomingMessage): Promise<WebRequest> {

@@ -3,9 +3,9 @@ pragma solidity 0.8.35;
 
 import {MerkleProof} from "@openzeppelin/contracts/utils/cryptography/MerkleProof.sol";
 
-/// @notice How another contract verifies that an event is in a batch whose root it knows.
-/// @dev A root in a log proves nothing by itself: the registry checks neither count nor root, and a publisher may claim any. Take only a
-/// root whose batch a reader found to decode to its count of events under it, as verifyProof and verifyCompactProof do.
+/// @notice How another contract verifies that an event is in a batch with a known root.
+/// @dev A root in a log proves nothing by itself: the registry checks neither count nor root. Use only a root from a reader that decoded the batch and
+/// checked count and root, as verifyProof and verifyCompactProof do.
 contract EventVerifier {
     /// @param path The sibling hashes of the event's proof, from its leaf up.
     /// @param eventsRoot Root of the batch.
@@ -15,7 +15,7 @@ contract EventVerifier {
         pure
         returns (bool)
     {
-        // Hashed twice, so that no node of the tree can pass for an event.
+        // Hashed twice, so that no inner node of the tree can pass for an event.
         bytes32 leaf = keccak256(bytes.concat(keccak256(event_)));
         return MerkleProof.verifyCalldata(path, eventsRoot, leaf);
     }

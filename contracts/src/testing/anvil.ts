@@ -6,10 +6,10 @@ import { createInterface } from "node:readline";
 import { http } from "viem";
 import type { TestChain } from "./test-chain.ts";
 
-// High enough for batches of 1,000 events; what private chains set for themselves.
+// High enough for batches of 1,000 events; private chains set such limits.
 const blockGasLimit = 1_000_000_000;
 
-/** States of past blocks; without a bound anvil writes them all to the home folder and leaves them there. */
+/** Number of past states that anvil keeps; without a limit it writes them all to the home folder and leaves them there. */
 const statesKept = 128;
 
 /** Starts anvil on a free port with London rules. */
@@ -21,7 +21,7 @@ export async function startAnvil(extraOptions: readonly string[] = []): Promise<
   return { transport: http(`http://${address}`), stop: () => stop(child) };
 }
 
-// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
+// The binary itself, not the package's wrapper: killing the wrapper would leave its child running.
 function anvilFile(): string {
   const { platform } = process;
   const architecture = process.arch === "x64" ? "amd64" : process.arch;
@@ -40,7 +40,7 @@ async function readAddress(child: ChildProcess): Promise<string> {
       return address;
     }
   }
-  throw new Error("anvil ended before it listened");
+  throw new Error("anvil exited before it listened");
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Address, concatHex, getAddress } from "viem";
 import type { RegistryFixture } from "./registry-fixture.ts";
 
-/** Deploys a proxy that the registry does not know in front of the implementation of its topics. */
+/** Deploys a foreign proxy of the topics' implementation: the registry does not know it. */
 export async function deployForeignProxy(
   fixture: RegistryFixture,
 ): Promise<{ proxy: Address; implementation: Address }> {

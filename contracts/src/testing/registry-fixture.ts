@@ -19,7 +19,7 @@ import { mnemonicToAccount } from "viem/accounts";
 import { topicRegistryAbi, topicRegistryBytecode } from "../artifacts.generated.ts";
 import { everyone } from "../constants.ts";
 
-// The accounts that anvil funds; public knowledge, for tests only.
+// The accounts that anvil funds; publicly known, for tests only.
 const mnemonic = "test test test test test test test test test test test junk";
 export const alice = mnemonicToAccount(mnemonic, { addressIndex: 0 });
 export const bob = mnemonicToAccount(mnemonic, { addressIndex: 1 });
@@ -39,7 +39,7 @@ function createClient(transport: Transport) {
   return createWalletClient({ account: alice, transport, pollingInterval: pollingIntervalMs }).extend(publicActions);
 }
 
-/** A fresh registry on a chain, and what tests ask of it. Alice sends unless another account is named. */
+/** A new registry on a chain, with the calls that tests need. Alice sends unless the test names another account. */
 export class RegistryFixture {
   readonly client: ReturnType<typeof createClient>;
   readonly registry: Address;
@@ -66,12 +66,12 @@ export class RegistryFixture {
     return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
-  /** Makes a set of writers, and answers it. */
+  /** Creates a set of writers and returns it. */
   async createWriters(accounts: readonly Address[], owner = alice): Promise<number> {
     const call = { ...this.contract, functionName: "createWriters", args: [accounts], account: owner } as const;
     const receipt = await this.settle(await this.client.writeContract({ ...call, ...legacy }));
     const [created] = parseEventLogs({ abi: topicRegistryAbi, eventName: "WritersCreated", logs: receipt.logs });
-    if (created === undefined) throw new Error("no set was made");
+    if (created === undefined) throw new Error("no set was created");
     return created.args.writers;
   }
 
@@ -100,7 +100,7 @@ export class RegistryFixture {
     return this.settle(await this.client.writeContract({ ...call, ...legacy }));
   }
 
-  /** Opens a topic and answers its address. */
+  /** Opens a topic and returns its address. */
   async openTopic(name: string, account = alice): Promise<Address> {
     await this.open(name, account);
     return this.topicOf(name);
@@ -114,7 +114,7 @@ export class RegistryFixture {
     return this.client.readContract({ ...this.contract, functionName: "topicOf", args: [name] });
   }
 
-  /** Where the topics of these names go, before they are there. */
+  /** The addresses that topics of these names will have. */
   addressOf(name: string): Address {
     const implementation = getContractAddress({ from: this.registry, nonce: 1n });
     const bytecode = concatHex([
@@ -142,7 +142,7 @@ export class RegistryFixture {
   }
 
   private async settle(hash: Hash): Promise<TransactionReceipt> {
-    // While viem looks for a replacement it misses a block that comes, which is the last one for now.
+    // While viem looks for a replacement it can miss a new block, which may be the last one for now.
     const receipt = await this.client.waitForTransactionReceipt({ hash, checkReplacement: false });
     if (receipt.status !== "success") throw new Error(`transaction ${hash} was reverted`);
     return receipt;
@@ -159,10 +159,10 @@ async function deploy(client: ReturnType<typeof createClient>, bytecode: Hex) {
   return { address: getAddress(address) };
 }
 
-/** What a suite receives: the registry of the test that runs. */
+/** What a suite receives: the registry of the current test. */
 export type GetFixture = () => RegistryFixture;
 
-/** The logs of a transaction, in order, as the event's name and its arguments. @throws Error for a log that is not the registry's. */
+/** The logs of a transaction, in order, as the event's name and its arguments. @throws Error for a log of another contract. */
 export function decodeLogs({ to, logs }: TransactionReceipt) {
   const decoded = parseEventLogs({ abi: topicRegistryAbi, logs });
   if (decoded.length !== logs.length || logs.some(({ address }) => address !== to)) throw new Error("a foreign log");

@@ -1,6 +1,6 @@
 import type { Transport } from "viem";
 
-/** A chain with London rules on which the accounts of the fixture have funds, at a base fee of 10 wei at most. */
+/** A chain with London rules, a base fee of at most 10 wei, and funds for the fixture's accounts. */
 export interface TestChain {
   readonly transport: Transport;
   stop(): Promise<void>;

@@ -1,15 +1,15 @@
 import { type BatchEvent, encodedBytes, writeEvent } from "./encode-events.ts";
 import { listBytes, RlpWriter } from "./rlp-writer.ts";
 
-/** Room in front of the events for the header of the list, whose length is known last. */
+/** Room in front of the events for the list header, whose length is known last. */
 const frontBytes = 5;
-/** Up to this length the room grows fourfold, beyond it doubles. */
+/** Below this size the buffer grows fourfold, above it twofold. */
 const shortBytes = 16_384;
 
-/** Writes a batch while its events come in, so that each is written once, and its bytes need not be kept beside. */
+/** Encodes a batch event by event, so that each event is written once and the caller need not keep its bytes. */
 export class BatchWriter {
   #writer: RlpWriter;
-  /** Where each event ends. */
+  /** End offset of each event. */
   readonly #ends: number[];
 
   constructor() {
@@ -29,7 +29,7 @@ export class BatchWriter {
     this.#ends.push(this.#writer.at);
   }
 
-  /** Another writer that has the events from `from` on, up to the one before `to`. */
+  /** Another writer that has the events from `from` up to, but not including, `to`. */
   slice(from: number, to: number): BatchWriter {
     const start = this.#startOf(from);
     const part = new BatchWriter();
@@ -40,7 +40,7 @@ export class BatchWriter {
     return part;
   }
 
-  /** The batch as `encodeEvents` writes it: a view that stays good until an event is added. */
+  /** The batch as `encodeEvents` writes it: a view that stays valid until the next event is added. */
   finish(): Uint8Array {
     const { bytes, at } = this.#writer;
     const payload = at - frontBytes;
@@ -59,7 +59,7 @@ export class BatchWriter {
     const { at, bytes: old } = this.#writer;
     const needed = at + bytes;
     if (needed <= old.length) return;
-    // The first event has room of its own size, since most batches hold one where topics are many.
+    // Size the buffer for the first event, since with many topics most batches contain one.
     const factor = old.length < shortBytes ? 4 : 2;
     const grown = new Uint8Array(this.count === 0 ? needed : Math.max(needed, factor * old.length));
     grown.set(old.subarray(0, at));

@@ -17,7 +17,7 @@ const text = fc.oneof(
   fc.string({ unit: "binary-ascii", maxLength: 60 }),
 );
 
-// Lengths on both sides of every edge of RLP.
+// Lengths on both sides of every boundary of RLP.
 const batchEvent: fc.Arbitrary<BatchEvent> = fc.record({
   content,
   extensions: fc.array(fc.tuple(text, text), { maxLength: 4 }),
@@ -28,7 +28,7 @@ const batchEvents = fc.array(batchEvent, { minLength: 1, maxLength: 20 });
 const plain = (events: readonly BatchEvent[]): unknown =>
   events.map(({ content, extensions }) => ({ content: Buffer.from(content).toString("hex"), extensions }));
 
-/** The rule of the contract interface, word by word: hash sorted pairs, carry the odd one up. */
+/** The Merkle rule, naively: hash sorted pairs, carry the odd one up. */
 function naiveRoot(hashes: readonly Uint8Array[]): Uint8Array {
   const [first] = hashes;
   if (hashes.length === 1 && first !== undefined) return first;
@@ -40,7 +40,7 @@ function naiveRoot(hashes: readonly Uint8Array[]): Uint8Array {
   return naiveRoot(parents);
 }
 
-test("what is encoded decodes to the same", () => {
+test("decoding returns the encoded events", () => {
   fc.assert(
     fc.property(batchEvents, (events) => {
       expect(plain(decodeEvents(encodeEvents(events)))).toEqual(plain(events));
@@ -52,7 +52,7 @@ function writes(writer: BatchWriter, events: readonly BatchEvent[]): boolean {
   return writer.count === events.length && Buffer.compare(writer.finish(), encodeEvents(events)) === 0;
 }
 
-test("a writer that is given the events one by one writes the same, also of a part", () => {
+test("a writer that gets the events one by one writes the same bytes, also for a part", () => {
   const place = fc.nat(20);
   const extra = { content: Uint8Array.of(1), extensions: [] };
   fc.assert(
@@ -78,7 +78,7 @@ test("encodedBytes is the size that an event adds", () => {
   );
 });
 
-test("changed, cut and random bytes either decode to a batch that encodes to them, or are malformed", () => {
+test("changed, cut or random bytes decode to a batch that encodes to them, or are malformed", () => {
   const changed = fc.tuple(batchEvents, fc.nat(), fc.nat(255), fc.nat(3)).map(([events, place, byte, kind]) => {
     const bytes = encodeEvents(events);
     const at = place % bytes.length;
@@ -101,7 +101,7 @@ test("changed, cut and random bytes either decode to a batch that encodes to the
   );
 });
 
-test("the root is the naive one and every path leads to it", () => {
+test("the root equals the naive one and every path leads to it", () => {
   fc.assert(
     fc.property(fc.array(batchEvent, { minLength: 1, maxLength: 40 }), (events) => {
       const encoded = encodeEvents(events);

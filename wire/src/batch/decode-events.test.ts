@@ -40,7 +40,7 @@ describe("decodeEvents refuses", () => {
     ["a long form for a short length", "c5 c4 b8 01 80 c0"],
     ["a length with a leading zero", `f9 003d f83b b838${"80".repeat(56)} c0`],
     ["an item longer than its list", "c3 c2 85 c0"],
-    ["a list longer than the bytes", "c9 c2 80 c0"],
+    ["a list longer than the input", "c9 c2 80 c0"],
     ["a length of five bytes", "fc 01 00 00 00 00"],
     ["a length near 2^32", "fb ff ff ff ff"],
     ["a cut length", "f9 01"],
@@ -48,12 +48,12 @@ describe("decodeEvents refuses", () => {
     expect(() => decodeEvents(bytes(hex))).toThrow(MalformedBatchError);
   });
 
-  test("deep nesting, at once", () => {
+  test("deep nesting is refused at once", () => {
     expect(() => decodeEvents(new Uint8Array(1_000_000).fill(0xfb))).toThrow(MalformedBatchError);
   });
 });
 
-test("a batch holds 65,536 events and no more", () => {
+test("accepts 65,536 events in a batch and no more", () => {
   const events = Array.from({ length: batchEventsMax + 1 }, () => ({ content: bytes(""), extensions: [] }));
   expect(decodeEvents(encodeEvents(events.slice(1)))).toHaveLength(batchEventsMax);
   expect(() => decodeEvents(encodeEvents(events))).toThrow("more than 65536 events");

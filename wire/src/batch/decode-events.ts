@@ -2,15 +2,14 @@ import type { BatchEvent } from "./encode-events.ts";
 import { MalformedBatchError } from "./malformed-batch-error.ts";
 import { RlpReader } from "./rlp-reader.ts";
 
-/** Most events in one batch; one with more is malformed, so that no stranger's batch holds a reader up for long. */
+/** Maximum number of events in one batch. A batch with more is malformed, so that a foreign batch cannot block a reader for long. */
 export const batchEventsMax = 65_536;
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads what {@link encodeEvents} writes, and nothing else: one canonical RLP list of at most {@link batchEventsMax} events, texts in
- * valid UTF-8, no byte left over.
- * Time and memory are linear in the bytes. A content is a view into `bytes`, not a copy.
+ * Decodes what {@link encodeEvents} writes, and nothing else: one canonical RLP list of at most {@link batchEventsMax} events, texts in valid UTF-8,
+ * no trailing bytes. Time and memory are linear in the bytes. A content is a view into `bytes`, not a copy.
  * @throws MalformedBatchError for every other input.
  */
 export function decodeEvents(bytes: Uint8Array): BatchEvent[] {

@@ -1,6 +1,6 @@
 import { listBytes, RlpWriter, stringBytes, textBytes } from "./rlp-writer.ts";
 
-/** What a batch holds of an event: its content, and its extensions as key and value pairs in the producer's order. */
+/** An event as a batch contains it: its content, and its extensions as key and value pairs in the producer's order. */
 export interface BatchEvent {
   readonly content: Uint8Array;
   readonly extensions: readonly (readonly [key: string, value: string])[];
@@ -19,12 +19,12 @@ export function encodeEvents(events: readonly BatchEvent[]): Uint8Array {
   return writer.bytes;
 }
 
-/** Bytes that `event` takes in a batch. The list around all events takes at most 5 more. */
+/** Bytes that `event` takes in a batch. The list header around all events takes at most 5 more. */
 export function encodedBytes(event: BatchEvent): number {
   return listBytes(stringBytes(event.content) + listBytes(extensionsBytes(event)));
 }
 
-/** Writes what `event` takes in a batch. */
+/** Writes `event` as a batch contains it. */
 export function writeEvent(writer: RlpWriter, event: BatchEvent): void {
   const extensions = extensionsBytes(event);
   writer.list(stringBytes(event.content) + listBytes(extensions));

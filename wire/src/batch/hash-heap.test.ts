@@ -9,7 +9,7 @@ const heaps = [
   ["JavaScript", createHashHeap("script")],
 ] as const;
 
-// On both sides of the edges where padding takes one byte, or a block of its own.
+// On both sides of the lengths where padding takes one byte, or a block of its own.
 const edges = [0, 1, 7, 8, 9, 134, 135, 136, 137, 271, 272, 273].map((length) => new Uint8Array(length).fill(length));
 
 test.each(heaps)("hashes ranges as the reference does, by %s", (_, heap) => {
@@ -27,7 +27,7 @@ test.each(heaps)("hashes ranges as the reference does, by %s", (_, heap) => {
   );
 });
 
-test.each(heaps)("writes a hash over what it hashes, by %s", (_, heap) => {
+test.each(heaps)("can write a hash over its own input, by %s", (_, heap) => {
   const data = new Uint8Array(64).map((_, index) => index);
   const bytes = heap.reserve(data.length);
   bytes.set(data, heap.start);

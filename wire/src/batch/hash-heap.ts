@@ -1,7 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { createKeccakModule, moduleBytes, roundConstants, roundConstantsAt } from "./keccak-module.ts";
 
-/** What is used of the standard object, whose types come with a browser's only. */
+/** The part of the standard WebAssembly object that we use; its types come only with the DOM library. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object;
   readonly Instance: new (module: object) => { readonly exports: Readonly<Record<string, unknown>> };
@@ -15,17 +15,17 @@ interface Memory {
 export const hashBytes = 32;
 const pageBytes = 65_536;
 
-/** Bytes whose ranges are hashed in place, so that hashing many makes no object for each. */
+/** Bytes whose ranges are hashed in place, so that hashing many allocates no object for each. */
 export interface HashHeap {
   /** Where the caller's bytes begin. */
   readonly start: number;
-  /** Makes room for so many bytes after `start`. What was there is kept. Answers the heap, which is another object after it has grown. */
+  /** Makes room for `length` bytes after `start` and keeps the content. Returns the heap, which is a new object if it had to grow. */
   reserve(bytes: number): Uint8Array;
-  /** Writes the Keccak-256 of the `length` bytes at `at` to the 32 bytes at `out`, which may be among them. */
+  /** Writes the Keccak-256 of the `length` bytes at `at` to the 32 bytes at `out`. The output may overlap the input. */
   hash(at: number, length: number, out: number): void;
 }
 
-/** In WebAssembly: 0.4 µs for each 136 bytes, a third of the native addon's time for short ones, a twelfth of what JavaScript takes. */
+/** In WebAssembly: 0.4 µs per 136 bytes. For short inputs that is a third of the native addon's time and a twelfth of JavaScript's. */
 class WasmHeap implements HashHeap {
   readonly start = moduleBytes;
   readonly hash: HashHeap["hash"];
@@ -34,7 +34,7 @@ class WasmHeap implements HashHeap {
 
   constructor() {
     const { exports } = new WebAssembly.Instance(new WebAssembly.Module(createKeccakModule()));
-    this.#memory = exports["memory"] as Memory; // What the module exports.
+    this.#memory = exports["memory"] as Memory; // Exports of the module.
     this.hash = exports["hash"] as HashHeap["hash"];
     this.#bytes = new Uint8Array(this.#memory.buffer);
     const view = new DataView(this.#memory.buffer);
@@ -53,7 +53,7 @@ class WasmHeap implements HashHeap {
   }
 }
 
-/** In JavaScript, where a page's content security policy forbids WebAssembly. */
+/** In JavaScript, for pages whose content security policy forbids WebAssembly. */
 class ScriptHeap implements HashHeap {
   readonly start = 0;
   #bytes = new Uint8Array(pageBytes);
@@ -76,7 +76,7 @@ export function createHashHeap(kind: "wasm" | "script"): HashHeap {
   return kind === "wasm" ? new WasmHeap() : new ScriptHeap();
 }
 
-/** The heap of this process. Who uses it is done with it before anybody else runs: nothing in here waits. */
+/** The heap of this process. All users are synchronous, so no two use it at the same time. */
 export const hashHeap: HashHeap = createBestHeap();
 
 function createBestHeap(): HashHeap {

@@ -1,15 +1,15 @@
 /**
- * The WebAssembly module behind {@link HashHeap}, assembled here so that nobody needs a compiler: Keccak-f[1600] (FIPS 202) on 25 locals,
- * and the padding of Keccak-256. It exports `memory` and `hash(at, length, out)`, which hashes a range of the memory into 32 bytes of it.
+ * The WebAssembly module behind {@link HashHeap}, assembled here so that nobody needs a compiler: Keccak-f[1600] (FIPS 202) on 25 locals, and the
+ * padding of Keccak-256. It exports `memory` and `hash(at, length, out)`, which hashes a range of the memory into 32 bytes of the memory.
  */
 
-/** Bytes that one permutation takes in. */
+/** Bytes that one permutation absorbs. */
 export const rateBytes = 136;
 const rounds = 24;
 const laneBytes = 8;
-/** Where the module keeps one constant for each round. */
+/** Address of the round constants. */
 export const roundConstantsAt = 0;
-/** Where the module pads the last block. */
+/** Address of the padded last block. */
 const lastBlockAt = rounds * laneBytes;
 /** Bytes at the start of the memory that belong to the module. */
 export const moduleBytes = 512;
@@ -101,13 +101,13 @@ function hashCode(): Code {
   ];
 }
 
-/** Copies what is left behind the constants and pads it there to a whole block, which is the last. */
+/** Copies the remaining bytes behind the constants and pads them there to one last block. */
 function padCode(): Code {
   return [
     [int(lastBlockAt), int(0), int(rateBytes), fillMemory],
     [int(lastBlockAt), get(at), get(length), copyMemory],
     [int(lastBlockAt), get(length), op.add, int(1), storeByte],
-    // Both ends of the padding may be in one byte.
+    // The first and the last padding bit may share one byte.
     [int(lastBlockAt + rateBytes - 1), int(0x80), int(0x81), get(length), int(rateBytes - 1), op.subtract],
     [0x1b, storeByte],
     [int(lastBlockAt), set(at), int(1), set(isLast)],
@@ -131,7 +131,7 @@ function parityCode(): Code {
   ]);
 }
 
-/** The rest of theta, with rho and pi: each lane is mixed, rotated, and put in its new place. */
+/** The rest of theta, with rho and pi: each lane is mixed, rotated, and moved. */
 function moveCode(): Code {
   const rotations = rotationsOfLanes();
   return range(5).map((x) => [

@@ -1,9 +1,9 @@
 import { hashBytes, hashHeap } from "./hash-heap.ts";
 
-/** A keccak-256 implementation: 32 bytes for any bytes, which it neither keeps nor changes. */
+/** A keccak-256 implementation: returns 32 bytes; neither keeps nor changes its input. */
 export type Keccak256 = (bytes: Uint8Array) => Uint8Array;
 
-/** Keccak-256 that runs wherever JavaScript does. */
+/** Keccak-256 in pure JavaScript. */
 export const portableKeccak256: Keccak256 = (bytes) => {
   const heap = hashHeap.reserve(Math.max(bytes.length, hashBytes));
   const { start } = hashHeap;

@@ -1,4 +1,4 @@
-/** Bytes that are not a batch as `encodeEvents` writes it. The only error that reading a batch throws. */
+/** The bytes are not a batch as `encodeEvents` writes it. Reading a batch throws no other error. */
 export class MalformedBatchError extends Error {
   constructor(message: string) {
     super(message);

@@ -4,9 +4,9 @@ import { MalformedBatchError } from "./malformed-batch-error.ts";
 import { RlpReader } from "./rlp-reader.ts";
 import { integerBytes, listBytes, RlpWriter } from "./rlp-writer.ts";
 
-/** Bytes of a batch that are in the heap at once, unless one event is longer: a window that stays in the processor's cache. */
+/** Bytes of a batch that the heap holds at once, unless one event is longer: a window that fits the processor's cache. */
 const windowBytes = 65_536;
-/** Room for the list header and the index that are written in front of an event. */
+/** Room for the list header and the index that precede an event. */
 const frontBytes = 16;
 
 /** One level of a Merkle tree: `count` hashes, one after the other at `at` in the heap. */
@@ -22,8 +22,8 @@ interface Frames {
 }
 
 /**
- * Hashes every event of an encoded batch into its leaf, in one pass that makes no object for an event. The leaves stay in the heap until
- * something else is hashed. @throws MalformedBatchError when the bytes are not a list of lists, the list is empty, or too long.
+ * Hashes every event of an encoded batch into its leaf, in one pass without an object per event. The leaves are valid until the next use of the
+ * heap. @throws MalformedBatchError if the bytes are not a list of lists, or the list is empty or too long.
  */
 export function hashLeaves(encoded: Uint8Array): Level {
   const reader = new RlpReader(encoded);
@@ -51,7 +51,7 @@ export function hashLeaves(encoded: Uint8Array): Level {
   return level;
 }
 
-/** The header and the index go in front of the event, over bytes that are hashed already. */
+/** The header and the index overwrite bytes that are already hashed. */
 function hashLeaf(
   writer: RlpWriter,
   {
@@ -84,7 +84,7 @@ function measureFrames(reader: RlpReader, start: number, end: number): Frames {
   return { count, longest };
 }
 
-/** Replaces the hashes of a level by their parents: pairs are sorted, an odd one at the end is carried up unchanged. */
+/** Replaces the hashes of a level by their parents: sorts each pair and carries an odd one at the end up unchanged. */
 export function hashLevel({ at, count }: Level): Level {
   const heap = hashHeap.reserve(0);
   const last = at + (count - 1) * hashBytes;

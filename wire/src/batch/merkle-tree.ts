@@ -1,12 +1,12 @@
 import { hashBytes } from "./hash-heap.ts";
 import { copyLevel, hashLeaves, hashLevel } from "./merkle-leaves.ts";
 
-/** The whole Merkle tree of a batch, for who needs the paths of many of its events. It takes 64 bytes an event. */
+/** The whole Merkle tree of a batch, for callers that need the paths of many events. It takes 64 bytes an event. */
 export class MerkleTree {
   /** From the leaves to the root, the hashes of a level one after the other. */
   readonly #levels: readonly Uint8Array[];
 
-  /** @throws MalformedBatchError as merkleRoot. */
+  /** @throws MalformedBatchError as merkleRoot does. */
   constructor(encoded: Uint8Array) {
     let level = hashLeaves(encoded);
     const levels = [copyLevel(level)];
@@ -22,7 +22,7 @@ export class MerkleTree {
     return (this.#levels[0]?.length ?? 0) / hashBytes;
   }
 
-  /** As `merklePath` has it. */
+  /** Same as `merklePath`. */
   path(index: number): Uint8Array[] {
     if (!Number.isInteger(index) || index < 0 || index >= this.count) {
       throw new RangeError(`no event ${index} of ${this.count}`);

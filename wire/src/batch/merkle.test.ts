@@ -32,7 +32,7 @@ test("three events: the odd leaf is carried up", () => {
   expect(merklePath(encoded, 2)).toEqual([parent]);
 });
 
-test("a batch of more events than a batch may hold has no root", () => {
+test("a batch with more events than allowed has no root", () => {
   const payload = new Uint8Array(batchEventsMax + 1).fill(0xc0);
   const list = (count: number): Uint8Array =>
     Uint8Array.from([0xfa, 1, 0, count, ...payload.subarray(0, 0x1_0000 + count)]);
@@ -40,17 +40,17 @@ test("a batch of more events than a batch may hold has no root", () => {
   expect(() => merkleRoot(list(1))).toThrow(MalformedBatchError);
 });
 
-test("an empty batch and bytes that are none have no root", () => {
+test("an empty batch and malformed bytes have no root", () => {
   expect(() => merkleRoot(Uint8Array.of(0xc0))).toThrow(MalformedBatchError);
   expect(() => merkleRoot(Uint8Array.of(0xc1, 0x01))).toThrow(MalformedBatchError);
 });
 
-test("a path to an event that is not there is a mistake of the caller", () => {
+test("throws for the path of an event that does not exist", () => {
   const encoded = encodeEvents(events);
   for (const index of [-1, 300, 0.5]) expect(() => merklePath(encoded, index)).toThrow(RangeError);
 });
 
-test("hashes of another length never verify", () => {
+test("never verifies hashes of another length", () => {
   const [event] = events;
   if (event === undefined) throw new Error("no event");
   const leaf = leafHash(0, event);

@@ -7,7 +7,7 @@ import { integerBytes, listBytes, RlpWriter } from "./rlp-writer.ts";
 
 const pairBytes = 64;
 
-/** keccak256(keccak256(RLP([index, content, [key, value, …]]))): what stands for one event under a batch's root. */
+/** keccak256(keccak256(RLP([index, content, [key, value, …]]))): the leaf of one event in the Merkle tree of its batch. */
 export function leafHash(index: number, event: BatchEvent, keccak: Keccak256 = portableKeccak256): Uint8Array {
   const encoded = encodeEvents([event]);
   const reader = new RlpReader(encoded);
@@ -17,10 +17,10 @@ export function leafHash(index: number, event: BatchEvent, keccak: Keccak256 = p
 }
 
 /**
- * The Merkle root over an encoded batch: pairs are sorted before they are hashed, an odd node at the end of a level is
- * carried up unchanged, a single leaf is the root. OpenZeppelin's MerkleProof verifies paths to it.
- * It looks at the events' frames only: whether they are well formed is for {@link decodeEvents} to say.
- * @throws MalformedBatchError when the bytes are not a list of lists, or the list is empty or longer than a batch may be.
+ * The Merkle root over an encoded batch. Each pair is sorted before it is hashed, an odd node at the end of a level is carried up unchanged, and a
+ * single leaf is the root. OpenZeppelin's MerkleProof verifies paths to it. Reads only the frames of the events: {@link decodeEvents} validates
+ * their content.
+ * @throws MalformedBatchError if the bytes are not a list of lists, or the list is empty or longer than a batch may be.
  */
 export function merkleRoot(encoded: Uint8Array): Uint8Array {
   let level = hashLeaves(encoded);
@@ -28,7 +28,7 @@ export function merkleRoot(encoded: Uint8Array): Uint8Array {
   return copyLevel(level);
 }
 
-/** The sibling hashes from the leaf of the event at `index` (from 0) up to the root. @throws MalformedBatchError as merkleRoot. */
+/** The sibling hashes from the leaf of the event at `index` (from 0) up to the root. @throws MalformedBatchError as merkleRoot does. */
 export function merklePath(encoded: Uint8Array, index: number): Uint8Array[] {
   let level = hashLeaves(encoded);
   const { count } = level;
@@ -60,7 +60,7 @@ export function verifyPath(
   return compareHashes(node, proof.root) === 0;
 }
 
-/** `payload` is what the event's list holds, as it is encoded in the batch. */
+/** `payload` is the payload of the event's list, as encoded in the batch. */
 function leafOf(index: number, payload: Uint8Array, keccak: Keccak256): Uint8Array {
   const length = integerBytes(index) + payload.length;
   const writer = new RlpWriter(new Uint8Array(listBytes(length)));
@@ -70,7 +70,7 @@ function leafOf(index: number, payload: Uint8Array, keccak: Keccak256): Uint8Arr
   return keccak(keccak(writer.bytes));
 }
 
-/** The order of the first 32 bytes of each. */
+/** Compares the first 32 bytes of each. */
 function compareHashes(left: Uint8Array, right: Uint8Array): number {
   for (let index = 0; index < hashBytes; index += 1) {
     const difference = (left[index] ?? 0) - (right[index] ?? 0);

@@ -1,13 +1,13 @@
 import { MalformedBatchError } from "./malformed-batch-error.ts";
 
-/** Longest payload whose length fits into the header of an RLP item, in bytes. */
+/** Longest payload whose length fits into one byte of an RLP header, in bytes. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;
-/** Bytes of a length that is read; four hold every length that occurs. */
+/** Maximum size of a length field, in bytes; four are enough for every batch. */
 const lengthBytesMax = 4;
 
-/** Reads canonical RLP without copying. After each read, the payload of the item is `start` to `end`, and `end` is where the next begins. */
+/** Reads canonical RLP without copying. After each read, `start` to `end` is the payload of the item, and the next item begins at `end`. */
 export class RlpReader {
   start = 0;
   end = 0;
@@ -17,14 +17,14 @@ export class RlpReader {
     this.#bytes = bytes;
   }
 
-  /** Reads the list at `at`, which has to end by `limit`. */
+  /** Reads the list at `at`; it must end by `limit`. */
   list(at: number, limit: number): void {
     const first = this.#byte(at, limit);
     if (first < listBase) throw new MalformedBatchError(`a string where a list was expected, at byte ${at}`);
     this.#payload(first - listBase, at, limit);
   }
 
-  /** Reads the string at `at`, which has to end by `limit`. */
+  /** Reads the string at `at`; it must end by `limit`. */
   string(at: number, limit: number): void {
     const first = this.#byte(at, limit);
     if (first >= listBase) throw new MalformedBatchError(`a list where a string was expected, at byte ${at}`);

@@ -1,33 +1,33 @@
 import { utf8Bytes, writeUtf8 } from "./utf8.ts";
 
-/** Longest payload whose length fits into the header of an RLP item, in bytes. */
+/** Longest payload whose length fits into one byte of an RLP header, in bytes. */
 const shortMax = 55;
 const stringBase = 0x80;
 const listBase = 0xc0;
 
-/** Bytes of a list item whose payload has `length` bytes. */
+/** Encoded size of a list whose payload has `length` bytes. */
 export function listBytes(length: number): number {
   return headerBytes(length) + length;
 }
 
-/** Bytes of a string item. */
+/** Encoded size of a string. */
 export function stringBytes(content: Uint8Array): number {
   return content.length === 1 && isOwnItem(content[0]) ? 1 : headerBytes(content.length) + content.length;
 }
 
-/** Bytes of a string item that holds `text` in UTF-8. */
+/** Encoded size of `text` as a UTF-8 string. */
 export function textBytes(text: string): number {
   if (text.length === 1 && isOwnItem(text.charCodeAt(0))) return 1;
   const length = utf8Bytes(text);
   return headerBytes(length) + length;
 }
 
-/** Bytes of `value` as an RLP integer, that is without leading zeros. */
+/** Encoded size of `value` as an RLP integer, which has no leading zeros. */
 export function integerBytes(value: number): number {
   return value < stringBase ? 1 : 1 + significantBytes(value);
 }
 
-/** Writes RLP (Ethereum Yellow Paper, appendix B) into bytes that the caller measured before. */
+/** Writes RLP (Ethereum Yellow Paper, appendix B) into a buffer that the caller sized. */
 export class RlpWriter {
   readonly bytes: Uint8Array;
   /** Where the next item goes. */
@@ -37,7 +37,7 @@ export class RlpWriter {
     this.bytes = bytes;
   }
 
-  /** The header of a list whose payload has `length` bytes; the payload is to follow. */
+  /** Writes the header of a list; its payload of `length` bytes must follow. */
   list(length: number): void {
     this.#header(listBase, length);
   }
@@ -63,7 +63,7 @@ export class RlpWriter {
     }
   }
 
-  /** Items that are encoded already. */
+  /** Writes items that are already encoded. */
   raw(items: Uint8Array): void {
     this.bytes.set(items, this.at);
     this.at += items.length;

@@ -1,6 +1,6 @@
 const encoder = new TextEncoder();
 
-/** Bytes that `text` takes in UTF-8; a lone surrogate counts as U+FFFD, as TextEncoder writes it. */
+/** Bytes that `text` takes in UTF-8. A lone surrogate counts as U+FFFD, as TextEncoder writes it. */
 export function utf8Bytes(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index += 1) {
@@ -15,7 +15,7 @@ export function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/** Writes `text` at `at`, where it takes `bytes` bytes as {@link utf8Bytes} says. */
+/** Writes `text` at `at`. `bytes` is its size as {@link utf8Bytes} returns it. */
 export function writeUtf8(
   target: Uint8Array,
   at: number,
@@ -31,6 +31,6 @@ export function writeUtf8(
 
 function isPair(text: string, index: number, unit: number): boolean {
   if (unit < 0xd800 || unit > 0xdbff) return false;
-  const next = text.charCodeAt(index + 1); // NaN at the end of the text, which is no surrogate.
+  const next = text.charCodeAt(index + 1); // NaN at the end of the text, which no surrogate check matches.
   return next >= 0xdc00 && next <= 0xdfff;
 }

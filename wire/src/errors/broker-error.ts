@@ -1,13 +1,13 @@
 import { type ErrorDefinition, type ErrorKind, type ErrorName, errorCatalogue } from "./catalogue.ts";
 
-/** What may be said beyond the catalogue's message; `details` is joined to it after a colon. */
+/** Optional parts of an error. `details` follows the catalogue's message after a colon. */
 export interface BrokerErrorOptions {
   readonly details?: string;
   readonly hints?: readonly string[];
   readonly cause?: unknown;
 }
 
-/** The one error that crosses the broker's edges. Callers test `code`, never text. */
+/** The only error that crosses the broker's boundary. Callers test `code`, never text. */
 export class BrokerError extends Error {
   readonly code: number;
   readonly kind: ErrorKind;
@@ -32,7 +32,7 @@ export function isBrokerError(error: unknown, name?: ErrorName): error is Broker
   return name === undefined || error.code === errorCatalogue[name].code;
 }
 
-/** `error` itself when it is a BrokerError, else error 200000 with `error` as its cause and nothing of its text. */
+/** Returns `error` itself if it is a BrokerError, else error 200000 with `error` as its cause and without its text. */
 export function toBrokerError(error: unknown): BrokerError {
   return error instanceof BrokerError ? error : new BrokerError("unknown", { cause: error });
 }

@@ -1,4 +1,4 @@
-/** What class of failure a code belongs to; each gateway maps a kind to its protocol's status. */
+/** Class of failure that a code belongs to; each gateway maps a kind to its protocol's status. */
 export type ErrorKind =
   | "invalid"
   | "unauthenticated"
@@ -9,7 +9,7 @@ export type ErrorKind =
   | "unavailable"
   | "internal";
 
-/** One row of the catalogue. `retry` says whether the same call can succeed later without being changed. */
+/** One row of the catalogue. `retry` says whether the same call can succeed later without changes. */
 export interface ErrorDefinition {
   readonly code: number;
   readonly kind: ErrorKind;
@@ -25,10 +25,7 @@ const define = (code: number, kind: ErrorKind, options: { message: string; retry
   ...options,
 });
 
-/**
- * Every error that the broker answers with, by name. Codes are API and never change; messages may.
- * 100xxx is the caller's, 200xxx the service's.
- */
+/** Every error that the broker returns, by name. Codes are API and never change; messages may. 100xxx is the caller's fault, 200xxx the service's. */
 export const errorCatalogue = {
   topicNotExist: define(100101, "not-found", { message: "topic not exist", retry: false }),
   topicTooLong: invalid(100102, "topic name exceeds max length"),

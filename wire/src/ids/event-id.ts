@@ -6,19 +6,19 @@ import { quote } from "../errors/quote.ts";
 /** An event's identifier on the interface: `2cf24dba-59-1124` (DESIGN section 7). */
 export type EventId = string & { readonly __brand: "EventId" };
 
-/** What an eventId says. `topicDigest` is the first 8 hex digits of SHA-256 of the topic's name in UTF-8. */
+/** The parts of an eventId. `topicDigest` is the first 8 hex digits of SHA-256 of the topic's name in UTF-8. */
 export interface EventIdParts {
   readonly topicDigest: string;
   readonly sequence: number;
   readonly blockNumber: number;
 }
 
-/** Longest eventId: 8 + 1 + 16 + 1 + 16 characters; both numbers are safe integers. */
+/** Longest eventId, in characters: 8 + 1 + 16 + 1 + 16; both numbers are safe integers. */
 export const eventIdCharactersMax = 42;
 
 const pattern = /^([0-9a-f]{8})-([1-9][0-9]{0,15})-(0|[1-9][0-9]{0,15})$/;
 
-/** The first 8 hex digits of SHA-256 of a topic's name; two topics may share them. */
+/** The first 8 hex digits of SHA-256 of a topic's name; two topics may have the same. */
 export function topicDigest(topic: string): string {
   return bytesToHex(sha256(utf8ToBytes(topic)).subarray(0, 4));
 }
@@ -26,7 +26,7 @@ export function topicDigest(topic: string): string {
 /** Joins the parts; the reverse of {@link parseEventId}. */
 export function formatEventId(parts: EventIdParts): EventId {
   const text = `${parts.topicDigest}-${parts.sequence}-${parts.blockNumber}`;
-  return text as EventId; // The one place that makes the brand.
+  return text as EventId; // The only place that creates the branded type.
 }
 
 /** @throws BrokerError 100300 blank, 100301 too long, 100302 not of the form above. */

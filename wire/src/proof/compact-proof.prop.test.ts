@@ -40,11 +40,11 @@ const changes: Readonly<Record<string, Change>> = {
     ...honest,
     event: { ...event, content: event.content.map((byte, index) => (index === at % 41 ? to : byte)) },
   }),
-  "an extension more": ({ event, ...honest }) => ({
+  "an added extension": ({ event, ...honest }) => ({
     ...honest,
     event: { ...event, extensions: [...event.extensions, ["svc-n", "1"] as const] },
   }),
-  "an extension less": ({ event, ...honest }) => ({
+  "a removed extension": ({ event, ...honest }) => ({
     ...honest,
     event: { ...event, extensions: event.extensions.slice(1) },
   }),
@@ -52,18 +52,18 @@ const changes: Readonly<Record<string, Change>> = {
     ...honest,
     log: { ...log, data: `0x${replaceAt(log.data.slice(2), at, (to % 16).toString(16))}` },
   }),
-  // The other topics are topic, sequence and sender: they are not what the proof is about.
+  // The other topics are topic, sequence and sender, which the proof does not cover.
   "a digit of the log's kind": ({ log, ...honest }, at, to) => {
     const digits = replaceAt((log.topics[0] ?? "").slice(2), at, (to % 16).toString(16));
     return { ...honest, log: { ...log, topics: log.topics.with(0, `0x${digits}`) } };
   },
 };
 
-test("an honest compact proof is accepted", () => {
+test("accepts an honest compact proof", () => {
   fc.assert(fc.property(claim, (honest) => isVerified(honest)));
 });
 
-test.each(Object.entries(changes))("a compact proof is refused after a change of %s", (_, change) => {
+test.each(Object.entries(changes))("refuses a compact proof after a change of %s", (_, change) => {
   fc.assert(
     fc.property(claim, fc.nat({ max: 5000 }), fc.nat({ max: 255 }), (honest, at, to) => {
       const changed = change(honest, at, to);
@@ -76,7 +76,7 @@ test.each(Object.entries(changes))("a compact proof is refused after a change of
 
 function withNumbers(honest: Claim, change: { readonly index?: number; readonly count?: number }): Claim {
   const known = findCompactProof(honest.proof);
-  if (known === undefined) throw new Error("an honest proof has its form");
+  if (known === undefined) throw new Error("an honest proof matches its schema");
   return { ...honest, proof: formatCompactProof({ ...known, ...change }) };
 }
 
@@ -85,7 +85,7 @@ function replaceAt(text: string, at: number, character: string): string {
   return text.slice(0, index) + character + text.slice(index + 1);
 }
 
-/** Typed arrays are no arrays to JSON. */
+/** JSON does not write typed arrays as arrays. */
 function plain({ event, ...claim }: Claim): unknown {
   return { ...claim, extensions: event.extensions, content: [...event.content] };
 }

@@ -29,7 +29,7 @@ describe("a compact proof", () => {
     }
   });
 
-  test("is refused after a change of any of its characters", () => {
+  test("is refused after a change of any character", () => {
     const events = eventsOf(9);
     const encoded = encodeEvents(events);
     const [event] = events;
@@ -54,42 +54,42 @@ describe("a compact proof", () => {
   );
 });
 
-describe("a batch that is not what its log claims", () => {
+describe("a batch that differs from the claims of its log", () => {
   const events = eventsOf(3);
   const encoded = encodeEvents(events);
   const [first, , last] = events;
   if (first === undefined || last === undefined) throw new Error("no events");
   const proof = formatCompactProof({ index: 2, count: 3, path: merklePath(encoded, 2) });
 
-  test("an honest log tells the batch", () => {
+  test("returns the batch of an honest log", () => {
     const batch = findCheckedBatch(publishedLog(events));
     expect(batch).toMatchObject({ firstSequence: 1, publisher: `0x${"ab".repeat(20)}`, events });
     expect(verifyCompactProof({ proof, event: last, batch })).toBe(true);
   });
 
-  test("a proof of index 2 is refused in a batch of 1, though its path leads to the claimed root", () => {
+  test("refuses index 2 in a batch of 1, even if its path leads to the claimed root", () => {
     const log = publishedLog([first], { eventsRoot: merkleRoot(encoded) });
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(log) })).toBe(false);
   });
 
-  test.each([1, 2, 4])("a log that claims %i events and holds 3 is refused", (count) => {
+  test.each([1, 2, 4])("refuses a log that claims %i events and contains 3", (count) => {
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(publishedLog(events, { count })) })).toBe(
       false,
     );
   });
 
-  test("a log whose events have another root is refused", () => {
+  test("refuses a log whose events have another root", () => {
     const other = publishedLog(eventsOf(4).slice(1), { eventsRoot: merkleRoot(encoded) });
     expect(verifyCompactProof({ proof, event: last, batch: findCheckedBatch(other) })).toBe(false);
   });
 
   test.each([
-    ["another kind", { ...publishedLog(events), topics: publishedLog(events).topics.toReversed() }],
+    ["another event signature", { ...publishedLog(events), topics: publishedLog(events).topics.toReversed() }],
     ["no topics", { ...publishedLog(events), topics: [] }],
-    ["topics that are no hex", { ...publishedLog(events), topics: ["EventsPublished"] }],
+    ["topics that are not hex", { ...publishedLog(events), topics: ["EventsPublished"] }],
     ["no data", { ...publishedLog(events), data: "0x" }],
-    ["data that is no hex", { ...publishedLog(events), data: "events" }],
-  ])("a log of %s is refused", (_, log) => {
+    ["data that is not hex", { ...publishedLog(events), data: "events" }],
+  ])("refuses a log with %s", (_, log) => {
     expect(findCheckedBatch(log)).toBeUndefined();
   });
 });

@@ -16,12 +16,12 @@ export interface CompactProof {
 
 const pattern = /^(0|[1-9][0-9]{0,9})\/([1-9][0-9]{0,9})\/([A-Za-z0-9_-]*)$/;
 
-/** `<index>/<count>/<path>`, the path's hashes one after the other in Base64url without padding; empty for a batch of one. */
+/** `<index>/<count>/<path>`. The path is its hashes, concatenated, in Base64url without padding; it is empty for a batch of one. */
 export function formatCompactProof({ index, count, path }: CompactProof): string {
   return `${index}/${count}/${toBase64Url(path)}`;
 }
 
-/** The reverse of {@link formatCompactProof}; undefined for any other text, so that no two texts say the same. */
+/** The reverse of {@link formatCompactProof}. Undefined for any other text, so that each proof has exactly one text. */
 export function findCompactProof(text: string): CompactProof | undefined {
   const [, index, count, base64] = pattern.exec(text) ?? [];
   if (index === undefined || count === undefined || base64 === undefined) return undefined;
@@ -31,13 +31,13 @@ export function findCompactProof(text: string): CompactProof | undefined {
   return proof;
 }
 
-/** A log as a node gives it: topics and data in hex. */
+/** A log as a node returns it: topics and data in hex. */
 export interface LogText {
   readonly topics: readonly string[];
   readonly data: string;
 }
 
-/** A batch whose log was checked: the events are as many as the log claims, and have the root that it claims. */
+/** A batch whose log passed the check: number and root of the events match the log's claims. */
 export interface CheckedBatch {
   /** Address of the topic. */
   readonly topicAddress: HexText;
@@ -49,8 +49,8 @@ export interface CheckedBatch {
 }
 
 /**
- * The batch of a log `EventsPublished`; undefined for a log of another kind, and for a batch that is not what it claims to be: it holds no
- * events, and readers skip it. It hashes every event, so call it once for a log. Whether the registry wrote the log is for the caller to check.
+ * The batch of an `EventsPublished` log. Undefined for another log, and for a batch whose count or root does not match: readers skip such a batch.
+ * Hashes every event, so call it once per log. The caller must check that the registry wrote the log.
  */
 export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKeccak256): CheckedBatch | undefined {
   const topics = log.topics.map((topic) => findBytes(topic.toLowerCase()));
@@ -67,19 +67,19 @@ export function findCheckedBatch(log: LogText, keccak: Keccak256 = portableKecca
   }
 }
 
-/** What a notification says of its place, and the batch that its transaction left on the chain. */
+/** A notification's claim about its place, and the batch that its transaction published. */
 export interface CompactClaim {
-  /** The extension that holds the compact proof. */
+  /** The extension with the compact proof. */
   readonly proof: string;
-  /** The event without the four extensions that tell its place. */
+  /** The event without the four extensions that say where it is on the chain. */
   readonly event: BatchEvent;
-  /** What {@link findCheckedBatch} found in the log. */
+  /** The batch that {@link findCheckedBatch} returned for the log. */
   readonly batch: CheckedBatch | undefined;
 }
 
 /**
- * Whether the batch holds the event at the place that the compact proof says: the proof claims as many events as there are, the one at the
- * index is this event, and the path leads from it to the root. The event's sequence is the batch's firstSequence plus the index.
+ * Whether the batch contains the event where the compact proof says: the proof claims the batch's number of events, the event is at the index, and
+ * the path leads from it to the root. The event's sequence is the batch's firstSequence plus the index.
  */
 export function verifyCompactProof(
   { proof: text, event, batch }: CompactClaim,
@@ -96,7 +96,7 @@ export function verifyCompactProof(
   );
 }
 
-/** Siblings of a leaf: one a level, but where it is the odd one at the end, which is carried up. */
+/** Number of siblings of a leaf: one per level, except where it is the odd one at the end. */
 function pathLength({ index, count }: Pick<CompactProof, "index" | "count">): number {
   if (index >= count) return -1;
   let length = 0;

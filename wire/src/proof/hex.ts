@@ -1,13 +1,13 @@
 import { bytesToHex } from "@noble/hashes/utils.js";
 
-/** Bytes as text: `0x` and two lower-case hex digits a byte. */
+/** Bytes as text: `0x` and two lower-case hex digits per byte. */
 export type HexText = `0x${string}`;
 
 export function toHexText(bytes: Uint8Array): HexText {
   return `0x${bytesToHex(bytes)}`;
 }
 
-/** The bytes of a {@link HexText}; undefined for any other text, so that no two texts stand for the same bytes. */
+/** The bytes of a {@link HexText}. Undefined for any other text, so that the same bytes have exactly one text. */
 export function findBytes(text: string): Uint8Array | undefined {
   if (!text.startsWith("0x") || text.length % 2 !== 0) return undefined;
   const bytes = new Uint8Array(text.length / 2 - 1);

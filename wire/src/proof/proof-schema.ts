@@ -3,12 +3,12 @@ import { findBytes } from "./hex.ts";
 
 const hashBytes = 32;
 const addressBytes = 20;
-/** Siblings on the way from a leaf to the root of a batch, at most: the batch may have 65,536 events. */
+/** Maximum number of siblings from a leaf to the root of a batch of 65,536 events. */
 const batchPathMax = 16;
-/** Nodes on the way to a receipt, at most: its key has at most 10 half-bytes. */
+/** Maximum number of trie nodes from the root to a receipt: its key has at most 10 half-bytes. */
 const receiptNodesMax = 10;
 
-/** Whole characters only: a lone surrogate has no UTF-8 form of its own, so two texts would stand for the same bytes. */
+/** Refuses lone surrogates: they have no UTF-8 form, so two texts would have the same bytes. */
 const wellFormed = z.string().refine((text) => !/\p{Surrogate}/u.test(text), "half a character");
 
 const hex = (bytes?: number) =>
@@ -17,17 +17,17 @@ const hex = (bytes?: number) =>
     .refine((text) => isHex(text, bytes), "not 0x and lower-case hex digits of the right number")
     .meta({ pattern: bytes === undefined ? "^0x([0-9a-f]{2})*$" : `^0x[0-9a-f]{${2 * bytes}}$` });
 
-/** Largest place in a batch, a receipt or a block. */
+/** Largest index in a batch, a receipt or a block. */
 const placeMax = 0xffff_ffff;
 const place = z.int().min(0).max(placeMax);
 
 /**
- * Proof that an event was published. Everything in it is bound to the hash of the block: a changed byte makes another block, or no proof.
- * Bytes are `0x` and lower-case hex digits.
+ * Proof that an event was published. The block hash covers every field: after any change, the proof fails or the block hash differs. Bytes are `0x`
+ * and lower-case hex digits.
  */
 export const proofSchema = z
   .strictObject({
-    version: z.literal(1).describe("Version of this form."),
+    version: z.literal(1).describe("Version of the proof format."),
     registry: hex(addressBytes).describe("Address of the registry that the topic belongs to."),
     publisher: hex(addressBytes).describe("Account that published the event."),
     event: z
@@ -42,39 +42,39 @@ export const proofSchema = z
       .describe("The event."),
     batch: z
       .strictObject({
-        index: place.describe("Place of the event in its batch, from 0."),
+        index: place.describe("Index of the event in its batch, from 0."),
         path: z
           .array(hex(hashBytes))
           .max(batchPathMax)
           .describe("Sibling hashes from the event's leaf up to the batch's eventsRoot."),
       })
-      .describe("Where the event stands in its batch."),
+      .describe("The event's place in its batch."),
     receipt: z
       .strictObject({
-        transactionIndex: place.describe("Place of the transaction in its block."),
-        logPlace: place.describe("Place of the batch's log in the receipt, from 0."),
+        transactionIndex: place.describe("Index of the transaction in its block."),
+        logPlace: place.describe("Index of the batch's log in the receipt, from 0."),
         nodes: z
           .array(hex())
           .min(1)
           .max(receiptNodesMax)
           .describe(
-            "Nodes of the Merkle-Patricia trie from the receiptsRoot down to the leaf, which holds the receipt.",
+            "Nodes of the Merkle-Patricia trie from the receiptsRoot down to the leaf that contains the receipt.",
           ),
       })
       .describe("The receipt of the transaction."),
-    header: hex().describe("RLP of the block's header."),
+    header: hex().describe("RLP of the block header."),
   })
   .meta({ title: "Proof" });
 export type Proof = z.output<typeof proofSchema>;
 
-/** What a text was found to be. */
+/** Result of reading the text of a proof. */
 export type ParsedProof =
   | { readonly status: "proof"; readonly proof: Proof }
   | { readonly status: "malformed"; readonly reason: string };
 
 /**
- * Reads the JSON text of a proof. White space between tokens is free; all else has one form only, the one that JSON.stringify gives, so
- * that no two texts of a proof say the same.
+ * Reads the JSON text of a proof. White space between tokens is allowed. Everything else must be as JSON.stringify writes it, so that no two texts
+ * mean the same proof.
  */
 export function parseProof(text: string): ParsedProof {
   let value: unknown;
@@ -91,7 +91,7 @@ export function parseProof(text: string): ParsedProof {
   return checked;
 }
 
-/** Checks the form of a proof that is no text any more. */
+/** Checks the form of a proof that is already parsed. */
 export function checkProof(value: unknown): ParsedProof {
   const result = proofSchema.safeParse(value);
   if (result.success) return { status: "proof", proof: result.data };
@@ -105,7 +105,7 @@ function isHex(text: string, bytes: number | undefined): boolean {
   return found !== undefined && (bytes === undefined || found.length === bytes);
 }
 
-/** JSON text without the white space between its tokens. By hand: one expression over a string of megabytes overflows the stack. */
+/** JSON text without the white space between its tokens. Written by hand: a regular expression over a string of megabytes overflows the stack. */
 function withoutSpace(text: string): string {
   const parts: string[] = [];
   for (let at = 0; at < text.length; ) {
@@ -118,7 +118,7 @@ function withoutSpace(text: string): string {
   return parts.join("");
 }
 
-/** Where the JSON string that begins at `start` has ended. */
+/** Index after the JSON string that begins at `start`. */
 function afterString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     at = text.indexOf('"', at);

@@ -7,12 +7,12 @@ import { merkleRoot } from "../batch/merkle.ts";
 import type { ReceiptLog } from "./receipt.ts";
 import { isSame, toSafeInteger } from "./rlp-items.ts";
 
-/** What the registry logs of a batch. */
+/** The registry's log of a batch. */
 export interface PublishedBatch {
   /** Address of the topic. */
   readonly topic: Uint8Array;
   readonly firstSequence: number;
-  /** Who called the registry. */
+  /** The account that called the registry. */
   readonly sender: Uint8Array;
   readonly eventsRoot: Uint8Array;
   readonly count: number;
@@ -24,18 +24,18 @@ const addressBytes = 20;
 /** Words before the events: root, count, offset of the events, length of the events. */
 const headWords = 4;
 const topicCount = 4;
-/** Where the events begin, after root, count and offset. */
+/** Byte offset of the events, after root, count and offset. */
 const eventsOffset = 3 * word;
 
 let signature: Uint8Array | undefined;
 
-/** First topic of the log of a batch. */
+/** First topic of an `EventsPublished` log. */
 function publishedSignature(keccak: Keccak256): Uint8Array {
   signature ??= keccak(utf8ToBytes("EventsPublished(address,uint64,address,bytes32,uint32,bytes)"));
   return signature;
 }
 
-/** Reads the log `EventsPublished`, in the one form that the registry writes. @throws MalformedBatchError for any other log. */
+/** Reads an `EventsPublished` log in the only form that the registry writes. @throws MalformedBatchError for any other log. */
 export function readPublished(
   { topics, data }: Pick<ReceiptLog, "topics" | "data">,
   keccak: Keccak256 = portableKeccak256,
@@ -67,8 +67,8 @@ function addressIn(topic: Uint8Array): Uint8Array {
 }
 
 /**
- * The events of a batch. The registry decodes no events, so a reader checks count and root.
- * @throws MalformedBatchError unless the bytes decode to `count` events under `eventsRoot`, with sequences below 2^53.
+ * The events of a batch. The registry does not decode events, so a reader checks count and root.
+ * @throws MalformedBatchError unless the bytes decode to `count` events with `eventsRoot`, and sequences stay below 2^53.
  */
 export function readBatchEvents(batch: PublishedBatch): readonly BatchEvent[] {
   const { count, events, eventsRoot, firstSequence } = batch;

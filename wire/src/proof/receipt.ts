@@ -1,7 +1,7 @@
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { RlpList } from "./rlp-items.ts";
 
-/** A log as a receipt holds it. */
+/** A log as a receipt contains it. */
 export interface ReceiptLog {
   readonly address: Uint8Array;
   readonly topics: readonly Uint8Array[];
@@ -15,8 +15,8 @@ const addressBytes = 20;
 const wordBytes = 32;
 
 /**
- * The logs of a receipt of a successful transaction: RLP of status, gas, bloom and logs, after the type's byte for all but legacy
- * transactions (EIP-2718). @throws MalformedBatchError for anything else.
+ * The logs of a successful transaction's receipt: RLP of status, gas, bloom and logs, preceded by the type's byte unless the transaction is legacy
+ * (EIP-2718). @throws MalformedBatchError for anything else.
  */
 export function readReceiptLogs(bytes: Uint8Array): ReceiptLog[] {
   const [first = 0] = bytes;

@@ -7,16 +7,16 @@ const branchItems = 17;
 const pairItems = 2;
 const hashBytes = 32;
 
-/** Where a walk through a trie is: the half-bytes of the key that are left, and the hash of the node that comes next. */
+/** State of a walk through a trie: the remaining half-bytes of the key, and the hash of the next node. */
 interface Place {
   readonly key: Uint8Array;
   readonly expected: Uint8Array;
 }
 
 /**
- * The value that the trie under `root` has for a transaction: the leaf at the end of `nodes`, each of which is the one that the node
- * before it, or the root, refers to. Nodes shorter than a hash, which stand inside their parent, do not occur: a receipt is longer.
- * @throws Refuted, and MalformedBatchError for nodes that are none.
+ * The value of a transaction in the trie under `root`: the leaf at the end of `nodes`. The root refers to the first node, and each node to the next.
+ * Nodes shorter than a hash would be embedded in their parent; they do not occur because every receipt is longer.
+ * @throws Refuted; MalformedBatchError for malformed nodes.
  */
 export function findReceipt(
   proof: { readonly root: Uint8Array; readonly transactionIndex: number; readonly nodes: readonly Uint8Array[] },
@@ -36,7 +36,7 @@ export function findReceipt(
   throw new Refuted("receipt", `the trie's nodes do not lead to transaction ${proof.transactionIndex}`);
 }
 
-/** The value when the node is the key's leaf, the next place when it leads on, else undefined. */
+/** The value if the node is the key's leaf, the next place if the node leads on, else undefined. */
 function step(items: readonly Uint8Array[], key: Uint8Array): Uint8Array | Place | undefined {
   if (items.length === branchItems) return toPlace(items[key[0] ?? branchItems - 1], key.subarray(1));
   const [packed, content] = items;
@@ -52,7 +52,7 @@ function toPlace(expected: Uint8Array | undefined, key: Uint8Array): Place | und
   return expected?.length === hashBytes ? { key, expected } : undefined;
 }
 
-/** The hex-prefix form of a path (Yellow Paper, appendix C), in its one canonical form. */
+/** The hex-prefix form of a path (Yellow Paper, appendix C), in canonical form. */
 function unpack(packed: Uint8Array): { readonly isLeaf: boolean; readonly nibbles: Uint8Array } | undefined {
   const nibbles = toNibbles(packed);
   const [flag, padding] = nibbles;

@@ -1,15 +1,15 @@
-/** Steps of the verification of a proof, in their order. */
+/** Steps of the verification of a proof, in order. */
 export const proofSteps = ["form", "header", "receipt", "log", "batch", "event", "topic", "publisher"] as const;
 
 /**
- * A step at which a proof can fail. `form`: it is no proof. `header`: the header is not that of the trusted block. `receipt`: the receipt is
- * not in that block. `log`: there is no batch of events at its place. `batch`: the batch is malformed, or the event is not in it. `event`: the
- * eventId is another one. `topic`: the log was not written by the topic of that name and registry. `publisher`: the account that published
- * is not among the expected ones.
+ * A step at which a proof can fail. `form`: the input is not a proof. `header`: the header has another hash than the trusted block. `receipt`: the
+ * receipt is not in that block. `log`: the receipt has no batch at that index. `batch`: the batch is malformed, or does not contain the event.
+ * `event`: the eventId differs. `topic`: another contract wrote the log, or it is of another topic. `publisher`: the publishing account is not among
+ * the expected ones.
  */
 export type ProofStep = (typeof proofSteps)[number];
 
-/** Thrown inside the verification, and turned into its result at its edge. */
+/** Thrown inside the verification, which returns it as a result. */
 export class Refuted extends Error {
   readonly step: ProofStep;
 

@@ -1,13 +1,13 @@
 import { MalformedBatchError } from "../batch/malformed-batch-error.ts";
 import { RlpReader } from "../batch/rlp-reader.ts";
 
-/** A place in encoded bytes. */
+/** An offset in encoded bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
-/** Reads the canonical RLP list that `bytes` is wholly, item by item. @throws MalformedBatchError when it is not what is asked for. */
+/** Reads the items of the canonical RLP list that `bytes` consists of. @throws MalformedBatchError if an item is not of the expected kind. */
 export class RlpList {
   readonly #bytes: Uint8Array;
   readonly #reader: RlpReader;
@@ -40,26 +40,26 @@ export class RlpList {
     return new RlpList(this.#bytes, { start, end: this.#at });
   }
 
-  /** All items that are left, which are to be strings. */
+  /** All remaining items, which must be strings. */
   strings(): Uint8Array[] {
     const strings: Uint8Array[] = [];
     while (!this.isAtEnd) strings.push(this.string());
     return strings;
   }
 
-  /** To be called where nothing more is expected. */
+  /** Throws if there are more items. */
   close(): void {
     if (!this.isAtEnd) throw new MalformedBatchError(`more items than expected, at byte ${this.#at}`);
   }
 }
 
-/** An RLP integer. @throws MalformedBatchError when it begins with a zero, or is no safe integer. */
+/** An RLP integer. @throws MalformedBatchError if it begins with a zero, or is not a safe integer. */
 export function toInteger(bytes: Uint8Array): number {
   if (bytes[0] === 0) throw new MalformedBatchError("an integer that begins with a zero");
   return toSafeInteger(bytes);
 }
 
-/** Big-endian bytes as a number. @throws MalformedBatchError when it is no safe integer. */
+/** Big-endian bytes as a number. @throws MalformedBatchError if it is not a safe integer. */
 export function toSafeInteger(bytes: Uint8Array): number {
   let value = 0;
   for (const byte of bytes) {

@@ -4,17 +4,17 @@ import { findBytes } from "./hex.ts";
 
 const addressBytes = 20;
 const hashBytes = 32;
-/** Before and after the address of the code in the creation code of an EIP-1167 proxy. */
+/** Creation code of an EIP-1167 proxy before and after the address of its implementation. */
 const proxyHead = "0x3d602d80600a3d3981f3363d3d373d3d3d363d73";
 const proxyTail = "0x5af43d82803e903d91602b57fd5bf3";
-/** RLP of a list of an address and the nonce 1, without the address. */
+/** RLP of the list of an address and the nonce 1, without the address. */
 const createdHead = "0xd694";
 const createdTail = "0x01";
 const create2Head = "0xff";
 
 /**
- * Where the registry puts the topic of that name: CREATE2 (EIP-1014) with the hash of the name as salt and, as code, a proxy of the first
- * contract that the registry created. No other contract can be at that address.
+ * The CREATE2 address (EIP-1014) that the registry gives to the topic of that name. The salt is the hash of the name; the code is a proxy of the
+ * first contract that the registry created. No other contract can have that address.
  */
 export function topicAddress(
   topic: { readonly registry: Uint8Array; readonly name: string },

@@ -15,7 +15,7 @@ const bytesOf = (text: string): Uint8Array => findBytes(text) ?? new Uint8Array(
 const check = (changed: unknown, trusted = blockHash) => verifyProof(changed, trusted, { expectedRegistry: registry });
 
 describe("a proof", () => {
-  test.each(samples)("of $what is verified, and tells the event", ({ proof, blockHash, registry }) => {
+  test.each(samples)("of $what is valid, and returns the event", ({ proof, blockHash, registry }) => {
     const result = verifyProof(proof, blockHash, { expectedRegistry: registry });
     const [, sequence, blockNumber] = proof.event.eventId.split("-").map(Number);
     expect(result).toMatchObject({
@@ -25,7 +25,7 @@ describe("a proof", () => {
     expect(verifyProof(proof, blockHash.toUpperCase().replace("0X", "0x"))).toEqual(result);
   });
 
-  test.each(samples)("of $what is another one after any change of one byte", (sample) => {
+  test.each(samples)("of $what is refused after any change of one byte", (sample) => {
     const dice = createDice(7);
     const fields = bytesIn(sample.proof);
     for (let count = 0; count < changesTried; count += 1) {
@@ -35,7 +35,7 @@ describe("a proof", () => {
     }
   });
 
-  test.each(samples)("of $what is another one after any change of one character of its text", (sample) => {
+  test.each(samples)("of $what is refused after any change of one character of its text", (sample) => {
     const dice = createDice(11);
     const text = JSON.stringify(sample.proof);
     for (let count = 0; count < changesTried; count += 1) {
@@ -46,7 +46,7 @@ describe("a proof", () => {
     }
   });
 
-  test.each(samples)("of $what is none without any one of its characters, or with one more", (sample) => {
+  test.each(samples)("of $what is refused with any character missing, or one added", (sample) => {
     const text = JSON.stringify(sample.proof);
     const dice = createDice(13);
     for (let count = 0; count < changesTried; count += 1) {
@@ -59,13 +59,13 @@ describe("a proof", () => {
   });
 });
 
-test.each(samples)("every number in the proof of $what is bound", ({ proof, blockHash }) => {
+test.each(samples)("every number in the proof of $what is checked", ({ proof, blockHash }) => {
   for (const [field, place] of [
     ["batch", "index"],
     ["receipt", "transactionIndex"],
     ["receipt", "logPlace"],
   ] as const) {
-    const was: number = valueAt(proof, [field, place]) as number; // A place of the form.
+    const was: number = valueAt(proof, [field, place]) as number; // A path in the proof's JSON.
     for (let other = 0; other <= 300; other += 1) {
       const changed = replaceAt(proof, [field, place], other);
       expect(verifyProof(changed, blockHash).status).toBe(other === was ? "verified" : "refuted");
@@ -77,23 +77,23 @@ describe("what refutes a proof", () => {
   const cases: readonly (readonly [string, string, unknown])[] = [
     ["nothing", "form", undefined],
     ["another version", "form", { ...proof, version: 2 }],
-    ["a field more", "form", { ...proof, note: "" }],
+    ["an added field", "form", { ...proof, note: "" }],
     ["digits in upper case", "form", { ...proof, header: proof.header.replace("f", "F") }],
     ["half a byte", "form", { ...proof, header: `${proof.header}0` }],
     ["half a character", "form", { ...proof, event: { ...proof.event, topic: "\ud800" } }],
-    ["a place beyond 32 bits", "form", { ...proof, batch: { ...proof.batch, index: 2 ** 32 } }],
+    ["an index beyond 32 bits", "form", { ...proof, batch: { ...proof.batch, index: 2 ** 32 } }],
     ["no header", "header", { ...proof, header: "0x" }],
     ["another transaction", "receipt", { ...proof, receipt: { ...proof.receipt, transactionIndex: 15 } }],
-    ["a node less", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: proof.receipt.nodes.slice(0, -1) } }],
-    ["a node more", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: [...proof.receipt.nodes, "0xc0"] } }],
-    ["a log that is not there", "log", { ...proof, receipt: { ...proof.receipt, logPlace: 9 } }],
-    ["the equal batch before it", "event", { ...proof, receipt: { ...proof.receipt, logPlace: 1 } }],
+    ["a missing node", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: proof.receipt.nodes.slice(0, -1) } }],
+    ["an added node", "receipt", { ...proof, receipt: { ...proof.receipt, nodes: [...proof.receipt.nodes, "0xc0"] } }],
+    ["a log index that does not exist", "log", { ...proof, receipt: { ...proof.receipt, logPlace: 9 } }],
+    ["the identical batch before it", "event", { ...proof, receipt: { ...proof.receipt, logPlace: 1 } }],
     ["another batch", "batch", { ...proof, receipt: { ...proof.receipt, logPlace: 0 } }],
-    ["another place in the batch", "batch", { ...proof, batch: { ...proof.batch, index: 2 } }],
-    ["a place outside the batch", "batch", { ...proof, batch: { ...proof.batch, index: 5 } }],
+    ["another index in the batch", "batch", { ...proof, batch: { ...proof.batch, index: 2 } }],
+    ["an index outside the batch", "batch", { ...proof, batch: { ...proof.batch, index: 5 } }],
     ["a path that is too short", "batch", { ...proof, batch: { ...proof.batch, path: proof.batch.path.slice(1) } }],
     ["another content", "batch", { ...proof, event: { ...proof.event, content: "0x00" } }],
-    ["an extension less", "batch", { ...proof, event: { ...proof.event, extensions: [] } }],
+    ["a missing extension", "batch", { ...proof, event: { ...proof.event, extensions: [] } }],
     [
       "another sequence",
       "event",
@@ -108,7 +108,7 @@ describe("what refutes a proof", () => {
     expect(check(changed)).toMatchObject({ status: "refuted", step, reason: expect.stringMatching(/./) });
   });
 
-  test("a publisher who is not expected", () => {
+  test("an unexpected publisher", () => {
     const verified = check(proof);
     if (verified.status !== "verified") throw new Error(verified.reason);
     const { publisher } = verified.event;
@@ -124,18 +124,18 @@ describe("what refutes a proof", () => {
     }
   });
 
-  test("a topic that shares its digest, but not its name, has another address", () => {
+  test("refuses a topic with the same digest, because its address differs", () => {
     const unbound = { ...proof, registry: `0x${"cd".repeat(20)}` };
     expect(verifyProof(unbound, blockHash)).toMatchObject({ status: "refuted", step: "topic" });
   });
 
-  test("the hash of another block, and of another chain", () => {
+  test("refuses the hash of another block, and of another chain", () => {
     expect(check(proof, `0x${"11".repeat(32)}`)).toMatchObject({ status: "refuted", step: "header" });
     const other = samples[0];
     expect(check(proof, other?.blockHash)).toMatchObject({ status: "refuted", step: "header" });
   });
 
-  test("a hash or a registry that is none is a mistake of the caller", () => {
+  test("throws for a malformed block hash or registry", () => {
     expect(() => verifyProof(proof, "0x12")).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedRegistry: "orders" })).toThrow(TypeError);
     expect(() => verifyProof(proof, blockHash, { expectedPublishers: ["orders"] })).toThrow(TypeError);
@@ -145,7 +145,7 @@ describe("what refutes a proof", () => {
 describe("the text of a proof", () => {
   const text = JSON.stringify(proof);
 
-  test("may have white space between its tokens, and nothing else that is free", () => {
+  test("may contain white space between its tokens, but no other variation", () => {
     expect(parseProof(text)).toEqual({ status: "proof", proof });
     expect(parseProof(`${JSON.stringify(proof, null, 2)}\n`)).toEqual({ status: "proof", proof });
     for (const other of [
@@ -160,7 +160,7 @@ describe("the text of a proof", () => {
     }
   });
 
-  test("may be long, and hold quotes, escapes and white space", () => {
+  test("may be long, and contain quotes, escapes and white space", () => {
     const node = `0x${"ab".repeat(4_000_000)}` as const;
     const content = { ...proof.event, topic: 'a "b" \\ \\" c\\', extensions: [[" \n", '"'] as [string, string]] };
     const long = { ...proof, event: content, receipt: { ...proof.receipt, nodes: [node] } };
@@ -172,7 +172,7 @@ describe("the text of a proof", () => {
   });
 });
 
-test("the path of a proof is that of the batch's codec", () => {
+test("the path of a proof equals that of the batch codec", () => {
   const events = Array.from({ length: 5 }, (_, index) => ({
     content: new TextEncoder().encode(`of 16 ${index}`),
     extensions: index % 2 === 0 ? [] : ([["svc-n", String(index)]] as const),
@@ -188,13 +188,13 @@ function expectRefutedText(text: string, { blockHash }: ProofSample): void {
 
 type Path = readonly (string | number)[];
 
-/** Where the bytes of a proof are: its texts in hex, and its numbers. */
+/** The parts of a proof that are bytes: its hex texts, and its numbers. */
 function bytesIn(value: unknown, path: Path = []): readonly Path[] {
   if (typeof value !== "object" || value === null) return [path];
   return Object.entries(value).flatMap(([key, member]) => bytesIn(member, [...path, key]));
 }
 
-/** The proof with one byte of one of its fields changed; fields are drawn by their size. */
+/** The proof with one byte of one of its fields changed; longer fields are chosen more often. */
 function changeByte(proof: Proof, fields: readonly Path[], dice: (sides: number) => number): unknown {
   const sizes = fields.map((path) => sizeOf(valueAt(proof, path)));
   let at = dice(sizes.reduce((sum, size) => sum + size, 0));

@@ -13,7 +13,7 @@ import { type ProofStep, Refuted } from "./refuted.ts";
 import { isSame } from "./rlp-items.ts";
 import { topicAddress } from "./topic-address.ts";
 
-/** An event that is proven, and where it is. Addresses and hashes are lower-case hex. */
+/** A proven event, and its place. Addresses and hashes are lower-case hex. */
 export interface ProvenEvent extends BatchEvent {
   readonly topic: string;
   readonly eventId: EventId;
@@ -22,32 +22,32 @@ export interface ProvenEvent extends BatchEvent {
   readonly blockNumber: number;
   /** Seconds since the epoch, on most chains. */
   readonly blockTimestamp: number;
-  /** Place of the transaction in its block. */
+  /** Index of the transaction in its block. */
   readonly transactionIndex: number;
   readonly topicAddress: HexText;
-  /** The registry that makes the address that of the topic: whoever trusts the proof trusts this registry. */
+  /** The registry that the topic's address derives from. Trusting the proof means trusting this registry. */
   readonly registry: HexText;
-  /** Who published: the account that called the registry. */
+  /** The publisher: the account that called the registry. */
   readonly publisher: HexText;
-  /** Merkle root over the events of the batch, to which the proof's path leads. */
+  /** Merkle root over the events of the batch. */
   readonly eventsRoot: HexText;
 }
 
-/** What a proof was found to be. Reasons are for people. */
+/** Result of the verification. Reasons are for people. */
 export type ProofResult =
   | { readonly status: "verified"; readonly event: ProvenEvent }
   | { readonly status: "refuted"; readonly step: ProofStep; readonly reason: string };
 
 export interface VerifyOptions {
-  /** The registry that the proof has to be about. Without it, any registry will do, and the result names it. */
+  /** The expected registry. If absent, any registry passes; the result names it. */
   readonly expectedRegistry?: string;
-  /** Accounts that may have published the event. Without it, anyone may have, and the result names the publisher. */
+  /** Accounts that may have published the event. If absent, any account passes; the result names it. */
   readonly expectedPublishers?: readonly string[];
   /** A faster keccak-256 than the one in JavaScript. */
   readonly keccak?: Keccak256;
 }
 
-/** What the caller expects, as bytes. */
+/** The caller's expectations, as bytes. */
 interface Expected {
   readonly registry: Uint8Array | undefined;
   readonly publishers: readonly Uint8Array[] | undefined;
@@ -57,9 +57,9 @@ const hashBytes = 32;
 const addressBytes = 20;
 
 /**
- * Whether `proof` shows that its event is in the block with the hash `trustedBlockHash`. It asks nobody: what it takes for granted is that
- * block, and the registry. `proof` may be anything, and so may be its parts; every part is bound to the hash.
- * @throws TypeError when `trustedBlockHash` or an expected address is not what its name says.
+ * Whether `proof` shows that its event is in the block with the hash `trustedBlockHash`. Works offline: the caller must trust that block hash and
+ * the registry. `proof` may be any value; the block hash covers every part of it.
+ * @throws TypeError if `trustedBlockHash` or an expected address is malformed.
  */
 export function verifyProof(proof: unknown, trustedBlockHash: string, options: VerifyOptions = {}): ProofResult {
   const blockHash = parseGiven(trustedBlockHash, { bytes: hashBytes, what: "a block's hash" });
@@ -116,7 +116,7 @@ class ProofVerifier {
     return log;
   }
 
-  /** A batch that is not what it claims to be holds no events: readers skip it, and so a proof of one of its events proves nothing. */
+  /** Readers skip a batch whose count or root does not match its events, so a proof of one of its events proves nothing. */
   #batch(log: ReceiptLog): PublishedBatch {
     const batch = reading("log", () => readPublished(log, this.#keccak));
     const events = reading("batch", () => readBatchEvents(batch));
@@ -178,7 +178,7 @@ class ProofVerifier {
       topic: event.topic,
       content: bytesOf(event.content),
       extensions: event.extensions,
-      eventId: event.eventId as EventId, // What formatEventId gave.
+      eventId: event.eventId as EventId, // formatEventId made it.
       sequence: batch.firstSequence + place.index,
       blockNumber: header.number,
       blockTimestamp: header.timestamp,
@@ -191,7 +191,7 @@ class ProofVerifier {
   }
 }
 
-/** Runs a step that reads bytes; bytes that are not what they should be refute the proof at this step. */
+/** Runs a step that reads bytes; malformed bytes refute the proof at this step. */
 function reading<Result>(step: ProofStep, read: () => Result): Result {
   try {
     return read();
@@ -201,7 +201,7 @@ function reading<Result>(step: ProofStep, read: () => Result): Result {
   }
 }
 
-/** Bytes of a text whose form was checked. */
+/** Bytes of a text whose form is already checked. */
 function bytesOf(text: string): Uint8Array {
   const bytes = findBytes(text);
   if (bytes === undefined) throw new TypeError("the form of the proof was not checked");

@@ -7,7 +7,7 @@ const options = { version: "0.1.0", basePath: "/stele", extensionPrefix: "svc-" 
 const openApi = JSON.parse(JSON.stringify(toOpenApi(options)));
 const openRpc = JSON.parse(JSON.stringify(toOpenRpc(options)));
 
-/** Every value of a member, anywhere in a document. */
+/** All values of a member, anywhere in a document. */
 function findMembers(value: unknown, name: string): readonly unknown[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => [
@@ -17,7 +17,7 @@ function findMembers(value: unknown, name: string): readonly unknown[] {
 }
 
 describe("the OpenAPI document", () => {
-  it("has what OpenAPI 3.1 requires", () => {
+  it("contains everything that OpenAPI 3.1 requires", () => {
     expect(openApi).toMatchObject({ openapi: "3.1.0", info: { title: "Stele", version: "0.1.0" } });
     expect(openApi.servers).toEqual([{ url: "/stele" }]);
   });
@@ -35,13 +35,13 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("has operation identifiers of which no two are the same", () => {
+  it("has unique operation identifiers", () => {
     const identifiers = findMembers(openApi.paths, "operationId");
     expect(new Set(identifiers).size).toBe(identifiers.length);
     expect(identifiers.length).toBe(2 * operationNames.length + 6);
   });
 
-  it("has references that all lead somewhere", () => {
+  it("has only references that resolve", () => {
     const references = findMembers(openApi, "$ref");
     expect(references.length).toBeGreaterThan(0);
     for (const reference of references) {
@@ -50,7 +50,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("tells of required parameters, without null where nothing can carry it", () => {
+  it("lists required parameters, and allows null only where the transport can carry it", () => {
     const [content] = openApi.paths["/rest/publish"].get.parameters.filter(
       (parameter: { name: string }) => parameter.name === "content",
     );
@@ -68,7 +68,7 @@ describe("the OpenAPI document", () => {
 });
 
 describe("the OpenRPC document", () => {
-  it("has what OpenRPC 1.3 requires", () => {
+  it("contains everything that OpenRPC 1.3 requires", () => {
     expect(openRpc).toMatchObject({ openrpc: "1.3.2", info: { title: "Stele", version: "0.1.0" } });
     expect(openRpc.methods.map(({ name }: { name: string }) => name)).toEqual(operationNames);
   });
@@ -87,7 +87,7 @@ describe("the OpenRPC document", () => {
     expect(openRpc.methods[0].result.schema).toEqual({ type: "string", enum: ["true", "false"] });
   });
 
-  it("has required parameters before optional ones nowhere broken but where the interface is so", () => {
+  it("puts required parameters first wherever the interface allows it", () => {
     const [publish] = openRpc.methods.filter(({ name }: { name: string }) => name === "publish");
     expect(publish.params.map(({ name, required }: { name: string; required: boolean }) => [name, required])).toEqual([
       ["topic", true],

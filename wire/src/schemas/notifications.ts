@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { eventSchema } from "./results.ts";
 
-/** What a callback is told: whose subscription, and the event. */
+/** Body of a callback: the subscription's identifier, and the event. */
 export const notificationSchema = z
   .strictObject({ subscriptionId: z.string(), event: eventSchema })
   .meta({ title: "Notification" });
 export type Notification = z.output<typeof notificationSchema>;
 
-/** The JSON-RPC method that a JsonRPC callback is called with. */
+/** The JSON-RPC method of a JsonRPC callback. */
 export const notificationMethod = "onEvent";
 
 /** Body of a JsonRPC callback: a JSON-RPC 2.0 request. */

@@ -13,10 +13,10 @@ import {
   topicStateSchema,
 } from "./results.ts";
 
-/** What a served document says of the server that serves it. */
+/** Facts about the server that serves a document. */
 export interface DocumentOptions {
   readonly version: string;
-  /** Context segment of every path, without a slash at its end; empty for none. */
+  /** Context segment of every path, without a trailing slash; empty for none. */
   readonly basePath: string;
   readonly extensionPrefix: string;
 }
@@ -33,7 +33,7 @@ const components = new Map<z.ZodType, string>([
   [brokerExceptionSchema, "BrokerException"],
 ]);
 
-/** The OpenAPI 3.1 document of the REST and admin interface, made from the schemas that validate. */
+/** The OpenAPI 3.1 document of the REST and admin interface, made from the schemas that validate requests. */
 export function toOpenApi(options: DocumentOptions) {
   return {
     openapi: "3.1.0",
@@ -41,7 +41,7 @@ export function toOpenApi(options: DocumentOptions) {
       title: "Stele",
       version: options.version,
       description:
-        "Event broker: topics, publishing and subscriptions. Every answer of an operation has HTTP status 200; a failure is a BrokerException. A caller that may not call, such as a foreign web page, is answered 403 with error 100703.",
+        "Event broker: topics, publishing and subscriptions. Every operation answers with HTTP status 200; a failure is a BrokerException. A caller that is not allowed to call, such as a foreign web page, gets 403 with error 100703.",
     },
     servers: [{ url: options.basePath === "" ? "/" : options.basePath }],
     paths: {
@@ -75,7 +75,7 @@ function toQueryParameters(operation: Operation, options: DocumentOptions): read
   const extensions = {
     name: "extensions",
     in: "query",
-    description: `Extension data: one parameter a key, each named with the prefix ${options.extensionPrefix}.`,
+    description: `Extension data: one parameter per key; each name starts with the prefix ${options.extensionPrefix}.`,
     style: "form",
     explode: true,
     schema: { type: "object", patternProperties: toExtensionPattern(options), additionalProperties: false },
@@ -83,7 +83,7 @@ function toQueryParameters(operation: Operation, options: DocumentOptions): read
   return [...named, extensions];
 }
 
-/** A body's members may also stand in the query, each in one of the two places. */
+/** Body members may also be query parameters; each may appear in only one of the two. */
 function toRequestBody(operation: Operation, options: DocumentOptions) {
   const properties = listProperties(operation.restParams);
   const schema = {
@@ -162,7 +162,7 @@ const adminPaths = {
   }),
   "/admin/skippedEntries": {
     get: {
-      ...toGet("skippedEntries", "What was left out of a group's index, newest first.", {
+      ...toGet("skippedEntries", "Entries on the chain that the group's index skipped, newest first.", {
         200: toAnswer(skippedListingSchema, "skippedEntries"),
       }).get,
       parameters: [
@@ -171,18 +171,21 @@ const adminPaths = {
       ],
     },
   },
-  "/health/live": toGet("live", "Whether the process answers.", { 200: toJsonResponse("It does.", anyObject) }),
+  "/health/live": toGet("live", "Whether the process is alive.", { 200: toJsonResponse("It is.", anyObject) }),
   "/health/ready": {
     get: {
-      ...toGet("ready", "Whether a group can serve; with groupId, whether that one can.", {
-        200: toJsonResponse("At least one can; of those that cannot, the reason is given.", readinessSchema),
+      ...toGet("ready", "Whether the groups can serve; with groupId, whether that one can.", {
+        200: toJsonResponse(
+          "At least one group can serve; the answer gives the reason for those that cannot.",
+          readinessSchema,
+        ),
         404: toJsonResponse("There is no such group.", anyObject),
-        503: toJsonResponse("None can, or the server closes.", readinessSchema),
+        503: toJsonResponse("No group can serve, or the server is shutting down.", readinessSchema),
       }).get,
       parameters: [{ name: "groupId", in: "query", required: false, schema: { type: "string" } }],
     },
   },
-  "/metrics": toGet("metrics", "Metrics as Prometheus reads them.", {
+  "/metrics": toGet("metrics", "Metrics in the Prometheus text format.", {
     200: { description: "Metrics.", content: { "text/plain": { schema: { type: "string" } } } },
   }),
   "/openapi.json": toGet("openapi", "This document.", { 200: toJsonResponse("OpenAPI 3.1.", anyObject) }),

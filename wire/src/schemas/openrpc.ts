@@ -4,12 +4,12 @@ import { listProperties, toJsonSchema } from "./json-schema.ts";
 import type { DocumentOptions } from "./openapi.ts";
 import { type Operation, operationNames, operations } from "./operations.ts";
 
-/** The JSON-RPC error code of a failure that has a number of its own in the catalogue. */
+/** The JSON-RPC error code of every failure that is in the catalogue. */
 export const rpcBrokerFailureCode = -32001;
 
 const booleanText = z.enum(["true", "false"]);
 
-/** The OpenRPC document of the JSON-RPC interface, made from the schemas that validate. */
+/** The OpenRPC document of the JSON-RPC interface, made from the schemas that validate requests. */
 export function toOpenRpc(options: DocumentOptions) {
   return {
     openrpc: "1.3.2",
@@ -37,7 +37,7 @@ function toMethod(name: (typeof operationNames)[number]) {
   };
 }
 
-// OpenRPC wants each code once, and all of these share one; which it was stands in `data.code`.
+// OpenRPC allows each code once, and all catalogue errors share one; `data.code` tells them apart.
 function toFailures(operation: Operation) {
   const rows = operation.errors.map((name) => errorCatalogue[name]).toSorted((left, right) => left.code - right.code);
   return {

@@ -16,17 +16,17 @@ const chainErrors = [
   "busy",
 ] as const satisfies readonly ErrorName[];
 
-/** One operation, the same on every transport. Parameters stand in the order that positional calls use. */
+/** One operation, the same on every transport. Positional calls pass parameters in this order. */
 export interface Operation {
   readonly summary: string;
   /** Parameters by name, as JSON-RPC carries them. */
   readonly params: z.ZodObject;
   /** Parameters as REST carries them, without extension parameters. */
   readonly restParams: z.ZodObject;
-  /** Whether REST takes parameters that begin with the extension prefix. */
+  /** Whether REST accepts parameters that begin with the extension prefix. */
   readonly hasExtensions: boolean;
   readonly result: z.ZodType;
-  /** Errors that the operation can answer with. */
+  /** Errors that the operation can return. */
   readonly errors: readonly ErrorName[];
 }
 
@@ -50,7 +50,7 @@ function define<Result extends z.ZodType>(
 }
 
 const publish = {
-  ...define("Publishes an event to a topic; answers once it is on the chain.", {
+  ...define("Publishes an event to a topic; answers after the event is on the chain.", {
     params: { topic, groupId, content: parameter.base64Content, extensions: parameter.extensions },
     result: sendResultSchema,
     errors: [
@@ -70,17 +70,14 @@ const publish = {
   hasExtensions: true,
 };
 
-/**
- * Every operation of the interface by name: what REST and JSON-RPC validate with, and what the OpenAPI and OpenRPC
- * documents are made from.
- */
+/** Every operation of the interface by name. REST and JSON-RPC validate with it; the OpenAPI and OpenRPC documents are made from it. */
 export const operations = {
-  open: define("Opens a topic; true also when it is open already.", {
+  open: define("Opens a topic; also true if it is already open.", {
     params: { topic, groupId },
     result: z.boolean(),
     errors: [...topicErrors, ...groupErrors, "writerRefused", ...chainErrors],
   }),
-  close: define("Closes a topic: its events stay readable, publishing ends.", {
+  close: define("Closes a topic: its events stay readable, but publishing to it fails.", {
     params: { topic, groupId },
     result: z.boolean(),
     errors: [...topicErrors, ...groupErrors, "topicNotExist", "writerRefused", ...chainErrors],
@@ -91,7 +88,7 @@ export const operations = {
     errors: [...topicErrors, ...groupErrors],
   }),
   publish,
-  subscribe: define("Subscribes a callback address, or continues an earlier subscription; answers its identifier.", {
+  subscribe: define("Subscribes a callback address, or resumes an earlier subscription; returns its identifier.", {
     params: {
       topic: topicFilter,
       groupId,
@@ -139,7 +136,7 @@ export const operations = {
       "indexDamaged",
     ],
   }),
-  getProof: define("Proves by the chain that an event was published: see the page about proofs.", {
+  getProof: define("Returns a proof by the chain that an event was published; see docs/proofs.md.", {
     params: { eventId: parameter.eventId, groupId },
     result: proofSchema,
     errors: [
@@ -159,7 +156,7 @@ export const operations = {
     result: topicPageSchema,
     errors: [...groupErrors, "pageIndexInvalid"],
   }),
-  state: define("A topic and how far it is.", {
+  state: define("Shows a topic with the number of its events and its latest block.", {
     params: { topic, groupId },
     result: topicStateSchema,
     errors: [...topicErrors, ...groupErrors, "topicNotExist"],
@@ -169,22 +166,22 @@ export const operations = {
 /** Name of an operation: its JSON-RPC method. */
 export type OperationName = keyof typeof operations;
 
-/** What an operation answers with on REST; JSON-RPC writes booleans as strings. */
+/** Result type of an operation on REST; JSON-RPC writes booleans as strings. */
 export type OperationResult<Name extends OperationName> = z.output<(typeof operations)[Name]["result"]>;
 
 /** Every name, in the order of the interface. */
 // The keys of a literal are its names.
 export const operationNames = Object.keys(operations) as readonly OperationName[];
 
-/** Operations whose REST path is not their name. */
+/** Operations whose REST path differs from their name. */
 const restNames: Partial<Record<OperationName, string>> = { getProof: "proof" };
 
-/** Path of an operation on REST, without the context segment: its name under `/rest`, but for `/rest/proof`. */
+/** Path of an operation on REST, without the context segment: `/rest/<name>`, except for `/rest/proof`. */
 export function restPathOf(name: OperationName): string {
   return `/rest/${restNames[name] ?? name}`;
 }
 
-/** Parameter names that take an integer. */
+/** Names of integer parameters. */
 export function integerParameters(params: z.ZodObject): readonly string[] {
   return Object.entries(params.shape)
     .filter(([, schema]) => z.safeParse(schema, 0).success)

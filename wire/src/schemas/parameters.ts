@@ -2,20 +2,20 @@ import * as z from "zod";
 
 const optionalText = (description: string) => z.string().nullish().describe(description);
 
-/** Parameters that operations share. Only their types are checked here: the rules of a value belong to the engine. */
+/** Parameters that operations share. Schemas check only types: the engine checks the rules of a value. */
 export const parameter = {
   topic: z.string().describe("Topic name: 1 to 256 characters in [32,128], without + and #."),
   topicFilter: z.string().describe("Topic name, or a pattern with + and # by the MQTT convention."),
-  groupId: optionalText("Chain group; left out or blank means the default group."),
+  groupId: optionalText("Chain group; omitted or blank means the default group."),
   url: z.string().describe("Callback address, http or https."),
-  optionalSubscriptionId: optionalText("Identifier of an earlier subscription, to continue it."),
+  optionalSubscriptionId: optionalText("Identifier of an earlier subscription, to resume it."),
   subscriptionId: z.string().describe("Subscription identifier."),
   eventId: z.string().describe("Event identifier."),
   offset: optionalText(
-    "Where a new subscription starts: OFFSET_FIRST, OFFSET_LAST (default) or an eventId, exclusive.",
+    "Start of a new subscription: OFFSET_FIRST, OFFSET_LAST (default), or an eventId to start after that event.",
   ),
   secret: optionalText(
-    "Secret that signs the callbacks (Standard Webhooks). It belongs to its url: another url needs it again.",
+    "Secret that signs the callbacks (Standard Webhooks). It is bound to its url: with a new url, pass it again.",
   ),
   base64Content: z
     .string()
@@ -23,11 +23,11 @@ export const parameter = {
     .meta({ contentEncoding: "base64" }),
   textContent: z.string().describe("Event content: text, stored as its UTF-8 bytes."),
   extensions: z.record(z.string(), z.string()).nullish().describe("Extension data; each key begins with the prefix."),
-  // Any number is taken: one that is no page index has an error of its own (100104), which the engine gives.
+  // Accepts any number: the engine refuses an invalid page index with its own error (100104).
   pageIndex: z
     .number()
     .nullish()
-    .describe("Page, counted from 0; left out means 0.")
+    .describe("Page number, from 0; omitted means 0.")
     .meta({ type: "integer", minimum: 0 }),
-  pageSize: z.int().nullish().describe("Topics a page, 1 to 99; left out or outside that means 10."),
+  pageSize: z.int().nullish().describe("Topics per page, 1 to 99; omitted or outside that range means 10."),
 };

@@ -2,14 +2,16 @@ import * as z from "zod";
 
 const address = z.string().meta({ pattern: "^0x[0-9a-f]{40}$" });
 
-/** Result of publish. `eventId` is empty unless `status` is SUCCESS; TIMEOUT means that the event may still come. */
+/** Result of publish. `eventId` is empty unless `status` is SUCCESS. TIMEOUT means that the event may still be committed. */
 export const sendResultSchema = z
   .strictObject({
     topic: z.string().describe("The topic published to."),
     eventId: z.string().describe("Identifier of the event; empty unless status is SUCCESS."),
     status: z
       .enum(["SUCCESS", "TIMEOUT"])
-      .describe("SUCCESS: the event is on the chain. TIMEOUT: sent, whether it was included is not known yet."),
+      .describe(
+        "SUCCESS: the event is on the chain. TIMEOUT: the transaction was sent, but its outcome is not known yet.",
+      ),
   })
   .meta({ title: "SendResult" });
 export type SendResult = z.output<typeof sendResultSchema>;
@@ -32,7 +34,7 @@ const topicInfoFields = {
   createdTimestamp: z.int().describe("When the topic was opened, milliseconds since the epoch."),
 };
 
-/** One topic in a page of the list. */
+/** One topic on a page of the list. */
 export const topicInfoSchema = z.strictObject(topicInfoFields).meta({ title: "TopicInfo" });
 export type TopicInfo = z.output<typeof topicInfoSchema>;
 
@@ -46,23 +48,23 @@ export const topicStateSchema = z
   .meta({ title: "TopicState" });
 export type TopicState = z.output<typeof topicStateSchema>;
 
-/** Result of list. `pageSize` is the size used. */
+/** Result of list. `pageSize` is the effective size. */
 export const topicPageSchema = z
   .strictObject({
     total: z.int().describe("Number of topics in the group."),
-    pageIndex: z.int().describe("The page, counted from 0."),
-    pageSize: z.int().describe("The page size used."),
+    pageIndex: z.int().describe("The page number, from 0."),
+    pageSize: z.int().describe("The effective page size."),
     topicInfoList: z.array(topicInfoSchema).describe("Topics of the page, in the order in which they were opened."),
   })
   .meta({ title: "TopicPage" });
 export type TopicPageBody = z.output<typeof topicPageSchema>;
 
-/** One subscription of the admin listing. Counts are decimal strings, the time is UTC. */
+/** One subscription of the admin listing. Counts are decimal strings; the time is UTC. */
 export const subscriptionEntrySchema = z
   .strictObject({
     interfaceType: z.enum(["RESTful", "JsonRPC", "MQTT", "STOMP"]).describe("Kind of listener."),
-    notifyingEventCount: z.string().describe("Matching events that wait to be notified."),
-    notifiedEventCount: z.string().describe("Events notified and acknowledged."),
+    notifyingEventCount: z.string().describe("Matching events that are not delivered yet."),
+    notifiedEventCount: z.string().describe("Events delivered and acknowledged."),
     notifyTimeStamp: z.string().describe("Time of the latest notification, YYYY-MM-DD HH:MM:SS, UTC."),
     subscribeId: z.string().describe("Subscription identifier."),
     topicName: z.string().describe("Topic or pattern of the subscription."),
@@ -76,19 +78,19 @@ export const subscriptionListingSchema = z
   .meta({ title: "SubscriptionListing" });
 export type SubscriptionListing = z.output<typeof subscriptionListingSchema>;
 
-/** What a broker left out of a group's index, newest first: what others wrote to the chain and is no event or topic. */
+/** Entries that the broker skipped in a group's index, newest first: logs by other writers that are not valid events or topics. */
 export const skippedListingSchema = z
   .strictObject({
     groupId: z.string().describe("The group."),
     entries: z
       .array(
         z.strictObject({
-          reason: z.string().describe("Why, as the metric stele_chain_entries_skipped_total names it."),
-          details: z.string().describe("Why, in words."),
-          blockNumber: z.int().describe("Block that it stands in."),
-          transactionHash: z.string().describe("Transaction that wrote it; its sender is who did."),
-          logIndex: z.int().describe("Place of its log in the block."),
-          topicAddress: z.string().describe("Topic contract."),
+          reason: z.string().describe("Why it was skipped, as in the label of stele_chain_entries_skipped_total."),
+          details: z.string().describe("Why it was skipped, in words."),
+          blockNumber: z.int().describe("Block of the entry."),
+          transactionHash: z.string().describe("Transaction of the entry; its sender wrote the entry."),
+          logIndex: z.int().describe("Index of its log in the block."),
+          topicAddress: z.string().describe("Address of the topic contract."),
         }),
       )
       .describe("Newest first."),
@@ -96,21 +98,21 @@ export const skippedListingSchema = z
   .meta({ title: "SkippedListing" });
 export type SkippedListing = z.output<typeof skippedListingSchema>;
 
-/** What a failed REST call answers with, under HTTP status 200. */
+/** Body of a failed REST call, with HTTP status 200. */
 export const brokerExceptionSchema = z
   .strictObject({
-    code: z.int().describe("Number of the error catalogue."),
-    message: z.string().describe("What is wrong; the words may change."),
+    code: z.int().describe("Code from the error catalogue."),
+    message: z.string().describe("What is wrong; the wording may change."),
   })
   .meta({ title: "BrokerException" });
 export type BrokerException = z.output<typeof brokerExceptionSchema>;
 
-/** `data` of a JSON-RPC error that has a number of the error catalogue. */
+/** `data` of a JSON-RPC error that has a code from the error catalogue. */
 export const rpcErrorDataSchema = z
   .strictObject({
     exceptionTypeName: z.literal("BrokerException"),
     message: z.string().describe("What is wrong, with details."),
-    code: z.int().describe("Number of the error catalogue."),
+    code: z.int().describe("Code from the error catalogue."),
   })
   .meta({ title: "ErrorData" });
 export type RpcErrorData = z.output<typeof rpcErrorDataSchema>;

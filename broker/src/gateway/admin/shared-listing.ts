@@ -1,7 +1,7 @@
 import { setTimeout as rest } from "node:timers/promises";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
-import { SharedRead } from "../../lib/shared-read.ts";
+import { SingleFlight } from "../../lib/single-flight.ts";
 import { createLoopSlices } from "../../lib/system/loop-slices.ts";
 import { encodeListing } from "./listing.ts";
 
@@ -21,7 +21,7 @@ export interface SharedListingOptions {
 export class SharedListing {
   readonly #options: SharedListingOptions;
   readonly #slices = createLoopSlices();
-  readonly #shared = new SharedRead((caller: Caller) => this.#makeRested(caller));
+  readonly #shared = new SingleFlight((caller: Caller) => this.#makeRested(caller));
   #rested: Promise<unknown> = Promise.resolve();
 
   constructor(options: SharedListingOptions) {

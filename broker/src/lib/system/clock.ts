@@ -1,4 +1,4 @@
-/** Longest delay that a timer takes; a longer one would fire at once. */
+/** Longest delay that one timer supports; a longer one would fire at once. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
 /** The machine's clock and timers. */
@@ -9,12 +9,12 @@ export interface SystemClock {
   soon(action: () => void): void;
 }
 
-/** A jump of the time of day beyond that, in milliseconds, counts as sleep. */
+/** A larger jump of the wall clock, in milliseconds, counts as sleep. */
 const jumpMsMax = 500;
 
 /**
- * Milliseconds that only grow, also through a sleep of the machine: that halts the clock of the timers and not the time of day. Whoever
- * sets the time of day forward seems to have slept; who sets it back changes nothing.
+ * Milliseconds that only increase, including time that the machine sleeps. Sleep stops the clock of the timers but not the wall clock. Setting the
+ * wall clock forward counts as sleep; setting it back has no effect.
  */
 export function createMonotonic(timerNow: () => number, dayNow: () => number): () => number {
   let timer = timerNow();
@@ -29,7 +29,7 @@ export function createMonotonic(timerNow: () => number, dayNow: () => number): (
   };
 }
 
-/** Time from the machine. Its timers never keep the process alive. */
+/** The machine's clock. Its timers do not keep the process alive. */
 export function createSystemClock(): SystemClock {
   return {
     now: () => Date.now(),

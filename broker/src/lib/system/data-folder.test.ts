@@ -20,13 +20,13 @@ function recordWarnings() {
 }
 
 describe("openDataFolder", () => {
-  it("makes the folder for its owner alone", () => {
+  it("creates the folder for its owner alone", () => {
     const folder = openDataFolder(join(parent, "a", "data"));
     expect(statSync(folder.path(".")).mode & 0o777).toBe(0o700);
     folder.release();
   });
 
-  it("refuses a folder that is in use, and takes it once it is free", () => {
+  it("refuses a folder that is in use, and accepts it once it is free", () => {
     const first = openDataFolder(parent);
     expect(() => openDataFolder(parent)).toThrow(DataFolderError);
     expect(() => openDataFolder(parent)).toThrow(/in use by another broker/);
@@ -34,7 +34,7 @@ describe("openDataFolder", () => {
     openDataFolder(parent).release();
   });
 
-  it("refuses a folder that cannot be made", () => {
+  it("refuses a folder that cannot be created", () => {
     symlinkSync(join(parent, "nowhere"), join(parent, "dangling"));
     for (const path of [join(parent, "dangling", "data"), "/proc/stele"]) {
       expect(() => openDataFolder(path)).toThrow(/cannot be read and written/);
@@ -48,8 +48,8 @@ describe("openDataFolder", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("users other than the owner", () => {
-  it.each([0o755, 0o750, 0o701])("a folder that is open to them is warned about", (mode) => {
+describe.skipIf(process.platform === "win32")("access of other users", () => {
+  it.each([0o755, 0o750, 0o701])("warns about a folder that other users can open", (mode) => {
     const { warnings, logger } = recordWarnings();
     chmodSync(parent, mode);
     openDataFolder(parent, logger).release();
@@ -57,13 +57,13 @@ describe.skipIf(process.platform === "win32")("users other than the owner", () =
     expect(warnings).toEqual([["data folder is open to other users", fields]]);
   });
 
-  it("a folder that is closed to them is not", () => {
+  it("does not warn about a folder that only its owner can open", () => {
     const { warnings, logger } = recordWarnings();
     openDataFolder(parent, logger).release();
     expect(warnings).toEqual([]);
   });
 
-  it.each([0o644, 0o640, 0o604, 0o620, 0o666])("a secret of mode %i is warned about, however it is read", (mode) => {
+  it.each([0o644, 0o640, 0o604, 0o620, 0o666])("warns about a secret of mode %i, however it is read", (mode) => {
     const { warnings, logger } = recordWarnings();
     const file = join(parent, "key");
     readOrCreateSecret(file, { bytes: 32, create, logger });
@@ -78,7 +78,7 @@ describe.skipIf(process.platform === "win32")("users other than the owner", () =
 });
 
 describe("readOrCreateSecret", () => {
-  it("makes the file once, for its owner alone", () => {
+  it("creates the file once, for its owner alone", () => {
     const file = join(parent, "key");
     const made = readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create });
     const read = readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create: () => new Uint8Array(32) });
@@ -86,7 +86,7 @@ describe("readOrCreateSecret", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("makes it after a start that was killed halfway", () => {
+  it("creates the file after an earlier start was killed halfway", () => {
     const file = join(parent, "key");
     writeFileSync(`${file}.draft`, "0707");
     expect(readOrCreateSecret(file, { bytes: 32, logger: silentLogger, create })).toEqual(create());

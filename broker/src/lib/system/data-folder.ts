@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
 
-/** A data folder that this process alone uses until it lets go. */
+/** A data folder that this process uses exclusively until it releases it. */
 export interface DataFolder {
   /** Absolute path of a file in the folder. */
   path(file: string): string;
@@ -19,16 +19,16 @@ const folderMode = 0o700;
 const othersRights = 0o077;
 const { R_OK, W_OK, X_OK } = constants;
 
-/** Files of a data folder, and what this process must be allowed with them. */
+/** Paths in a data folder, and the access that this process needs to each. */
 const fileRights: readonly (readonly [name: RegExp, rights: number])[] = [
   [/^lock$|^(chain|store)\.sqlite/, R_OK | W_OK],
   [/\.key$/, R_OK],
 ];
 
 /**
- * Makes the folder when it is missing and takes it for this process. The lock is one of the operating system, held through SQLite, so
- * that it goes with the process however it ends. The log is warned where other users can look into the folder, or own it.
- * @throws DataFolderError when the folder cannot be made, read or written, or another process has it.
+ * Creates the folder if it is missing and locks it for this process. The lock is one of the operating system, held through SQLite, so it ends with
+ * the process however that ends. Logs a warning if other users own the folder or can open it.
+ * @throws DataFolderError if the folder cannot be created, read or written, or another process uses it.
  */
 export function openDataFolder(folder: string, logger: Logger = silentLogger): DataFolder {
   const root = resolve(folder);
@@ -52,13 +52,13 @@ function makeUsable(root: string): void {
     const place = path === root ? "" : `${path}: `;
     const reason = `${messageOf(cause)}${describeOwner(path)}`;
     throw new DataFolderError(
-      `The data folder ${root} cannot be read and written: ${place}${reason}. Correct that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
+      `The data folder ${root} cannot be read and written: ${place}${reason}. Fix that, or choose another folder by --data-dir or STELE_DATA_DIR.`,
       { cause },
     );
   }
 }
 
-/** Whose it is, or whose the nearest folder above is that this process can look at. */
+/** Owner of the folder, or of its nearest ancestor that this process can inspect. */
 function describeOwner(path: string): string {
   const stats = findStats(path);
   const user = process.getuid?.();
@@ -90,7 +90,7 @@ function warnOfUsers(root: string, logger: Logger): void {
       folder: root,
       owner: uid,
       runsAs: user,
-      remedy: "run the broker as the folder's owner: what it makes now, that user cannot open later",
+      remedy: "run the broker as the folder's owner: that user cannot open the files that it creates now",
     });
   }
 }
@@ -99,7 +99,7 @@ function formatMode(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
-/** Step by step, since `recursive` of Node 20 never ends below a folder that refuses with ENOENT, such as /proc. */
+/** One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with ENOENT, such as /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -120,7 +120,7 @@ function takeLock(root: string): InstanceType<typeof DatabaseSync> {
       );
     }
     throw new DataFolderError(
-      `The data folder ${root} cannot be locked: ${message}. Check its rights and the disk's free space.`,
+      `The data folder ${root} cannot be locked: ${message}. Check its permissions and the disk's free space.`,
       {
         cause,
       },

@@ -1,6 +1,6 @@
 import { TimeSlices } from "../time-slices.ts";
 
-/** Slices of this process's event loop. */
+/** The time slices of this process's event loop. */
 export function createLoopSlices(): TimeSlices {
   return new TimeSlices({ monotonic: () => performance.now(), soon: (action) => void setImmediate(action) });
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-/** Chance from the machine. */
+/** Randomness from the machine. */
 export interface SystemRandomness {
   fraction(): number;
   uuid(): string;

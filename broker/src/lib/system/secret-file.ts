@@ -14,13 +14,13 @@ import { dirname } from "node:path";
 import type { Logger } from "../logger.ts";
 
 const secretMode = 0o600;
-/** Every right of the file's group and of everybody else. */
+/** All access of the file's group and of other users. */
 const othersRights = 0o077;
 
 /**
- * The bytes of a secret kept as hexadecimal text. A file that is missing is made with what `create` gives, for the owner alone, and is
- * wholly on disk when this returns; a process killed meanwhile leaves no half a secret. A file that other users may open is warned about.
- * @throws Error when the file cannot be read or made, or does not hold `bytes` bytes.
+ * Reads a secret that is stored as hexadecimal text. If the file is missing, creates it with the result of `create`, for the owner alone, and
+ * returns after the file is synced to disk. A process killed meanwhile leaves no partial secret. Logs a warning if other users can open the file.
+ * @throws Error if the file cannot be read or created, or does not contain `bytes` bytes.
  */
 export function readOrCreateSecret(
   file: string,
@@ -35,8 +35,8 @@ export function readOrCreateSecret(
 }
 
 /**
- * The text of a secret that somebody else keeps. A file that other users may open is warned about.
- * @throws Error that names the file and says why it cannot be read.
+ * Reads a secret from a file that somebody else maintains. Logs a warning if other users can open it.
+ * @throws Error that names the file and the reason if it cannot be read.
  */
 export function readSecretText(file: string, logger: Logger): string {
   const text = readIfThere(file, logger);
@@ -44,7 +44,7 @@ export function readSecretText(file: string, logger: Logger): string {
   return text;
 }
 
-/** Warns where users other than its owner may open a file that holds a secret among other things. @throws Error when there is none. */
+/** Logs a warning if users other than the owner can open a file that contains a secret among other things. @throws Error if the file is missing. */
 export function checkSecretFile(file: string, logger: Logger): void {
   warnOfRights(file, statSync(file), logger);
 }
@@ -65,8 +65,8 @@ function readIfThere(file: string, logger: Logger): string | undefined {
 }
 
 /**
- * It is used all the same. ssh refuses such a key, and costs one login by that; a broker that does not start is away for everybody, and
- * on some volumes every file has the rights of the volume.
+ * Uses the file all the same. ssh refuses such a key, but that costs only one login. A broker that does not start fails for everybody, and on some
+ * volumes every file has the permissions of the volume.
  */
 function warnOfRights(file: string, stats: Stats, logger: Logger): void {
   if (process.platform === "win32" || !stats.isFile() || (stats.mode & othersRights) === 0) return;
@@ -82,7 +82,7 @@ function makeSecret(file: string, secret: Uint8Array): string {
     return writeSecret(file, Buffer.from(secret).toString("hex"));
   } catch (cause) {
     throw new Error(
-      `${file} cannot be made: ${messageOf(cause)}; check the folder's rights and the disk's free space`,
+      `${file} cannot be created: ${messageOf(cause)}; check the folder's permissions and the disk's free space`,
       {
         cause,
       },

@@ -6,14 +6,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("now is the time of the machine", () => {
+test("now() returns the machine's time", () => {
   const before = Date.now();
   const now = createSystemClock().now();
   expect(now).toBeGreaterThanOrEqual(before);
   expect(now).toBeLessThanOrEqual(Date.now());
 });
 
-test("after calls once, and a cancelled timer never", () => {
+test("after() fires once, and never after a cancel", () => {
   vi.useFakeTimers();
   const calls: string[] = [];
   const clock = createSystemClock();
@@ -26,7 +26,7 @@ test("after calls once, and a cancelled timer never", () => {
   expect(calls).toEqual(["kept"]);
 });
 
-test("a delay beyond what one timer takes is kept", () => {
+test("after() supports delays beyond the limit of one timer", () => {
   vi.useFakeTimers();
   const calls: string[] = [];
   const delayMs = 2 ** 31 + 1000;
@@ -39,7 +39,7 @@ test("a delay beyond what one timer takes is kept", () => {
   expect(calls).toEqual(["kept"]);
 });
 
-test("soon calls once, after what is under way", async () => {
+test("soon() calls once, after the current task", async () => {
   const calls: string[] = [];
   const called = new Promise<void>((resolve) => {
     createSystemClock().soon(() => {

@@ -10,7 +10,7 @@ export interface Outgoing {
   readonly events: readonly EventPayload[];
 }
 
-/** Events as the ledger takes them. */
+/** Encodes events for the ledger. */
 export function toOutgoingBatch({ topic, address, events }: Outgoing): OutgoingBatch {
   return { topic, address, count: events.length, events: encodeEvents(events) };
 }

@@ -7,13 +7,13 @@ interface Timer {
   readonly action: () => void;
 }
 
-/** Turns of the event loop in which everything that is not waiting for time comes to rest. */
+/** Event-loop turns after which everything that is not waiting for time has come to rest. */
 const settlingTurns = 12;
 
-/** Time that moves only when it is told to. */
+/** Time that moves only when the test moves it. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
-  /** What the time of day is ahead of the timers, and what the monotonic clock is. */
+  /** Offset of the wall clock to the timers, and value of the monotonic clock. */
   #dayAheadMs = 0;
   #aheadMs = 0;
   #order = 0;
@@ -27,7 +27,7 @@ export class VirtualClock implements Clock {
     return this.#now + this.#aheadMs;
   }
 
-  /** Sets the time of day. Set forward, it seems as if the machine had slept, so the monotonic clock goes with it; timers do not. */
+  /** Sets the wall clock. Setting it forward looks like a sleep of the machine: the monotonic clock follows, timers do not. */
   step(ms: number): void {
     this.#dayAheadMs += ms;
     this.#aheadMs += Math.max(0, ms);
@@ -44,12 +44,12 @@ export class VirtualClock implements Clock {
     queueMicrotask(action);
   }
 
-  /** Lets everything that does not wait for time run. */
+  /** Runs everything that does not wait for time. */
   async settle(): Promise<void> {
     for (let count = 0; count < settlingTurns; count += 1) await turn();
   }
 
-  /** Moves time on, timer by timer, letting everything run after each. */
+  /** Advances time, timer by timer, and runs everything after each. */
   async advance(durationMs: number): Promise<void> {
     const until = this.#now + durationMs;
     await this.settle();

@@ -133,14 +133,14 @@ test.each([
   ["::1", 80, false],
   ["::ffff:127.0.0.1", 443, false],
   ["8.8.8.8", 80, true],
-])("of loopback only high ports, also where its network is allowed: %s at %d: %s", (address, port, isAllowed) => {
+])("allows only high ports of loopback, even if its network is allowed: %s at %d: %s", (address, port, isAllowed) => {
   expect(both(address, port)).toBe(isAllowed);
   expect(local(address, port)).toBe(isAllowed);
 });
 
 const ownAddresses = () => ["93.184.216.34", "2606:2800:220:1::1"];
 
-test("a public address of this machine is refused, unless its network is allowed", () => {
+test("refuses a public address of this machine unless its network is allowed", () => {
   const closed = createAddressPolicy({ allowNetworks: [], allowLoopback: false, ownAddresses });
   for (const address of [...ownAddresses(), "::ffff:93.184.216.34", "2606:2800:0220:0001:0:0:0:1"]) {
     expect(closed(address, 443)).toBe(false);

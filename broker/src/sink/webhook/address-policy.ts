@@ -3,32 +3,32 @@ import ipaddr from "ipaddr.js";
 import { loopbackPortMin } from "./callback-ports.ts";
 import { hostOf } from "./callback-url.ts";
 
-/** What callbacks may reach beside the public internet. */
+/** Addresses that callbacks may reach besides the public internet. */
 export interface AddressPolicyOptions {
   /** Networks in CIDR form. */
   readonly allowNetworks: readonly string[];
   readonly allowLoopback: boolean;
-  /** The addresses of this machine, of which a service behind its firewall may be in reach from here alone; none when left out. */
+  /** Addresses of this machine; none if absent. Callbacks may not reach them: a firewall may expose their services to this machine only. */
   readonly ownAddresses?: () => readonly string[];
 }
 
-/** Answers whether a callback may connect to an IP address at a port. */
+/** Whether a callback may connect to an IP address and port. */
 export type AddressPolicy = (address: string, port: number) => boolean;
 
 type Ip = ipaddr.IPv4 | ipaddr.IPv6;
 type Network = readonly [base: Ip, prefixLength: number];
 
-/** The only space that public IPv6 addresses come from (RFC 4291, section 2.4). */
+/** The only range of public IPv6 addresses (RFC 4291, section 2.4). */
 const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
-/** IPv6 networks that carry an IPv4 address in their last 32 bits: mapped (RFC 4291), NAT64 (RFC 6052). */
+/** IPv6 networks with an IPv4 address in their last 32 bits: mapped (RFC 4291), NAT64 (RFC 6052). */
 const carriersOfIpv4 = [ipaddr.IPv6.parseCIDR("::ffff:0:0/96"), ipaddr.IPv6.parseCIDR("64:ff9b::/96")];
 /** A public address at which Azure serves its machines' settings. */
 const metadataAddress = "168.63.129.16";
 
 /**
- * Builds the rule: public addresses, the allowed networks and, when allowed, loopback; of loopback only the ports from 1024 on. Everything else is refused: the machine's own, private,
- * link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6 one is judged as the
- * IPv4 address that it leads to.
+ * Builds the policy. It allows public addresses, the allowed networks and, if allowed, loopback at ports from 1024 on. It refuses everything else:
+ * addresses of this machine, private, link-local, shared, multicast, documentation, reserved and transition ranges. An IPv4 address inside an IPv6
+ * one is judged as the IPv4 address.
  */
 export function createAddressPolicy(options: AddressPolicyOptions): AddressPolicy {
   const networks = options.allowNetworks.map((text): Network => ipaddr.parseCIDR(text));
@@ -46,12 +46,12 @@ function isOwn(ip: Ip, { ownAddresses }: AddressPolicyOptions): boolean {
   return ownAddresses?.().some((own) => findIp(own)?.toString() === ip.toString()) ?? false;
 }
 
-/** The address as it is judged; undefined for what is none, and for one that names a zone, which is never public. */
+/** The address to judge; undefined for a text that is not an address, and for an address with a zone, which is never public. */
 function findIp(address: string): Ip | undefined {
   const family = isIP(address);
   if (family === 0 || address.includes("%")) return undefined;
   if (family === 4) return ipaddr.parse(address);
-  // ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`, which is another address; a URL writes it without dots.
+  // ipaddr.js reads `::127.0.0.1` as `::ffff:127.0.0.1`, which is another address. A URL writes it without dots.
   return unwrap(ipaddr.parse(hostOf(new URL(`http://[${address}]`))));
 }
 

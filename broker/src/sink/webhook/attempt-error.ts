@@ -1,4 +1,4 @@
-/** Why an attempt came to nothing, said by ourselves: the message is for people and holds no secret. */
+/** Why an attempt failed, in our own words: the message is for people and contains no secret. */
 export class AttemptError extends Error {
   override readonly name = "AttemptError";
 }

@@ -17,13 +17,13 @@ describe("a bad receiver", () => {
     expect(await attemptAt(receiver.url, { clock })).toEqual({ status: "failed", reason: deadline });
   });
 
-  test("that accepts and says nothing fails at the deadline", async () => {
+  test("that accepts the connection and sends nothing fails at the deadline", async () => {
     const clock = new ManualClock();
     await using receiver = await startTcpReceiver((socket) => void socket.on("data", () => clock.expire()));
     expect(await attemptAt(receiver.url, { clock })).toEqual({ status: "failed", reason: deadline });
   });
 
-  test("that never answers fails when the time set has passed on a real clock", async () => {
+  test("that never answers fails after the configured time on a real clock", async () => {
     await using receiver = await startReceiver(() => {});
     const outcome = await attemptAt(receiver.url, { timeoutMs: 50 });
     expect(outcome).toEqual({ status: "failed", reason: "the deadline of 50 ms passed" });
@@ -31,8 +31,8 @@ describe("a bad receiver", () => {
 
   test.each<[string, number, AttemptOutcome]>([
     ["2xx fails at the deadline", 200, { status: "failed", reason: `answered 200, but ${deadline}` }],
-    ["410 is gone all the same", 410, { status: "gone", reason: "answered 410" }],
-    ["500 has failed all the same", 500, { status: "failed", reason: "answered 500" }],
+    ["410 still counts as gone", 410, { status: "gone", reason: "answered 410" }],
+    ["500 still counts as failed", 500, { status: "failed", reason: "answered 500" }],
   ])("that hangs in the body of a %s", async (_name, status, outcome) => {
     const clock = new ManualClock();
     clock.expireAfterHead();
@@ -40,7 +40,7 @@ describe("a bad receiver", () => {
     expect(await attemptAt(receiver.url, { clock })).toEqual(outcome);
   });
 
-  test("with an endless body of a 2xx has accepted, and loses its connection", async () => {
+  test("that answers 2xx with an endless body has accepted, and loses its connection", async () => {
     const responses: ServerResponse[] = [];
     await using receiver = await startReceiver((response) => {
       responses.push(response);
@@ -79,7 +79,7 @@ describe("a bad receiver", () => {
     expect(closed).toHaveLength(1);
   });
 
-  test("that answers in 1000 pieces is heard out", async () => {
+  test("that answers in 1000 pieces is read to the end", async () => {
     const pieces = [`{"jsonrpc":"2.0","result":"`, ...Array.from({ length: 998 }, () => "y"), `"}`];
     const body = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`).join("");
     await using receiver = await startTcpReceiver((socket) => {
@@ -95,14 +95,14 @@ describe("a bad receiver", () => {
 
   test.each<[string, string, RegExp]>([
     ["garbage", "hello, who is there?\r\n\r\n", /^the answer is not HTTP$/],
-    ["a status that is none", "HTTP/1.1 99999 X\r\n\r\n", /^the answer is not HTTP$/],
+    ["an invalid status", "HTTP/1.1 99999 X\r\n\r\n", /^the answer is not HTTP$/],
     [
       "two lengths",
       "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
       /the answer is not as long as its header says$/,
     ],
     ["huge headers", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n\r\n`, /^the answer's headers are too long$/],
-    ["nothing and a close", "", /^the connection was closed before the answer was whole$/],
+    ["a close without an answer", "", /^the connection was closed before the answer was whole$/],
     ["only an informational answer", "HTTP/1.1 102 Processing\r\n\r\n", /^the connection was closed before/],
     ["half a head and a close", "HTTP/1.1 200 OK\r\ncont", /closed before the answer was whole$/],
     [
@@ -124,7 +124,7 @@ describe("a bad receiver", () => {
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(reason) });
   });
 
-  test("that resets in mid-answer", async () => {
+  test("that resets in the middle of its answer", async () => {
     await using receiver = await startTcpReceiver((socket) => {
       socket.once("data", () =>
         socket.write("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", () => socket.resetAndDestroy()),
@@ -134,7 +134,7 @@ describe("a bad receiver", () => {
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/connection was (reset|closed)/) });
   });
 
-  test("that speaks plain HTTP where TLS is asked for", async () => {
+  test("that speaks plain HTTP on an https url", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const outcome = await attemptAt(receiver.url.replace("http:", "https:"));
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/^TLS failed \(ERR_SSL/) });
@@ -149,7 +149,7 @@ describe("a bad receiver", () => {
     expect(outcome).toEqual({ status: "failed", reason: expect.stringMatching(/^TLS failed \(/) });
   });
 
-  test("costs only its own attempt", async () => {
+  test("fails only its own attempt", async () => {
     await using receiver = await startReceiver((response, { path }) => {
       if (path === "/good") response.end();
     });

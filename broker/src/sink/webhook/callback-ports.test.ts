@@ -16,6 +16,6 @@ test.each([22, 25, 53, 110, 143, 587, 993, 2049, 5060, 6000, 6667, 10_080, 0])("
   expect(isBlockedPort(port)).toBe(true);
 });
 
-test.each([80, 443, 631, 1024, 3000, 5432, 6379, 8080, 9000, 65_535])("port %d is not", (port) => {
+test.each([80, 443, 631, 1024, 3000, 5432, 6379, 8080, 9000, 65_535])("port %d is not blocked", (port) => {
   expect(isBlockedPort(port)).toBe(false);
 });

@@ -1,9 +1,9 @@
-/** Lowest port of loopback that callbacks may reach. Those below are for the services of the system, which trust whoever is local. */
+/** Lowest loopback port that callbacks may reach. Lower ports belong to system services, which trust local callers. */
 export const loopbackPortMin = 1024;
 
 /**
- * Ports of services that read what an HTTP request carries as commands of their own, such as mail and chat (Fetch standard, section 2.9,
- * "bad port"). Port 0 is none.
+ * Ports of services that would read an HTTP request as their own commands, such as mail and chat (Fetch standard, section 2.9, "bad port"). Port 0
+ * is invalid.
  */
 const blockedPorts: ReadonlySet<number> = new Set([
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
@@ -14,12 +14,12 @@ const blockedPorts: ReadonlySet<number> = new Set([
 
 const defaultPorts: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
-/** The port of a URL, or of a connection to its origin: where none is written, the scheme's. */
+/** The port of a URL or an origin; by default the scheme's. */
 export function portOf({ protocol, port }: { readonly protocol: string; readonly port: string }): number {
   return port === "" ? (defaultPorts[protocol] ?? 0) : Number(port);
 }
 
-/** Whether no callback may go to a port, wherever it is. */
+/** Whether callbacks may not reach a port, whatever the host. */
 export function isBlockedPort(port: number): boolean {
   return blockedPorts.has(port);
 }

@@ -11,7 +11,7 @@ test.each([
   ["http://①②⑦.0.0.1/", "127.0.0.1"],
   ["http://[::ffff:127.0.0.1]/", "::ffff:7f00:1"],
   ["http://[::1]:80/", "::1"],
-])("%s leads to host %s", (text, host) => {
+])("parses the host of %s as %s", (text, host) => {
   const parsed = parseCallbackUrl(text);
   expect(parsed.isGood && hostOf(parsed.url)).toBe(host);
 });
@@ -19,7 +19,7 @@ test.each([
 test.each([
   ["", "it is blank"],
   ["  ", "it is blank"],
-  ["http://example.com/\0", "it holds a NUL character"],
+  ["http://example.com/\0", "it contains a NUL character"],
   ["example.com/hook", "it cannot be parsed"],
   ["/hook", "it cannot be parsed"],
   ["http://", "it cannot be parsed"],
@@ -30,10 +30,10 @@ test.each([
   ["ftp://example.com/", "the scheme is ftp, it must be http or https"],
   ["file:///etc/passwd", "the scheme is file, it must be http or https"],
   ["javascript:alert(1)", "the scheme is javascript, it must be http or https"],
-  ["http://user@example.com/", "it holds a user name or a password"],
-  ["http://user:hunter2@example.com/", "it holds a user name or a password"],
-  ["http://example.com:25/", "port 25 is one that callbacks may not reach"],
-  ["https://user.example:0/", "port 0 is one that callbacks may not reach"],
+  ["http://user@example.com/", "it contains a user name or a password"],
+  ["http://user:hunter2@example.com/", "it contains a user name or a password"],
+  ["http://example.com:25/", "callbacks may not reach port 25"],
+  ["https://user.example:0/", "callbacks may not reach port 0"],
   [`http://h/${"a".repeat(urlCharactersMax)}`, "2057 characters, at most 2048"],
   [`http://h/${"\u2603".repeat(300)}`, "2709 characters when it is encoded, at most 2048"],
 ])("%s is refused: %s", (text, fault) => {

@@ -3,23 +3,23 @@ import { isBlockedPort, portOf } from "./callback-ports.ts";
 /** Longest callback address, in characters. */
 export const urlCharactersMax = 2048;
 
-/** Where a request goes, and what it asks for there. */
+/** Origin and path of a request. */
 export interface Place {
   readonly origin: string;
   /** Path and query. */
   readonly path: string;
 }
 
-/** An address that can be called, or what is wrong with it. */
+/** A valid callback address, or the fault in it. */
 export type CallbackUrl =
   | { readonly isGood: true; readonly url: URL; readonly place: Place }
   | { readonly isGood: false; readonly fault: string; readonly hint?: string };
 
-/** Checks the form of a callback address. The fault quotes none of it: an address may hold a secret. */
+/** Checks the form of a callback address. The fault does not quote the address: it may contain a secret. */
 export function parseCallbackUrl(text: string): CallbackUrl {
   if (text.trim() === "") return { isGood: false, fault: "it is blank" };
-  // PostgreSQL stores no text with one.
-  if (text.includes("\0")) return { isGood: false, fault: "it holds a NUL character" };
+  // PostgreSQL cannot store text with a NUL character.
+  if (text.includes("\0")) return { isGood: false, fault: "it contains a NUL character" };
   if (text.length > urlCharactersMax) {
     return { isGood: false, fault: `${text.length} characters, at most ${urlCharactersMax}` };
   }
@@ -32,14 +32,14 @@ export function parseCallbackUrl(text: string): CallbackUrl {
   }
   if (url.username !== "" || url.password !== "") {
     const hint = "Let the receiver check the signature: subscribe with a secret.";
-    return { isGood: false, fault: "it holds a user name or a password", hint };
+    return { isGood: false, fault: "it contains a user name or a password", hint };
   }
   const port = portOf(url);
   if (isBlockedPort(port)) {
     const hint = "The Fetch standard blocks the ports of mail, chat and other services.";
-    return { isGood: false, fault: `port ${port} is one that callbacks may not reach`, hint };
+    return { isGood: false, fault: `callbacks may not reach port ${port}`, hint };
   }
-  // Encoding makes nine characters of one.
+  // Encoding can turn one character into nine.
   if (url.href.length > urlCharactersMax) {
     return { isGood: false, fault: `${url.href.length} characters when it is encoded, at most ${urlCharactersMax}` };
   }
@@ -50,7 +50,7 @@ export function placeOf({ origin, pathname, search }: URL): Place {
   return { origin, path: `${pathname}${search}` };
 }
 
-/** The host of a URL as it is looked up: an IPv6 address without its brackets. */
+/** The host of a URL as DNS needs it: an IPv6 address without brackets. */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1");
 }

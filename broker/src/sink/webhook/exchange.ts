@@ -1,10 +1,10 @@
 import type { Dispatcher } from "undici";
 import { AttemptError } from "./attempt-error.ts";
 
-/** By lower-case name. A header that came more than once has an array of values. */
+/** By lower-case name. A repeated header has an array of values. */
 export type AnswerHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What the receiver answered. `isCut`: there was more than was read. `brokenBy`: why the rest never came. */
+/** The receiver's answer. `isCut`: the body is longer than what was read. `brokenBy`: why the rest never arrived. */
 export interface Answer {
   readonly status: number;
   readonly headers: AnswerHeaders;
@@ -13,23 +13,23 @@ export interface Answer {
   readonly brokenBy: Error | undefined;
 }
 
-/** How an exchange ended. `withheld`: it was not allowed to start. */
+/** Result of an exchange. `withheld`: it was not allowed to start. */
 export type ExchangeEnd =
   | { readonly kind: "answered"; readonly answer: Answer }
   | { readonly kind: "broken"; readonly error: Error }
   | { readonly kind: "withheld" };
 
 export interface ExchangeOptions {
-  /** Bytes of the answer that are read. */
+  /** Maximum number of answer bytes to read. */
   readonly bodyBytesMax: number;
-  /** Asked in the turn in which the request is written to its connection. */
+  /** Called in the turn in which the request is written to its connection. */
   readonly mayStart: (() => boolean) | undefined;
 }
 
-/** Informational answers and pieces of the body that are read of one answer. */
+/** Maximum number of informational answers and body pieces to read per answer. */
 const partsMax = 1024;
 
-/** One request and what came of it. It ends once: with the answer, at the limit of what is read, by an error or by `cancel`. */
+/** One request and its result. It ends once: with the answer, at the limit of what is read, by an error or by `cancel`. */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly end: Promise<ExchangeEnd>;
   readonly #options: ExchangeOptions;
@@ -49,14 +49,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Ends the exchange and drops its connection. A request that still waits for one is never sent. */
+  /** Ends the exchange and closes its connection. A request that still waits for one is never sent. */
   cancel(error: Error): void {
     this.#cancelledBy ??= error;
     this.#endWith({ isCut: false, brokenBy: error });
     this.#controller?.abort(error);
   }
 
-  /** Right after this, the request is written. Throwing keeps it back and leaves the connection to the next one; `abort` would close it. */
+  /** undici writes the request right after this. Throwing prevents that and keeps the connection usable; `abort` would close it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#cancelledBy !== undefined) throw this.#cancelledBy;
     if (this.#options.mayStart?.() === false) {
@@ -88,7 +88,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#endWith({ isCut: false, brokenBy: error });
   }
 
-  /** Informational answers and pieces of the body: each costs a call, however small it is. */
+  /** Counts informational answers and body pieces: each costs a call, however small it is. */
   #hasTooManyParts(controller: Dispatcher.DispatchController): boolean {
     this.#parts += 1;
     if (this.#parts <= partsMax) return false;
@@ -96,14 +96,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
     return true;
   }
 
-  /** Stops reading. A status that is known counts. */
+  /** Stops reading. A known status counts. */
   #cut(controller: Dispatcher.DispatchController, reason: string): void {
     const error = new AttemptError(reason);
     this.#endWith({ isCut: true, brokenBy: this.#status === undefined ? error : undefined });
     controller.abort(error);
   }
 
-  /** Copies a piece: a piece that is kept would keep all the bytes that were read with it, 64 KiB for one byte. */
+  /** Copies a piece: keeping the piece itself would keep the whole read buffer, 64 KiB for one byte. */
   #append(chunk: Buffer, bytes: number): void {
     if (bytes > this.#body.length) {
       const body = Buffer.alloc(Math.min(Math.max(bytes, 2 * this.#body.length), this.#options.bodyBytesMax));

@@ -6,7 +6,7 @@ import type { AddressPolicy } from "./address-policy.ts";
 import { AttemptError } from "./attempt-error.ts";
 import { loopbackPortMin, portOf } from "./callback-ports.ts";
 
-/** Looks a host name up: its addresses in order of preference. Throws when there are none. */
+/** Resolves a host name to its addresses, in order of preference. Throws if there are none. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>;
 
 export interface GuardOptions {
@@ -15,18 +15,18 @@ export interface GuardOptions {
 }
 
 /**
- * Connects to allowed addresses only. The look-up hands over nothing but checked addresses, and the socket connects to one of these: no
- * second look-up comes between, so a name that changes its mind (DNS rebinding) gains nothing.
+ * Connects only to allowed addresses. The look-up returns checked addresses, and the socket connects to one of them without a second look-up, so DNS
+ * rebinding has no effect.
  */
 export function createGuardedConnector(guard: GuardOptions & { readonly timeoutMs: number }): buildConnector.connector {
   const connectorFor = (port: number) =>
     buildConnector({ timeout: guard.timeoutMs, lookup: createGuardedLookup({ ...guard, port }) });
-  // A look-up is not told the port; the policy asks only on which side of the bound it is.
+  // A look-up does not know the port; the policy only asks on which side of the bound it is.
   const connectLow = connectorFor(loopbackPortMin - 1);
   const connectHigh = connectorFor(loopbackPortMin);
   return (options, callback) => {
     const port = portOf(options);
-    // A socket looks no address up that is one already, so the look-up below would never see it.
+    // A socket does not resolve an IP address, so the look-up below would never see it.
     if (isIP(options.hostname) !== 0 && !guard.policy(options.hostname, port)) {
       process.nextTick(() => callback(refusal([options.hostname]), null));
       return;
@@ -36,9 +36,9 @@ export function createGuardedConnector(guard: GuardOptions & { readonly timeoutM
   };
 }
 
-/** What an attempt, or a new subscription, is told of addresses that may not be reached. */
+/** The reason given to an attempt, or to a new subscription, for addresses that callbacks may not reach. */
 export function refusal(addresses: readonly string[]): AttemptError {
-  return new AttemptError(`the address ${addresses.join(", ")} is not one that callbacks may reach`);
+  return new AttemptError(`callbacks may not reach the address ${addresses.join(", ")}`);
 }
 
 interface LookupOptions extends GuardOptions {

@@ -10,9 +10,9 @@ export interface JudgeContext {
 }
 
 /**
- * What an answer means. A status other than 2xx decides by itself. A 2xx answer must also come to its end, or to the limit of what is
- * read: a receiver that dies while it answers may not have taken the event. RESTful asks for no more; JsonRPC for a response, whole, that
- * is not an error and not the answer to another request.
+ * Interprets an answer. A status other than 2xx decides by itself. A 2xx answer must also be complete, or reach the read limit: a receiver that dies
+ * while it answers may not have stored the event. RESTful needs nothing else. JsonRPC needs a complete response that is not an error and not the
+ * answer to another request.
  */
 export function judgeAnswer(answer: Answer, { notification, now }: JudgeContext): AttemptOutcome {
   if (answer.status === 410) return { status: "gone", reason: "answered 410" };
@@ -31,7 +31,7 @@ function judgeRefusal(answer: Answer, now: number): AttemptOutcome {
   return { status: "failed", reason, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
 }
 
-/** A response may leave its id out; an id that is there must be the request's (JSON-RPC 2.0, section 5). `error: null` is no error. */
+/** A response may omit its id; an id must be the request's (JSON-RPC 2.0, section 5). `error: null` is not an error. */
 function findResponseFault(answer: Answer, requestId: string): string | undefined {
   if (answer.isCut) return "the JSON-RPC response is too long";
   const response = parseJson(answer.body);

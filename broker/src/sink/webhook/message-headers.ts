@@ -2,9 +2,9 @@ import type { Clock } from "../../ports/clock.ts";
 import type { CallbackTarget } from "../../ports/sink.ts";
 import { signMessage } from "./signature.ts";
 
-/** The headers of what is sent to receivers (Standard Webhooks 1.0). */
+/** Headers of requests to receivers (Standard Webhooks 1.0). */
 export class MessageHeaders {
-  /** Of every request. */
+  /** Headers of every request. */
   readonly common: Readonly<Record<string, string>>;
   readonly #clock: Pick<Clock, "now">;
 
@@ -13,7 +13,7 @@ export class MessageHeaders {
     this.common = { accept: "application/json", "user-agent": `stele/${version}` };
   }
 
-  /** Of a message sent now; signed when the subscription has a secret. */
+  /** Headers of a message sent now; signed if the subscription has a secret. */
   sign({ secret }: Pick<CallbackTarget, "secret">, message: { readonly id: string; readonly body: Buffer }) {
     const timestampSeconds = Math.floor(this.#clock.now() / 1000);
     const headers = {

@@ -17,7 +17,7 @@ test("RESTful: the subscription's identifier and the event", () => {
   expect(body).toEqual({ subscriptionId, event });
 });
 
-test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
+test("JsonRPC: a request with the method onEvent and the eventId as id", () => {
   const body: unknown = JSON.parse(encoder.encode(notificationTo({ format: "JsonRPC" })).toString());
   expect(body).toEqual({
     jsonrpc: "2.0",
@@ -27,14 +27,14 @@ test("JsonRPC: a request of method onEvent whose id is the eventId", () => {
   });
 });
 
-test("every byte of the content survives", () => {
+test("preserves every byte of the content", () => {
   const content = Uint8Array.from({ length: 300 }, (_, index) => index % 256).subarray(7, 290);
   const notification = { ...notificationTo({}), event: { ...sampleEvent, content } };
   const body = JSON.parse(encoder.encode(notification).toString()) as { event: { content: string } };
   expect(Buffer.from(body.event.content, "base64")).toEqual(Buffer.from(content));
 });
 
-test("an event is encoded once for all its subscriptions", () => {
+test("encodes an event once for all its subscriptions", () => {
   let reads = 0;
   const observed = Object.defineProperty({ ...sampleEvent }, "content", {
     get: () => {
@@ -46,7 +46,7 @@ test("an event is encoded once for all its subscriptions", () => {
   expect(reads).toBe(1);
 });
 
-test("an extension named __proto__ is an extension", () => {
+test("an extension named __proto__ is an ordinary extension", () => {
   const extensions = [["__proto__", "x"]] as const;
   const body = encoder.encode({ ...notificationTo({}), event: { ...sampleEvent, extensions } }).toString();
   expect(body).toContain('"extensions":{"__proto__":"x"}');

@@ -2,21 +2,21 @@ import type { Event } from "../../domain/event.ts";
 import type { Notification } from "../../ports/sink.ts";
 import type { EventPlaces } from "../event-places.ts";
 
-/** What a request has around its event: head and envelope, about. */
+/** Approximate size of a request around its event: head and envelope. */
 const envelopeBytes = 512;
 
-/** Encodes notifications, each event once: events are objects that all subscriptions of a topic share. */
+/** Encodes notifications, each event once: all subscriptions of a topic share the event object. */
 export class NotificationEncoder {
   readonly #places: EventPlaces | undefined;
-  /** Encoded events, for as long as the events live. */
+  /** Encoded events, as long as the events live. */
   readonly #encoded = new WeakMap<Event, Buffer>();
 
-  /** With `places`, every event carries its place on the chain. */
+  /** With `places`, every event includes its place on the chain. */
   constructor(places?: EventPlaces) {
     this.#places = places;
   }
 
-  /** The body of a callback: RESTful, `{subscriptionId, event}`; JsonRPC, a request of method `onEvent` whose id is the eventId. */
+  /** The body of a callback. RESTful: `{subscriptionId, event}`. JsonRPC: a request with the method `onEvent` and the eventId as id. */
   encode(notification: Notification): Buffer {
     const { subscription, eventId } = notification;
     const members = `{"subscriptionId":${JSON.stringify(subscription.id)},"event":`;
@@ -28,7 +28,7 @@ export class NotificationEncoder {
     });
   }
 
-  /** The length of a request with that body, about. Nothing is made that belongs to the one subscription. */
+  /** Approximate size of a request with that body, computed without encoding it. */
   bytesOf(notification: Notification): number {
     return this.#encodeEvent(notification).length + envelopeBytes;
   }

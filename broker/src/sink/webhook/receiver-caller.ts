@@ -24,7 +24,7 @@ export interface Call extends ConnectionOrder {
   readonly method: "POST" | "OPTIONS";
   /** Time from the connection to the end of the answer. */
   readonly timeoutMs: number;
-  /** Asked once the request has its connection: those that wait hold no body, and the time in the headers is that of the attempt. */
+  /** Called when the request has its connection: waiting requests hold no body, and the timestamp in the headers is that of the attempt. */
   readonly message: () => Message;
 }
 
@@ -34,23 +34,23 @@ export interface Message {
 }
 
 export interface CallSignals {
-  /** Ends the call, whatever it is at. */
+  /** Ends the call at any stage. */
   readonly signal: AbortSignal;
   /** Ends a call that waits for its connection. */
   readonly stopping?: AbortSignal | undefined;
-  /** Asked in the turn in which the request is written to its connection. */
+  /** Called in the turn in which the request is written to its connection. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
-/** Bytes of an answer that are read; the connection is dropped beyond. */
+/** Maximum number of answer bytes to read; beyond it the connection is closed. */
 const answerBytesMax = 65_536;
-/** Bytes of an answer's headers. */
+/** Maximum size of an answer's headers. */
 const answerHeaderBytesMax = 16_384;
 
 const withheld = { kind: "withheld" } as const;
 const stopped = new AttemptError("the broker is stopping");
 
-/** Sends requests to receivers, within the limits for each and for all. */
+/** Sends requests to receivers, within the limits per receiver and in total. */
 export class ReceiverCaller {
   readonly #clock: Clock;
   readonly #pool: ConnectionPool;
@@ -72,7 +72,7 @@ export class ReceiverCaller {
     return this.#pool.waitingCount;
   }
 
-  /** Waits for a connection, and then for the answer. It never rejects. */
+  /** Waits for a connection and then for the answer. Never rejects. */
   async call(call: Call, signals: CallSignals): Promise<ExchangeEnd> {
     const { signal, mayStart } = signals;
     const lease = this.#pool.take(call) ?? (await this.#pool.acquire(call, toList(signals)));
@@ -87,7 +87,7 @@ export class ReceiverCaller {
     }
   }
 
-  /** Waits for the calls under way, each of which has its deadline, then closes every connection. */
+  /** Waits for the calls in progress, each of which has its deadline, then closes every connection. */
   async stop(): Promise<void> {
     const closed = this.#pool.close();
     await Promise.all([...this.#underWay].map((exchange) => exchange.end));
@@ -100,7 +100,7 @@ export class ReceiverCaller {
       exchange.cancel(new AttemptError(`the deadline of ${call.timeoutMs} ms passed`));
     });
     const onAbort = (): void => exchange.cancel(stopped);
-    setMaxListeners(0, signal); // One signal may stand over every attempt of the node.
+    setMaxListeners(0, signal); // One signal may be shared by all attempts of the node.
     signal.addEventListener("abort", onAbort, { once: true });
     this.#underWay.add(exchange);
     lease.connection.dispatch(toRequest(call), exchange);
@@ -121,7 +121,7 @@ function endOfWaiting({ signal, stopping }: CallSignals): ExchangeEnd {
   return isWithheld ? withheld : { kind: "broken", error: stopped };
 }
 
-/** A connection whose request was kept back carries the next one. Our own stop says nothing about the receiver. */
+/** A connection whose request was withheld can carry the next one. Stopping the broker says nothing about the receiver. */
 function usageOf(end: ExchangeEnd, { aborted }: AbortSignal): Usage {
   if (end.kind === "withheld") return { isWhole: true, isAnswered: undefined };
   const isWhole = end.kind === "answered" && !end.answer.isCut && end.answer.brokenBy === undefined;

@@ -8,7 +8,7 @@ const message = {
   body: Buffer.from('{"test": 2432232314}'),
 };
 
-test("a whsec_ secret signs as the published vector of Standard Webhooks has it", () => {
+test("signs with a whsec_ secret like the published vector of Standard Webhooks", () => {
   const signature = signMessage("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", message);
   expect(signature).toBe("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 });

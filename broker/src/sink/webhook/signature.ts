@@ -11,8 +11,8 @@ export interface SignedMessage {
 }
 
 /**
- * The `webhook-signature` of Standard Webhooks 1.0: `v1,` and the Base64 of HMAC-SHA256 over `id.timestamp.body`. A secret of the form
- * `whsec_<Base64>` stands for the bytes it encodes; any other text for its UTF-8 bytes.
+ * The `webhook-signature` of Standard Webhooks 1.0: `v1,` and the Base64 of HMAC-SHA256 over `id.timestamp.body`. The key of a secret
+ * `whsec_<Base64>` is its decoded bytes; the key of any other secret is its UTF-8 bytes.
  */
 export function signMessage(secret: string, message: SignedMessage): string {
   const hmac = createHmac("sha256", toKey(secret));

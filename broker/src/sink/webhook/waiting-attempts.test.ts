@@ -8,7 +8,7 @@ import { makeSink, neverAborted } from "./testing/sink.ts";
 const accepted: AttemptOutcome = { status: "accepted" };
 const withheld: AttemptOutcome = { status: "withheld" };
 
-/** A receiver that keeps every answer back, but those at `/free`, until `release`. */
+/** A receiver that holds back every answer, except at `/free`, until `release`. */
 async function startHanging(): Promise<{ receiver: Receiver; isReached: Promise<void>; release: () => void }> {
   const reached = createDeferred<void>();
   const released = createDeferred<void>();
@@ -26,7 +26,7 @@ const at = (receiver: Receiver, path: string): Notification =>
 const pathsOf = ({ requests }: Receiver): readonly (string | undefined)[] => requests.map(({ path }) => path);
 
 describe("an attempt that waits for a connection", () => {
-  test("is not sent once that is denied, and costs nobody a connection", async () => {
+  test("is not sent after permission is withdrawn, and uses no connection", async () => {
     const { receiver, isReached, release } = await startHanging();
     await using _ = receiver;
     const sink = makeSink({ connectionsMax: 1 });
@@ -45,7 +45,7 @@ describe("an attempt that waits for a connection", () => {
     expect(receiver.connectionCount()).toBe(1);
   });
 
-  test("is not sent once its signal has aborted, and costs nobody a connection", async () => {
+  test("is not sent after its signal has aborted, and uses no connection", async () => {
     const { receiver, isReached, release } = await startHanging();
     await using _ = receiver;
     const sink = makeSink({ connectionsMax: 1 });
@@ -63,8 +63,8 @@ describe("an attempt that waits for a connection", () => {
   });
 });
 
-describe("an attempt whose right to start ends after it was called", () => {
-  test("is not sent on a connection that stands ready", async () => {
+describe("an attempt whose permission ends after the call", () => {
+  test("is not sent on an open idle connection", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink();
     expect(await sink.attempt(at(receiver, "/first"), neverAborted)).toEqual(accepted);
@@ -72,7 +72,7 @@ describe("an attempt whose right to start ends after it was called", () => {
     expect(pathsOf(receiver)).toEqual(["/first"]);
   });
 
-  test("is not sent once the name is looked up", async () => {
+  test("is not sent after the name is resolved", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const asked = createDeferred<void>();
     const resolver = async (): Promise<readonly string[]> => {
@@ -87,7 +87,7 @@ describe("an attempt whose right to start ends after it was called", () => {
   });
 });
 
-/** Calls, and denies it once `until` has come. */
+/** Attempts a call, and denies permission from `until` on. */
 async function attemptAndDeny(sink: Sink, notification: Notification, until: Promise<void>): Promise<AttemptOutcome> {
   let mayStart = true;
   const attempt = sink.attempt(notification, neverAborted, { mayStart: () => mayStart });

@@ -29,7 +29,7 @@ describe("a request", () => {
     expect(JSON.parse(request?.body ?? "")).toMatchObject({ event: { eventId: "2cf24dba-59-1124" } });
   });
 
-  test("is signed when the subscription has a secret", async () => {
+  test("is signed if the subscription has a secret", async () => {
     await using receiver = await startReceiver((response) => response.end());
     await attemptAt(receiver.url, { secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" });
     const [request] = receiver.requests;
@@ -47,11 +47,11 @@ describe("a request", () => {
     const notification = notificationTo({ url: receiver.url });
     for (let round = 0; round < 5; round += 1) await sink.attempt(notification, neverAborted);
     expect(receiver.requests).toHaveLength(5);
-    // A second one, because undici gives an answered connection back one turn of the event loop later.
+    // A second one, because undici returns an answered connection one turn of the event loop later.
     expect(receiver.connectionCount()).toBeLessThanOrEqual(2);
   });
 
-  test("waits for a connection when a receiver has all it may have", async () => {
+  test("waits for a connection when its receiver has reached its limit", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink({ connectionsMax: 3 });
     const notification = notificationTo({ url: receiver.url });
@@ -81,13 +81,13 @@ describe("an answer", () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  test("with two Retry-After headers asks for the wait of the first", async () => {
+  test("with two Retry-After headers uses the first", async () => {
     const headers = ["retry-after", "7", "retry-after", "9"];
     await using receiver = await startReceiver((response) => response.writeHead(429, headers).end());
     expect(await attemptAt(receiver.url)).toEqual({ status: "failed", reason: "answered 429", retryAfterMs: 7000 });
   });
 
-  test("after informational ones is the one that counts", async () => {
+  test("after informational answers is the one that counts", async () => {
     await using receiver = await startReceiver((response) => {
       response.writeProcessing();
       response.writeHead(202).end();
@@ -132,7 +132,7 @@ describe("a JSON-RPC answer", () => {
   });
 });
 
-describe("an end from our side", () => {
+describe("ending from our side", () => {
   test("an aborted attempt ends at once", async () => {
     const controller = new AbortController();
     await using receiver = await startReceiver(() => controller.abort());
@@ -141,7 +141,7 @@ describe("an end from our side", () => {
     expect(outcome).toEqual({ status: "failed", reason: "the broker is stopping" });
   });
 
-  test("an attempt with an aborted signal, or after stop, reaches nobody", async () => {
+  test("an attempt with an aborted signal, or after stop, sends nothing", async () => {
     await using receiver = await startReceiver((response) => response.end());
     const sink = makeSink();
     const notification = notificationTo({ url: receiver.url });
@@ -152,7 +152,7 @@ describe("an end from our side", () => {
     expect(receiver.requests).toEqual([]);
   });
 
-  test("stop waits for what is under way", async () => {
+  test("stop waits for attempts in progress", async () => {
     const sink = makeSink();
     const stops: Promise<void>[] = [];
     await using receiver = await startReceiver((response) => {
@@ -164,7 +164,7 @@ describe("an end from our side", () => {
     await stops[0];
   });
 
-  test("an attempt that waits for a connection has its whole time once it has one", async () => {
+  test("an attempt that waited for a connection still has its full timeout", async () => {
     const clock = new ManualClock();
     await using receiver = await startReceiver((response, { path }) => {
       if (path === "/release") response.end();

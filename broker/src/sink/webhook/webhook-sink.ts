@@ -22,29 +22,29 @@ import { ReceiverCaller } from "./receiver-caller.ts";
 export interface WebhookSinkOptions extends AddressPolicyOptions, ConnectionLimits {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "consentAsked" | "watchCallbacks">;
-  /** Time for one attempt, from its connection to the end of the answer. */
+  /** Timeout of one attempt, from its connection to the end of the answer. */
   readonly timeoutMs: number;
   /** Version of the product, for `user-agent`. */
   readonly version: string;
-  /** Given where notifications are to carry the place of their event on the chain. */
+  /** Present if notifications include the place of their event on the chain. */
   readonly places?: EventPlaces;
-  /** How host names are looked up. */
+  /** How to resolve host names. */
   readonly resolver: Resolver;
   readonly consent: {
     readonly mode: ConsentMode;
-    /** Receivers that are called without being asked: origins, hosts, domains. */
+    /** Receivers to call without asking for consent: origins, hosts, domains. */
     readonly trusted: readonly string[];
-    /** The name that a receiver agrees to be called by. */
+    /** The broker's name in requests for consent. */
     readonly origin: string;
   };
 }
 
-/** How long a new subscription waits for its host name to be looked up. */
+/** How long a new subscription waits for the look-up of its host name. */
 const checkLookupMsMax = 3000;
-/** How long a new subscription waits for its receiver to agree; one that takes longer is asked again before its first event. */
+/** How long a new subscription waits for its receiver's consent. A slower receiver is asked again before its first event. */
 const checkConsentMsMax = 5000;
 
-/** Calls receivers over HTTP, as DESIGN section 7 has it. */
+/** Calls receivers over HTTP, as DESIGN section 7 says. */
 export function createWebhookSink(options: WebhookSinkOptions): Sink {
   return new WebhookSink(options);
 }
@@ -93,8 +93,8 @@ class WebhookSink implements Sink {
   }
 
   /**
-   * A name that cannot be looked up now is let through, and so is a receiver that cannot be asked: it may be set up after its subscription.
-   * Every attempt checks the address that it connects to, and is made only to a receiver that may be called.
+   * Accepts a name that cannot be resolved now, and a receiver that cannot be reached: it may be set up after its subscription. Every attempt checks
+   * the address that it connects to, and the receiver's consent.
    */
   async checkTarget(target: CallbackTarget): Promise<void> {
     const parsed = parseCallbackUrl(target.url);
@@ -110,7 +110,7 @@ class WebhookSink implements Sink {
     throw new BrokerError("receiverNotAgreed", {
       details: consent.reason,
       hints: [
-        "The receiver agrees by the CloudEvents handshake; the setting STELE_CALLBACK_TRUSTED names those that need not.",
+        "The receiver agrees by the CloudEvents handshake; the setting STELE_CALLBACK_TRUSTED names receivers that need not.",
       ],
     });
   }
@@ -148,13 +148,13 @@ class WebhookSink implements Sink {
     return judgeAnswer(end.answer, { notification, now: this.#clock.now() });
   }
 
-  /** Waits for the attempts under way, each of which has its deadline, then closes every connection. */
+  /** Waits for the attempts in progress, each of which has its deadline, then closes every connection. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#caller.stop();
   }
 
-  /** A subscription is parsed once: the object stays the same as long as it is delivered. */
+  /** Parses a subscription once: the object stays the same as long as it is delivered. */
   #parseUrl(target: CallbackTarget): CallbackUrl {
     const known = this.#urls.get(target);
     if (known !== undefined) return known;
@@ -168,18 +168,18 @@ class WebhookSink implements Sink {
     const addresses = await this.#findAddresses(host);
     if (addresses.length === 0 || addresses.some((address) => this.#policy(address, port))) return;
     if (addresses.some((address) => this.#policy(address, loopbackPortMin))) {
-      const details = `port ${port} of loopback is one that callbacks may not reach; those from ${loopbackPortMin} on are open`;
+      const details = `callbacks may not reach loopback port ${port}, only ports from ${loopbackPortMin} on`;
       throw new BrokerError("urlInvalid", { details });
     }
-    // Of a name, the caller is not told where it leads: names may be private too.
-    const place = isIP(host) === 0 ? "the host leads to an address" : `${host} is an address`;
+    // Does not reveal the addresses of a name: names may be private too.
+    const address = isIP(host) === 0 ? "the host's addresses" : `the address ${host}`;
     throw new BrokerError("urlInvalid", {
-      details: `${place} that callbacks may not reach`,
-      hints: ["The setting STELE_CALLBACK_ALLOW opens private networks to callbacks."],
+      details: `callbacks may not reach ${address}`,
+      hints: ["The setting STELE_CALLBACK_ALLOW allows callbacks to private networks."],
     });
   }
 
-  /** The addresses of a host; none when they cannot be learned in time. */
+  /** The addresses of a host; none if they cannot be resolved in time. */
   async #findAddresses(host: string): Promise<readonly string[]> {
     if (isIP(host) !== 0) return [host];
     const lookup = this.#resolver(host).catch(() => []);

@@ -7,7 +7,7 @@ import { ProofMaker } from "../../ledger/evm/proof/proof-maker.ts";
 import type { AnvilChain } from "../../ledger/evm/proof/testing/anvil-chain.ts";
 import { addressOf, type Published } from "../../ledger/evm/proof/testing/prove.ts";
 
-/** What a broker says to have; a test takes from it, adds to it and changes it. */
+/** The broker's claims; a test adds, removes and changes them. */
 export type Claims = Map<string, EventResult>;
 
 export interface ClaimOptions {
@@ -38,7 +38,7 @@ export function toClaim(
   return { topic: parseTopicName(topic), sequence, blockNumber, position, ...event, eventId };
 }
 
-/** The operations of a broker that has just these claims, and takes proofs from the chain. */
+/** A broker with only these claims; it takes proofs from the chain. */
 export function brokerOf(claims: Claims, { chain, topic, batches }: ClaimOptions): Partial<Broker> {
   const get = async (eventId: string): Promise<EventResult> => {
     const event = claims.get(eventId);

@@ -13,7 +13,7 @@ export interface ServedNode {
   close(): Promise<void>;
 }
 
-/** A node that refuses some calls and changes some answers; the rest is the chain's. */
+/** A node that refuses some calls and changes some answers; the chain answers the rest. */
 export async function serveNode(
   chain: AnvilChain,
   refuse: (call: Call) => object | undefined = () => undefined,
@@ -23,7 +23,7 @@ export async function serveNode(
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer); // A request without an encoding gives buffers.
-      const call = JSON.parse(Buffer.concat(chunks).toString()) as Call; // What the command sends.
+      const call = JSON.parse(Buffer.concat(chunks).toString()) as Call; // Sent by the command.
       const error = refuse(call);
       const answer =
         error === undefined ? { result: change(call.method, await chain.provider.request(call)) } : { error };

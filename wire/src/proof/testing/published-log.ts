@@ -6,13 +6,13 @@ import { toHexText } from "../hex.ts";
 const word = 32;
 const signature = "EventsPublished(address,uint64,address,bytes32,uint32,bytes)";
 
-/** What a publisher may claim of a batch, where it is not what the events say. */
+/** Claims of a publisher about a batch that differ from its events. */
 export interface BatchClaims {
   readonly count?: number;
   readonly eventsRoot?: Uint8Array;
 }
 
-/** The log `EventsPublished` of a batch of the topic 0x7070…, by 0xabab…, as a node gives it. */
+/** The `EventsPublished` log of a batch of the topic 0x7070…, by 0xabab…, as a node returns it. */
 export function publishedLog(events: readonly BatchEvent[], claims: BatchClaims = {}) {
   const encoded = encodeEvents(events);
   const { count = events.length, eventsRoot = merkleRoot(encoded) } = claims;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { checkProof, type Proof } from "../proof-schema.ts";
 
-/** A proof of an event on a real chain (anvil), with what has to be known to verify it. */
+/** A proof of an event on a real chain (anvil), with the values that its verification needs. */
 export interface ProofSample {
   readonly what: string;
   readonly blockHash: string;
@@ -14,11 +14,11 @@ export const samples: readonly ProofSample[] = readSamples();
 function readSamples(): readonly ProofSample[] {
   const text = readFileSync(new URL("proofs.json", import.meta.url), "utf8");
   const rows = JSON.parse(text) as readonly ProofSample[]; // The file beside this one; each proof is checked below.
-  for (const { proof } of rows) if (checkProof(proof).status !== "proof") throw new Error("a sample is no proof");
+  for (const { proof } of rows) if (checkProof(proof).status !== "proof") throw new Error("a sample is not a proof");
   return rows;
 }
 
-/** Numbers that look random and are the same in every run: a linear congruential generator. */
+/** Pseudo-random numbers that are the same in every run: a linear congruential generator. */
 export function createDice(seed: number): (sides: number) => number {
   let state = seed >>> 0;
   return (sides) => {

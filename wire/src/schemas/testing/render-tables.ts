@@ -11,7 +11,7 @@ export const tables: Readonly<Record<string, () => string>> = {
     renderOperations({ titleOf: (name) => name, paramsOf: (operation) => operation.params, resultOf: toRpcResult }),
 };
 
-/** A page with each marked table as it is rendered now. @throws when a mark names no table. */
+/** A page with each marked table rendered again. @throws Error for a mark with an unknown name. */
 export function fillTables(page: string): string {
   return page.replaceAll(/<!-- table: (.+?) -->\n.*?<!-- end -->/gs, (_whole, name: string) => {
     const render = tables[name];

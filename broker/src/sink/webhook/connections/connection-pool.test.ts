@@ -19,7 +19,7 @@ function createPool(limits: Partial<ConnectionPoolOptions> = {}) {
     open: (origin, onClosed) => new Connection(origin, { connect: buildConnector({}), headerBytesMax: 1000, onClosed }),
     ...limits,
   });
-  /** Waits for a connection; notes its name when it has one. */
+  /** Waits for a connection; records its name when it gets one. */
   const granted: string[] = [];
   const leases = new Map<string, Lease>();
   const acquire = (name: string, options: { bytes?: number; origin?: string; signal?: AbortSignal } = {}): void => {
@@ -41,8 +41,8 @@ function createPool(limits: Partial<ConnectionPoolOptions> = {}) {
   return { pool, clock, acquire, release, settled };
 }
 
-describe("those who wait", () => {
-  test("for one receiver go in their order, so many at once", async () => {
+describe("waiting requests", () => {
+  test("of one receiver get connections in order, up to its limit", async () => {
     const { pool, acquire, release, settled } = createPool();
     for (const name of ["a 1", "a 2", "a 3", "a 4"]) acquire(name);
     expect(await settled()).toEqual(["a 1", "a 2"]);
@@ -54,10 +54,10 @@ describe("those who wait", () => {
     expect(pool.waitingCount).toBe(0);
   });
 
-  test("let other receivers have turns", async () => {
+  test("alternate between receivers", async () => {
     const { acquire, release, settled } = createPool({ connectionsMax: 9, connectionsTotalMax: 2 });
     for (const name of ["a 1", "a 2", "a 3", "b 1", "c 1"]) acquire(name);
-    expect(await settled()).toEqual(["a 1"]); // New receivers may hold three quarters, rounded down.
+    expect(await settled()).toEqual(["a 1"]); // New receivers may use three quarters, rounded down.
     const order: string[] = [];
     for (const name of ["a 1", "a 2", "b 1", "a 3"]) {
       await release(name, broken);
@@ -66,7 +66,7 @@ describe("those who wait", () => {
     expect(order).toEqual(["a 2", "b 1", "a 3", "c 1"]);
   });
 
-  test("are let go by their signal, and by the end of the pool", async () => {
+  test("stop waiting when their signal aborts or the pool closes", async () => {
     const { pool, acquire, settled } = createPool({ connectionsMax: 1 });
     const aborting = new AbortController();
     acquire("a 1");
@@ -80,7 +80,7 @@ describe("those who wait", () => {
     expect(pool.waitingCount).toBe(0);
   });
 
-  test("for the pace of their receiver hold no connection", async () => {
+  test("that wait for the rate limit of their receiver use no connection", async () => {
     const { pool, clock, acquire, release, settled } = createPool({ bytesPerSecondMax: 1000 });
     acquire("a 1", { bytes: 3000 });
     await settled();
@@ -124,7 +124,7 @@ test("receivers that did not answer leave half of the connections to new ones, w
   expect(await settled()).toEqual(["c 2"]);
 });
 
-test("a receiver that answers once counts as one that answers, until it does not", async () => {
+test("a receiver counts as answering from its first answer until it fails", async () => {
   const { acquire, release, settled } = createPool({ connectionsMax: 9 });
   for (const name of ["a 1", "b 1", "b 2", "b 3"]) acquire(name);
   expect(await settled()).toEqual(["a 1", "b 1", "b 2"]);
@@ -137,7 +137,7 @@ test("a receiver that answers once counts as one that answers, until it does not
 });
 
 describe("a connection", () => {
-  test("that was idle for longest is closed when there is no room", async () => {
+  test("closes the connection that was idle for longest if there is no room", async () => {
     await using first = await startReceiver((response) => response.end());
     await using second = await startReceiver((response) => response.end());
     await using third = await startReceiver((response) => response.end());
@@ -158,7 +158,7 @@ describe("a connection", () => {
     expect(pool.connectionCount).toBe(0);
   });
 
-  test("that its receiver closes is forgotten", async () => {
+  test("forgets a connection that its receiver closes", async () => {
     await using receiver = await startReceiver((response) => response.writeHead(200, { connection: "close" }).end());
     const { pool } = createPool();
     await use(await pool.acquire({ origin: new URL(receiver.url).origin, bytes: 1 }, []));
@@ -166,7 +166,7 @@ describe("a connection", () => {
   });
 });
 
-/** A request, answered. */
+/** A request and its answer. */
 async function use(lease: Lease | undefined): Promise<void> {
   const exchange = new Exchange({ bodyBytesMax: 1000, mayStart: undefined });
   lease?.connection.dispatch({ path: "/", method: "GET" }, exchange);

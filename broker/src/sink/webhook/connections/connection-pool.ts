@@ -5,57 +5,57 @@ import { Lane, type Waiter } from "./lane.ts";
 import { ReadyLanes } from "./ready-lanes.ts";
 
 export interface ConnectionLimits {
-  /** Connections to one receiver. */
+  /** Maximum number of connections to one receiver. */
   readonly connectionsMax: number;
-  /** Connections to all receivers. */
+  /** Maximum number of connections to all receivers. */
   readonly connectionsTotalMax: number;
-  /** Bytes of requests to one receiver in a second. */
+  /** Request bytes per second to one receiver. */
   readonly bytesPerSecondMax: number;
 }
 
 export interface ConnectionPoolOptions extends ConnectionLimits {
   readonly clock: Pick<Clock, "monotonic" | "after">;
-  /** Makes a connection; `onClosed` is to be called when its socket closes. */
+  /** Opens a connection, and calls `onClosed` when its socket closes. */
   readonly open: (origin: string, onClosed: (connection: Connection) => void) => Connection;
 }
 
-/** What a request asks of the pool. */
+/** A request's needs. */
 export interface ConnectionOrder {
   readonly origin: string;
   readonly bytes: number;
-  /** The rate that a receiver asked for: it holds for one url, which has a lane of its own. */
+  /** The rate that a receiver granted. It applies to one url, which has its own lane. */
   readonly rate?: { readonly url: string; readonly requestsPerMinuteMax: number } | undefined;
 }
 
-/** How a connection was left. */
+/** State of a connection after its request. */
 export interface Usage {
   /** Whether it can carry another request. */
   readonly isWhole: boolean;
-  /** Whether the receiver answered; undefined when it was not asked, or not given its time. */
+  /** Whether the receiver answered; undefined if the request was not sent, or was cut short by us. */
   readonly isAnswered: boolean | undefined;
 }
 
 /** A connection for one request. */
 export interface Lease {
   readonly connection: Connection;
-  /** To be called once. */
+  /** Call it once. */
   release(usage: Usage): void;
 }
 
-/** Receivers that are remembered while nothing is sent to them: whether they answer, and how much they were sent. */
+/** Maximum number of idle receivers to remember: whether they answer, and how much was sent to them. */
 const unusedLanesMax = 10_000;
 
 /**
- * Hands out connections within the limits. Requests to one receiver go in their order, and receivers take turns (see {@link ReadyLanes}).
- * When there is no room, the connection that was idle for longest is closed.
+ * Hands out connections within the limits. Requests to one receiver stay in order, and receivers take turns (see {@link ReadyLanes}). If there is no
+ * room, closes the connection that was idle for longest.
  */
 export class ConnectionPool {
   readonly #options: ConnectionPoolOptions;
   readonly #ready: ReadyLanes;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes that nobody uses, the one used longest ago first. */
+  /** Unused lanes, least recently used first. */
   readonly #unused = new Set<Lane>();
-  /** Connections that nobody uses, the one used longest ago first. */
+  /** Idle connections, least recently used first. */
   readonly #idle = new Map<Connection, Lane>();
   #inUse = 0;
   #waiting = 0;
@@ -75,7 +75,7 @@ export class ConnectionPool {
     return this.#waiting;
   }
 
-  /** A connection for which nobody has to wait; undefined when there is none. */
+  /** A connection that is available at once; undefined if there is none. */
   take(order: ConnectionOrder): Lease | undefined {
     if (this.#isClosed || this.#inUse >= this.#options.connectionsTotalMax) return undefined;
     const lane = this.#laneOf(order);
@@ -87,7 +87,7 @@ export class ConnectionPool {
     return this.#lend(lane);
   }
 
-  /** Waits for a connection; undefined when one of the signals aborts first, or the pool is closed. */
+  /** Waits for a connection; undefined if one of the signals aborts first, or the pool is closed. */
   acquire(order: ConnectionOrder, signals: readonly AbortSignal[]): Promise<Lease | undefined> {
     if (this.#isClosed || signals.some(({ aborted }) => aborted)) return Promise.resolve(undefined);
     const lane = this.#laneOf(order);
@@ -108,12 +108,12 @@ export class ConnectionPool {
       this.#enlist(lane);
       this.#pump();
       if (!lane.waiting.has(waiter)) return;
-      setMaxListeners(0, ...signals); // One signal may stand over every attempt of the node.
+      setMaxListeners(0, ...signals); // One signal may be shared by all attempts of the node.
       for (const signal of signals) signal.addEventListener("abort", abandon, { once: true });
     });
   }
 
-  /** Lets nobody wait any more, and closes every idle connection. Connections in use close when they are released. */
+  /** Ends all waits, and closes every idle connection. Connections in use close when they are released. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const lane of this.#lanes.values()) for (const waiter of lane.waiting) waiter.abandon();
@@ -131,7 +131,7 @@ export class ConnectionPool {
     return lane;
   }
 
-  /** Puts a lane where it belongs after a change: among those that may go, on a timer, or among the unused. */
+  /** Moves a lane to its place after a change: ready, on a timer, or unused. */
   #enlist(lane: Lane): void {
     lane.cancelTimer?.();
     lane.cancelTimer = undefined;
@@ -177,7 +177,7 @@ export class ConnectionPool {
       return idle;
     }
     const [longestIdle] = this.#idle.keys();
-    const isFull = this.connectionCount > this.#options.connectionsTotalMax; // The one to come is counted already.
+    const isFull = this.connectionCount > this.#options.connectionsTotalMax; // The new one is already counted.
     if (isFull && longestIdle !== undefined) void this.#discard(longestIdle);
     return this.#options.open(lane.origin, (closed) => {
       if (this.#idle.has(closed)) void this.#discard(closed);

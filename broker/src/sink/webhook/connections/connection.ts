@@ -4,24 +4,24 @@ import { AttemptError } from "../attempt-error.ts";
 
 export interface ConnectionOptions {
   readonly connect: buildConnector.connector;
-  /** Bytes of an answer's headers. */
+  /** Maximum size of an answer's headers. */
   readonly headerBytesMax: number;
   /** Called when its socket has closed. */
   readonly onClosed: (connection: Connection) => void;
 }
 
 /**
- * Bytes that a receiver may send in answer to one request, TLS included. What is counted elsewhere fits in; informational answers and
- * extensions of chunks are counted nowhere else.
+ * Bytes that a receiver may send in answer to one request, TLS included. Other limits fit within it. It is the only limit on informational answers
+ * and chunk extensions.
  */
 const receivedBytesMax = 256 * 1024;
 
-/** One connection to one origin; it is opened with the first request. */
+/** One connection to one origin, opened by its first request. */
 export class Connection {
   readonly #client: Client;
   #isOpen = false;
   #socket: Socket | undefined;
-  /** Bytes received before the request under way. */
+  /** Bytes received before the current request. */
   #earlierBytes = 0;
 
   constructor(origin: string, { connect, headerBytesMax, onClosed }: ConnectionOptions) {
@@ -50,7 +50,7 @@ export class Connection {
     this.#client.dispatch(request, handler);
   }
 
-  /** Fails the request under way. */
+  /** Fails the current request. */
   async close(): Promise<void> {
     await this.#client.destroy();
   }

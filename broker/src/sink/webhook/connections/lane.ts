@@ -1,37 +1,37 @@
 import type { Connection } from "./connection.ts";
 import { Pacer } from "./pacer.ts";
 
-/** Somebody who waits for a connection. */
+/** A request that waits for a connection. */
 export interface Waiter {
   readonly bytes: number;
   readonly grant: () => void;
   readonly abandon: () => void;
 }
 
-/** Of a receiver: whether it answered its last request. `new`: none has ended yet. */
+/** Whether the receiver answered its last request. `new`: no request has ended yet. */
 export type Standing = "new" | "proven" | "failing";
 
 export interface LaneOptions {
   readonly key: string;
   readonly origin: string;
   readonly bytesPerSecondMax: number;
-  /** As the receiver has asked for; undefined for any number. */
+  /** Rate that the receiver granted; undefined if unlimited. */
   readonly requestsPerMinuteMax?: number | undefined;
 }
 
 const secondMs = 1000;
 const minuteMs = 60 * secondMs;
 
-/** One receiver: who waits for a connection to it, in their order, and how fast they may go. */
+/** One receiver: the requests that wait for a connection to it, in order, and its rate limit. */
 export class Lane {
   readonly key: string;
   readonly origin: string;
   readonly waiting = new Set<Waiter>();
-  /** Open connections that nobody uses; the last is the one used last. */
+  /** Idle connections; the last was used most recently. */
   readonly idle: Connection[] = [];
   inUse = 0;
   standing: Standing = "new";
-  /** While it waits for its pace: ends the timer. */
+  /** Cancels the timer while the lane waits for its rate limit. */
   cancelTimer: (() => void) | undefined;
   readonly #bytes: Pacer;
   readonly #requests: Pacer | undefined;
@@ -49,7 +49,7 @@ export class Lane {
     return Math.max(this.#bytes.delayMs(now), this.#requests?.delayMs(now) ?? 0);
   }
 
-  /** The first of those who wait, which is let go. */
+  /** Removes and returns the first waiting request. */
   takeFirst(now: number): Waiter | undefined {
     const [first] = this.waiting;
     if (first === undefined) return undefined;
@@ -58,7 +58,7 @@ export class Lane {
     return first;
   }
 
-  /** Counts a request against its pace. */
+  /** Charges a request to the rate limit. */
   charge(bytes: number, now: number): void {
     this.#bytes.take(now, bytes);
     this.#requests?.take(now, 1);

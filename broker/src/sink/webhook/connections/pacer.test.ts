@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Pacer } from "./pacer.ts";
 
-test("a second's worth goes at once, and then one for each price", () => {
+test("passes one second's worth at once, and then one item per its cost", () => {
   const pacer = new Pacer({ perMs: 1, burstMs: 1000 });
   for (let index = 0; index < 11; index += 1) {
     expect(pacer.delayMs(0)).toBe(0);
@@ -11,13 +11,13 @@ test("a second's worth goes at once, and then one for each price", () => {
   expect(pacer.delayMs(100)).toBe(0);
 });
 
-test("one that is larger than a second's worth goes, and those after it wait for its price", () => {
+test("passes an item larger than one second's worth, and delays the next ones by its cost", () => {
   const pacer = new Pacer({ perMs: 1, burstMs: 1000 });
   pacer.take(0, 5000);
   expect(pacer.delayMs(0)).toBe(4000);
 });
 
-test("without a burst they are spaced evenly, however long nothing came", () => {
+test("without a burst, spaces items evenly, however long it was idle", () => {
   const pacer = new Pacer({ perMs: 60 / 60_000, burstMs: 0 });
   for (const now of [0, 1000, 90_000]) {
     expect(pacer.delayMs(now)).toBe(0);

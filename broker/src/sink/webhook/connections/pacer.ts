@@ -1,22 +1,22 @@
-/** Spaces what it lets through so that a rate holds in the long run. */
+/** A rate limiter: delays items so that the rate holds in the long run. */
 export class Pacer {
   readonly #perMs: number;
   readonly #burstMs: number;
-  /** When everything let through so far is paid for. */
+  /** Time from which the rate allows the next item without a burst. */
   #paidAt = Number.NEGATIVE_INFINITY;
 
-  /** Of what has not been used, so many milliseconds' worth may go at once. */
+  /** Milliseconds' worth of unused rate that may pass at once. */
   constructor({ perMs, burstMs }: { readonly perMs: number; readonly burstMs: number }) {
     this.#perMs = perMs;
     this.#burstMs = burstMs;
   }
 
-  /** How long the next one waits. */
+  /** How long the next item must wait. */
   delayMs(now: number): number {
     return Math.max(0, this.#paidAt - this.#burstMs - now);
   }
 
-  /** Lets one through, however large it is; those after it wait for its price. */
+  /** Passes one item, however large it is. Later items wait for its cost. */
   take(now: number, amount: number): void {
     this.#paidAt = Math.max(now, this.#paidAt) + amount / this.#perMs;
   }

@@ -1,23 +1,23 @@
 import type { Lane, Standing } from "./lane.ts";
 
-/** The part of all connections that receivers may hold which are new, or did not answer their last request. */
+/** Share of all connections for receivers that are new or did not answer their last request. */
 const doubtfulShareMax = 3 / 4;
-/** The part of them that receivers may hold which did not answer their last request. */
+/** Share of all connections for receivers that did not answer their last request. */
 const failingShareMax = 1 / 2;
 
 /** In the order of their turns. */
 const standings: readonly Standing[] = ["new", "proven", "failing"];
 
 /**
- * Receivers whose next request may go, in turns. Those that answered their last request, those that are new and those that failed have turns
- * and a share of the connections each, so that receivers that hang hold up neither those that answer nor those that come new.
+ * Receivers with a request that may be sent, in turns. There are three classes: receivers that answered their last request, new ones, and ones that
+ * failed. Each class has its turns and its share of the connections, so that hanging receivers block neither the others nor new ones.
  */
 export class ReadyLanes {
   readonly #doubtfulMax: number;
   readonly #failingMax: number;
   readonly #lines: Readonly<Record<Standing, Set<Lane>>> = { new: new Set(), proven: new Set(), failing: new Set() };
   readonly #inUse: Record<Standing, number> = { new: 0, proven: 0, failing: 0 };
-  /** Place of whose turn is next. */
+  /** Index of the class whose turn is next. */
   #turn = 0;
 
   constructor(connectionsTotalMax: number) {
@@ -25,7 +25,7 @@ export class ReadyLanes {
     this.#failingMax = Math.max(1, Math.floor(connectionsTotalMax * failingShareMax));
   }
 
-  /** At the end of its line; one that is in it keeps its place. */
+  /** Appends a lane to its class; a lane that is already there keeps its place. */
   add(lane: Lane): void {
     for (const standing of standings) if (standing !== lane.standing) this.#lines[standing].delete(lane);
     this.#lines[lane.standing].add(lane);
@@ -35,7 +35,7 @@ export class ReadyLanes {
     for (const standing of standings) this.#lines[standing].delete(lane);
   }
 
-  /** Whose turn it is; undefined when nobody may go. */
+  /** The lane whose turn it is; undefined if none may send. */
   next(): Lane | undefined {
     const inTurn = [...standings.slice(this.#turn), ...standings.slice(0, this.#turn)];
     const standing = inTurn.find((each) => this.#isReady(each));
@@ -45,17 +45,17 @@ export class ReadyLanes {
     return lane;
   }
 
-  /** Whether a request of the lane may go while somebody else may wait: nobody does who could go before it. */
+  /** Whether a lane may send at once: no waiting lane could go before it. */
   mayPass({ standing }: Lane): boolean {
     return this.#mayBegin(standing) && !standings.some((each) => this.#isReady(each));
   }
 
-  /** A request begins. */
+  /** Counts a request that begins. */
   begin(standing: Standing): void {
     this.#inUse[standing] += 1;
   }
 
-  /** A request ended of a lane that had this standing when it began. */
+  /** Counts a request that ended; `standing` is the lane's class at its beginning. */
   end(standing: Standing): void {
     this.#inUse[standing] -= 1;
   }

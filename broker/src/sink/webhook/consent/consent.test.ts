@@ -12,7 +12,7 @@ const origin = "broker.example";
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const accepted: AttemptOutcome = { status: "accepted" };
 
-/** A sink that asks, with a clock that can be set forward. */
+/** A sink that asks for consent, with a manual clock. */
 function makeAsking(mode: "off" | "try" | "require", trusted: readonly string[] = []) {
   const system = createSystemClock();
   const time = { aheadMs: 0 };
@@ -49,7 +49,7 @@ async function isRefused(sink: Sink, url: string): Promise<boolean> {
 }
 
 describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
-  test("that agrees by the handshake is asked once, by the name of the broker", async () => {
+  test("that agrees by the handshake is asked once, under the broker's name", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink, replies } = makeAsking(mode);
     expect(await isRefused(sink, receiver.url)).toBe(false);
@@ -66,7 +66,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
 
   test.each([
     ["answers 403", answering(403)],
-    ["allows somebody else", answering(200, { "webhook-allowed-origin": "other.example" })],
+    ["allows another broker", answering(200, { "webhook-allowed-origin": "other.example" })],
   ])("that %s is not called, and not asked again for a minute", async (_, answerer) => {
     await using receiver = await startReceiver(answerer);
     const { sink, time } = makeAsking(mode);
@@ -92,7 +92,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
     expect(methodsOf(receiver)).toEqual(["OPTIONS", "POST", "OPTIONS", "POST"]);
   });
 
-  test("is asked for each url, and once for attempts that come together", async () => {
+  test("is asked for each url, and once for concurrent attempts", async () => {
     await using receiver = await startReceiver(agreeing);
     const { sink } = makeAsking(mode);
     const long = "a".repeat(1000);
@@ -111,7 +111,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
     expect(methodsOf(receiver)).toEqual(["POST"]);
   });
 
-  test("that cannot be reached lets its subscription through", async () => {
+  test("that cannot be reached does not block its subscription", async () => {
     const receiver = await startReceiver(agreeing);
     await receiver[Symbol.asyncDispose]();
     const { sink, replies } = makeAsking(mode);
@@ -120,7 +120,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
     expect(replies).toEqual(["unreachable"]);
   });
 
-  test("that agrees to a rate gets no more", async () => {
+  test("that grants a rate is called no faster", async () => {
     await using receiver = await startReceiver(
       answering(200, { "webhook-allowed-origin": "*", "webhook-allowed-rate": "600" }),
     );
@@ -132,7 +132,7 @@ describe.each(["try", "require"] as const)("with %s, a receiver", (mode) => {
   });
 });
 
-describe("a receiver that does not know the handshake", () => {
+describe("a receiver that does not support the handshake", () => {
   test("is called with try, and gets no ping", async () => {
     await using receiver = await startReceiver(answering(405));
     const { sink, replies } = makeAsking("try");
@@ -142,13 +142,13 @@ describe("a receiver that does not know the handshake", () => {
     expect(replies).toEqual(["unknown"]);
   });
 
-  test("is called with try, also when it answers only POST", async () => {
+  test("is called with try, even if it supports only POST", async () => {
     await using receiver = await startReceiver(answering(500));
     const { sink } = makeAsking("try");
     expect(await attempt(sink, receiver.url)).toEqual(accepted);
   });
 
-  test("agrees with require by its answer to a signed ping, which is no event", async () => {
+  test("agrees with require if it accepts a signed ping, which is not an event", async () => {
     await using receiver = await startReceiver(answering(405));
     const { sink } = makeAsking("require");
     await sink.checkTarget(notificationTo({ url: receiver.url, secret }).subscription);
@@ -169,7 +169,7 @@ describe("a receiver that does not know the handshake", () => {
     expect(headers["webhook-signature"]).toBe(signature);
   });
 
-  test("is pinged over JSON-RPC by a method of that name, and may not know it", async () => {
+  test("is pinged over JSON-RPC by a method of that name, and need not support the method", async () => {
     await using receiver = await startReceiver(answering(404));
     const { sink } = makeAsking("require");
     await sink.checkTarget(notificationTo({ url: receiver.url, format: "JsonRPC" }).subscription);
@@ -177,7 +177,7 @@ describe("a receiver that does not know the handshake", () => {
     expect(ping).toMatchObject({ jsonrpc: "2.0", method: "ping", id: receiver.requests[1]?.headers["webhook-id"] });
   });
 
-  test("and refuses the ping is not called with require", async () => {
+  test("that also refuses the ping is not called with require", async () => {
     await using receiver = await startReceiver(answering(200, {}, 404));
     const { sink } = makeAsking("require");
     expect(await isRefused(sink, receiver.url)).toBe(true);
@@ -186,7 +186,7 @@ describe("a receiver that does not know the handshake", () => {
   });
 });
 
-test("with require, a receiver that answers with a failure is asked again after a second, and gets no event before it agrees", async () => {
+test("with require, a receiver whose answer is an error is asked again after a second, and gets no event before it agrees", async () => {
   const answers = [answering(503), answering(503), agreeing, agreeing];
   await using receiver = await startReceiver((response, request) => answers.shift()?.(response, request));
   const { sink, time } = makeAsking("require");
@@ -204,7 +204,7 @@ test("with require, a receiver that answers with a failure is asked again after 
   expect(methodsOf(receiver)).toEqual(["OPTIONS", "OPTIONS", "OPTIONS", "POST"]);
 });
 
-test("with off, nobody is asked", async () => {
+test("with off, no receiver is asked", async () => {
   await using receiver = await startReceiver(answering(403));
   const { sink } = makeAsking("off");
   expect(await isRefused(sink, receiver.url)).toBe(false);

@@ -5,13 +5,13 @@ import type { Metrics } from "../../../ports/metrics.ts";
 import type { CallbackTarget } from "../../../ports/sink.ts";
 import type { Reply } from "./handshake.ts";
 
-/** Whether a receiver is asked. `try`: only its refusal counts. `require`: nothing is sent before it has agreed. */
+/** Whether receivers are asked for consent. `try`: call unless the receiver refuses. `require`: send nothing before it agrees. */
 export type ConsentMode = "off" | "try" | "require";
 
-/** What holds for a url. */
+/** Known consent for a url. */
 export type Consent =
   | { readonly mayCall: true; readonly requestsPerMinuteMax?: number }
-  /** `isRefused`: the receiver said so; else nobody was there to say anything. */
+  /** `isRefused`: the receiver refused; else it could not be reached. */
   | { readonly mayCall: false; readonly isRefused: boolean; readonly reason: string; readonly askAgainInMs: number };
 
 export interface ConsentsOptions {
@@ -19,23 +19,23 @@ export interface ConsentsOptions {
   readonly isTrusted: ReceiverRule;
   readonly clock: Pick<Clock, "monotonic">;
   readonly metrics: Pick<Metrics, "consentAsked">;
-  /** Asks the receiver. It never rejects. */
+  /** Asks the receiver. Never rejects. */
   readonly ask: (target: CallbackTarget, url: URL) => Promise<Reply>;
 }
 
 const minuteMs = 60_000;
-/** How long an agreement holds, and in `try` the silence of a receiver that does not know the question. */
+/** How long a consent is valid. In `try`, also how long silence counts as consent. */
 const agreedMsMax = 24 * 60 * minuteMs;
-/** How long a refusal holds. */
+/** How long a refusal is valid. */
 const refusedMsMax = minuteMs;
-/** How long a receiver that could not be reached is not asked again. */
+/** How long to wait before an unreachable receiver is asked again. */
 const unreachableMsMax = 1000;
 /** The same in `try`, where it is called meanwhile. */
 const silentMsMax = 5 * minuteMs;
-/** Urls whose consent is remembered; the one that was asked longest ago makes room, and is asked again. */
+/** Maximum number of urls whose consent is remembered; the one asked longest ago makes room, and is asked again. */
 const consentsMax = 100_000;
 
-/** Longest url that is a key itself; a longer one is known by its digest, so that what is remembered takes little memory. */
+/** Longest url that is its own key; a longer one is stored by its digest, to save memory. */
 const keyCharactersMax = 128;
 
 const yes: Consent = { mayCall: true };
@@ -45,7 +45,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** Which receivers agreed to be called. It is remembered in memory: after a restart, each is asked before its next event. */
+/** Which receivers agreed to be called. In memory only: after a restart, the broker asks each receiver before its next event. */
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #entries = new Map<string, Entry>();
@@ -55,7 +55,7 @@ export class Consents {
     this.#options = options;
   }
 
-  /** What is known; undefined when the receiver has to be asked. */
+  /** The known consent; undefined if the receiver must be asked. */
   find(url: URL): Consent | undefined {
     if (this.#options.mode === "off" || this.#options.isTrusted(url)) return yes;
     const entry = this.#entries.get(keyOf(url));
@@ -63,7 +63,7 @@ export class Consents {
     return entry === undefined || leftMs <= 0 ? undefined : this.#toConsent(entry.reply, leftMs);
   }
 
-  /** Asks the receiver. Calls for one url that come at once ask once. */
+  /** Asks the receiver. Concurrent calls for one url ask once. */
   ask(target: CallbackTarget, url: URL): Promise<Consent> {
     const key = keyOf(url);
     const earlier = this.#underWay.get(key);

@@ -1,29 +1,28 @@
 import type { Answer } from "../exchange.ts";
 
-/** What a receiver said when it was asked whether it may be called. `unknown`: it does not know the question. */
+/** A receiver's answer to the request for consent. `unknown`: it does not support the handshake. */
 export type Reply =
   | { readonly kind: "agreed"; readonly requestsPerMinuteMax?: number }
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "unknown"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
-/** Statuses of a receiver that does not know the method. */
-const strangerStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
-/** Statuses of one that may agree later: time-out, too early, too many requests. */
+/** Statuses of a receiver that does not support the method. */
+const unsupportedStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
+/** Statuses of a receiver that may agree later: timeout, too early, too many requests. */
 const laterStatuses: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /**
- * Reads the answer to a validation request (HTTP 1.1 Web Hooks for Event Delivery 1.0, section 4.2). A rate that is no positive integer
- * counts as none.
+ * Reads the answer to a validation request (HTTP 1.1 Web Hooks for Event Delivery 1.0, section 4.2). Ignores a rate that is not a positive integer.
  */
 export function judgeHandshake({ status, headers }: Answer, origin: string): Reply {
   if (status >= 200 && status < 300) return judgeConsent(headers, origin);
   const reason = `it answered OPTIONS with ${status}`;
-  if (strangerStatuses.has(status) || (status >= 300 && status < 400)) return { kind: "unknown", reason };
+  if (unsupportedStatuses.has(status) || (status >= 300 && status < 400)) return { kind: "unknown", reason };
   return { kind: laterStatuses.has(status) || status >= 500 ? "unreachable" : "refused", reason };
 }
 
-/** A ping is agreed to by any 2xx status; a receiver that cannot be reached may still agree. */
+/** Any 2xx status agrees to a ping; a receiver that cannot be reached may still agree later. */
 export function judgePing({ status }: Answer): Reply {
   if (status >= 200 && status < 300) return { kind: "agreed" };
   const reason = `it answered the ping with ${status}`;

@@ -1,8 +1,8 @@
 import type { CallbackTarget } from "../../../ports/sink.ts";
 
 /**
- * The body of a ping: a notification of an event that cannot be, for its topic, its content and its eventId are blank. A receiver that does
- * not know pings can read it; over JSON-RPC, one that does not know the method says so.
+ * The body of a ping: a notification of an impossible event, with blank topic, content and eventId. A receiver that does not know pings can parse
+ * it; over JSON-RPC, a receiver that does not know the method says so.
  */
 export function encodePing({ id, format }: CallbackTarget, pingId: string): Buffer {
   const body =

@@ -13,18 +13,18 @@ export interface QuestionsOptions {
   readonly mode: ConsentMode;
   readonly caller: ReceiverCaller;
   readonly headers: MessageHeaders;
-  /** The name that a receiver agrees to be called by. */
+  /** The broker's name in requests for consent. */
   readonly origin: string;
-  /** Ends every question. */
+  /** Cancels every request. */
   readonly signal: AbortSignal;
 }
 
-/** Time for the answer to one question. */
+/** Timeout of one request. */
 const questionTimeoutMs = 5000;
-/** Bytes of a question, about. */
+/** Approximate size of a request. */
 const questionBytes = 512;
 
-/** Asks receivers whether they agree to be called: by the handshake of CloudEvents, and where all must agree, by a ping. */
+/** Asks receivers for consent: by the CloudEvents handshake and, if consent is required, by a ping. */
 export class Questions {
   readonly #options: QuestionsOptions;
 
@@ -32,7 +32,7 @@ export class Questions {
     this.#options = options;
   }
 
-  /** In `try`, a receiver that does not know the handshake gets no ping: its silence counts as consent. */
+  /** In `try`, a receiver that does not support the handshake gets no ping: its silence counts as consent. */
   async ask(target: CallbackTarget, url: URL): Promise<Reply> {
     const reply = await this.#shakeHands(url);
     return reply.kind === "unknown" && this.#options.mode === "require" ? this.#ping(target, url) : reply;

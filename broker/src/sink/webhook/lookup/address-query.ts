@@ -2,23 +2,23 @@ import type { Resolver as DnsClient } from "node:dns/promises";
 import type { Clock } from "../../../ports/clock.ts";
 import { pause } from "../../../lib/pause.ts";
 
-/** What asking for a name came to. `absent`: there is no such name, or it has no address. `silent`: no name server answered. */
+/** Result of a query. `absent`: the name does not exist, or has no address. `silent`: no name server answered. */
 export type LookupEnd =
   | { readonly kind: "found"; readonly addresses: readonly string[]; readonly ttlMs: number }
   | { readonly kind: "absent" }
   | { readonly kind: "silent"; readonly reason: string };
 
-/** Addresses of one name that are used. */
+/** Maximum number of addresses to use per name. */
 const addressesMax = 16;
-/** After the first family has answered, the other may take so long (RFC 8305, section 3). */
+/** How long to wait for the second address family after the first has answered (RFC 8305, section 3). */
 const secondFamilyMsMax = 50;
-/** What a name server says of a name that leads nowhere, and c-ares of one that can be no name. */
+/** Codes of name servers for a missing name or address, and of c-ares for an invalid name. */
 const absentCodes: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA", "EBADNAME"]);
 
 export interface QueryOptions {
   readonly client: Pick<DnsClient, "resolve4" | "resolve6">;
   readonly clock: Pick<Clock, "after">;
-  /** Ends the waiting, and with it the query as far as the caller is concerned. */
+  /** Stops waiting; for the caller, the query ends. */
   readonly signal: AbortSignal;
 }
 
@@ -27,7 +27,7 @@ interface Records {
   readonly ttlMs: number;
 }
 
-/** Asks for the A and AAAA records of one full name at once. IPv4 comes first. It never rejects. */
+/** Queries the A and AAAA records of one full name concurrently. IPv4 comes first. Never rejects. */
 export async function queryAddresses(name: string, { client, clock, signal }: QueryOptions): Promise<LookupEnd> {
   const ended = new AbortController();
   const queries = [client.resolve4(name, { ttl: true }), client.resolve6(name, { ttl: true })].map((query) =>

@@ -38,7 +38,7 @@ async function startResolver({ zone = {}, hosts = "", resolvConf = "" }: Machine
 }
 
 describe("a host name", () => {
-  test("is found by the name server, in either family", async () => {
+  test("is resolved by the name server, in either family", async () => {
     const { resolver, outcomes } = await startResolver({
       zone: { "four.example": "10.0.0.1", "six.example": "fd00::1" },
     });
@@ -47,7 +47,7 @@ describe("a host name", () => {
     expect(outcomes).toEqual(["found", "found"]);
   });
 
-  test("is found in the hosts file first, which is read again when it changes", async () => {
+  test("is resolved by the hosts file first, which is read again after a change", async () => {
     const { resolver, server, files, time } = await startResolver({ zone: { a: "10.0.0.1" }, hosts: "10.0.0.2 a" });
     expect(await resolver.resolve("a")).toEqual(["10.0.0.2"]);
     expect(server.questions).toEqual([]);
@@ -59,12 +59,15 @@ describe("a host name", () => {
     expect(await resolver.resolve("a")).toEqual(["10.0.0.1"]);
   });
 
-  test.each(["localhost", "LocalHost.", "a.localhost"])("%s is loopback, whatever anybody says", async (name) => {
-    const { resolver } = await startResolver({ zone: { localhost: "10.0.0.1" }, hosts: "10.0.0.2 localhost" });
-    expect(await resolver.resolve(name)).toEqual(["127.0.0.1", "::1"]);
-  });
+  test.each(["localhost", "LocalHost.", "a.localhost"])(
+    "%s is loopback, whatever the name server and the hosts file say",
+    async (name) => {
+      const { resolver } = await startResolver({ zone: { localhost: "10.0.0.1" }, hosts: "10.0.0.2 localhost" });
+      expect(await resolver.resolve(name)).toEqual(["127.0.0.1", "::1"]);
+    },
+  );
 
-  test("is completed by the search list, which is read again when it changes", async () => {
+  test("is completed by the search list, which is read again after a change", async () => {
     const zone = { "receiver.ns.svc.cluster.local": "10.0.0.1", "receiver.ns.lan": "10.0.0.2" };
     const resolvConf = "search app.svc.cluster.local svc.cluster.local\noptions ndots:5";
     const { resolver, server, files, time } = await startResolver({ zone, resolvConf });
@@ -77,24 +80,24 @@ describe("a host name", () => {
     expect(await resolver.resolve("receiver.ns")).toEqual(["10.0.0.2"]);
   });
 
-  test("that does not exist is not found, and not asked for again for a while", async () => {
+  test("that does not exist is not found, and not queried again for a while", async () => {
     const { resolver, server, outcomes } = await startResolver();
     const faults = await Promise.allSettled([resolver.resolve("a"), resolver.resolve("a"), resolver.resolve("a..b")]);
     expect(faults.map((fault) => fault.status === "rejected" && String(fault.reason))).toEqual(
       faults.map(() => "AttemptError: the host name was not found"),
     );
     await expect(resolver.resolve("a")).rejects.toThrow("not found");
-    expect(server.questions).toEqual(["a", "a"]); // One for each family.
+    expect(server.questions).toEqual(["a", "a"]); // One per family.
     expect(outcomes).toEqual(["absent", "absent"]);
   });
 
-  test("that the name server fails for could not be looked up", async () => {
+  test("that makes the name server fail gives an error", async () => {
     const { resolver, outcomes } = await startResolver({ zone: { a: "fails" } });
     await expect(resolver.resolve("a")).rejects.toThrow("the host name could not be looked up (ESERVFAIL)");
     expect(outcomes).toEqual(["failed"]);
   });
 
-  test("that nobody answers for costs 3 s, search list included, and no other name anything", async () => {
+  test("without an answer takes 3 s, search list included, and does not delay other names", async () => {
     const zone = { slow: "silent", "slow.lan": "silent", fast: "10.0.0.1" };
     const { resolver, outcomes } = await startResolver({ zone, resolvConf: "search lan" });
     const startedAt = performance.now();
@@ -106,7 +109,7 @@ describe("a host name", () => {
     expect(outcomes).toEqual(["found", "timed-out"]);
   });
 
-  test("under look-up when the resolver closes fails at once", async () => {
+  test("fails at once if the resolver closes during its look-up", async () => {
     const { resolver, server } = await startResolver({ zone: { a: "silent" } });
     const lookup = expect(resolver.resolve("a")).rejects.toThrow("looked up");
     await expect.poll(() => server.questions.length).toBeGreaterThan(0);

@@ -12,29 +12,29 @@ import { WatchedFile } from "./watched-file.ts";
 export interface DnsResolverOptions {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "lookupEnded">;
-  /** Name servers, with a port or without; those of the machine when empty. */
+  /** Name servers, with or without a port; if empty, those of the machine. */
   readonly servers: readonly string[];
-  /** The machine's files, where they are not in the usual place. */
+  /** The machine's files, if they are not in the usual place. */
   readonly hostsFile?: string;
   readonly resolvConfFile?: string;
 }
 
-/** Time for one look-up, the wait for its turn and the search list included. */
+/** Timeout of one look-up, including the wait for its turn and the search list. */
 const lookupMsMax = 3000;
-/** Time for one query before it is sent again, or to another name server. */
+/** Time before a query is sent again, or to another name server. */
 const queryTimeoutMs = 1000;
-/** Times that a name server is asked. */
+/** Number of tries per name server. */
 const queryTriesMax = 2;
-/** Names looked up at once. */
+/** Maximum number of concurrent look-ups. */
 const lookupsMax = 256;
-/** Names looked up at once of those whose last look-up got no answer: they take no turn of the others. */
+/** Maximum number of concurrent look-ups of names whose last look-up got no answer: they use no slot of the others. */
 const silentLookupsMax = 32;
 
 const loopback = ["127.0.0.1", "::1"];
 
 /**
- * Looks names up as the machine does (hosts file, search list, name servers), but with a time limit, and without the threads that
- * `getaddrinfo` holds: names that nobody answers for cost no other name anything.
+ * Resolves names like the machine does (hosts file, search list, name servers), but with a time limit and without the threads of `getaddrinfo`.
+ * Names without an answer do not delay other names.
  */
 export class DnsResolver {
   readonly #options: DnsResolverOptions;
@@ -46,7 +46,7 @@ export class DnsResolver {
   readonly #silentTurns = new Turnstile(silentLookupsMax);
   readonly #closing = new AbortController();
   #client: DnsClient;
-  /** Of these rules the client was made: it reads the machine's name servers when it is made. */
+  /** The rules when the client was created: it reads the machine's name servers only then. */
   #clientOf: SearchRules | undefined;
 
   constructor(options: DnsResolverOptions) {
@@ -70,13 +70,13 @@ export class DnsResolver {
     throw new AttemptError(end.kind === "absent" ? "the host name was not found" : describeSilence(end.reason));
   }
 
-  /** Ends the look-ups under way; they fail. */
+  /** Ends the current look-ups; they fail. */
   close(): void {
     this.#closing.abort();
     this.#client.cancel();
   }
 
-  /** Calls for one name that come at once share one look-up. */
+  /** Concurrent calls for one name share one look-up. */
   #share(name: string): Promise<LookupEnd> {
     const earlier = this.#underWay.get(name);
     if (earlier !== undefined) return earlier;

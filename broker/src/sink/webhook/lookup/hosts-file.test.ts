@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseHosts } from "./hosts-file.ts";
 
-test("a hosts file gives each name its addresses, and comments and other lines nothing", () => {
+test("returns the addresses of each name, and ignores comments and other lines", () => {
   const hosts = parseHosts(
     "# 10.0.0.9 comment\n10.0.0.1\tOne one.example # first\n::1  one\nnonsense two\n10.0.0.1 one\n\n",
   );

@@ -3,10 +3,10 @@ import { isIP } from "node:net";
 /** Addresses by lower-case name. */
 export type Hosts = ReadonlyMap<string, readonly string[]>;
 
-/** Where the machine keeps its hosts file. */
+/** Path of the machine's hosts file. */
 export const hostsPath = process.platform === "win32" ? "C:\\Windows\\System32\\drivers\\etc\\hosts" : "/etc/hosts";
 
-/** Reads a hosts file (hosts(5)); lines without an address are passed over. */
+/** Reads a hosts file (hosts(5)); ignores lines without an address. */
 export function parseHosts(text: string): Hosts {
   const hosts = new Map<string, string[]>();
   for (const line of text.split("\n")) {

@@ -12,12 +12,12 @@ function createCache() {
 }
 
 test.each([
-  ["as long as they live", found(30_000, "10.0.0.1"), 30_000],
+  ["for their time to live", found(30_000, "10.0.0.1"), 30_000],
   ["at least a second", found(0, "10.0.0.1"), 1000],
   ["at most a minute", found(86_400_000, "10.0.0.1"), 60_000],
-  ["for 5 s when there are none", absent, 5000],
-  ["for 5 s when nobody answers", silent, 5000],
-])("addresses are remembered %s", (_, end, heldMs) => {
+  ["for 5 s if there are none", absent, 5000],
+  ["for 5 s if nobody answers", silent, 5000],
+])("caches addresses %s", (_, end, heldMs) => {
   const { cache, time } = createCache();
   expect(cache.note("a", end)).toEqual(end);
   time.now = heldMs - 1;
@@ -26,7 +26,7 @@ test.each([
   expect(cache.find("a")).toBeUndefined();
 });
 
-test("addresses from before stand in for an answer that does not come, for ten minutes, but not for a name that is gone", () => {
+test("without an answer, serves stale addresses for ten minutes, but not for a name that no longer exists", () => {
   const { cache, time } = createCache();
   cache.note("a", found(1000, "10.0.0.1"));
   time.now = 599_000;
@@ -37,7 +37,7 @@ test("addresses from before stand in for an answer that does not come, for ten m
   expect(cache.note("a", silent)).toEqual(silent);
 });
 
-test("a name whose last look-up got no answer is known as such, also while it is not remembered", () => {
+test("remembers that the last look-up of a name got no answer, also after its entry expired", () => {
   const { cache, time } = createCache();
   expect(cache.wasSilent("a")).toBe(false);
   cache.note("a", silent);
@@ -47,7 +47,7 @@ test("a name whose last look-up got no answer is known as such, also while it is
   expect(cache.wasSilent("a")).toBe(false);
 });
 
-test("of 10,000 names and one the one that was used longest ago is forgotten", () => {
+test("above 10,000 names, forgets the least recently used one", () => {
   const { cache } = createCache();
   for (let index = 0; index < 10_000; index += 1) cache.note(`name ${index}`, absent);
   cache.find("name 0");

@@ -1,26 +1,26 @@
 import type { Clock } from "../../../ports/clock.ts";
 import type { LookupEnd } from "./address-query.ts";
 
-/** Names that are remembered; the one that was asked for longest ago makes room. */
+/** Maximum number of cached names; the least recently used one makes room. */
 const namesMax = 10_000;
-/** Bounds of the time for which addresses are remembered, whatever their time to live. */
+/** Shortest time to cache addresses, whatever their time to live. */
 const addressesMsMin = 1000;
 /** Longest such time. */
 const addressesMsMax = 60_000;
-/** How long the end of a look-up without addresses is remembered. */
+/** How long to cache a look-up without addresses. */
 const absenceMsMax = 5000;
-/** Addresses this old are still used when the name servers give no answer (RFC 8767). */
+/** Maximum age of stale addresses that are still used while the name servers do not answer (RFC 8767). */
 const staleMsMax = 10 * 60_000;
 
 interface Entry {
   readonly end: LookupEnd;
   readonly goodUntil: number;
-  /** The newest addresses, and until when they may stand in for an answer that does not come. */
+  /** The newest addresses, and until when they may replace a missing answer. */
   readonly addresses: readonly string[];
   readonly staleUntil: number;
 }
 
-/** What look-ups came to, for a short while. */
+/** Results of look-ups, for a short while. */
 export class NameCache {
   readonly #clock: Pick<Clock, "monotonic">;
   readonly #entries = new Map<string, Entry>();
@@ -29,7 +29,7 @@ export class NameCache {
     this.#clock = clock;
   }
 
-  /** What the name came to, while that may be believed. */
+  /** The cached result, while it is valid. */
   find(name: string): LookupEnd | undefined {
     const entry = this.#entries.get(name);
     if (entry === undefined || this.#clock.monotonic() >= entry.goodUntil) return undefined;
@@ -43,7 +43,7 @@ export class NameCache {
     return this.#entries.get(name)?.end.kind === "silent";
   }
 
-  /** Remembers an end, and answers it; without an answer from the name servers, the addresses from before stand in for one. */
+  /** Caches a result and returns it. Without an answer from the name servers, returns earlier addresses instead. */
   note(name: string, end: LookupEnd): LookupEnd {
     const now = this.#clock.monotonic();
     const earlier = this.#entries.get(name);

@@ -1,11 +1,11 @@
 /** How the machine completes short names: resolv.conf(5). */
 export interface SearchRules {
   readonly domains: readonly string[];
-  /** A name with at least so many dots is first asked for as it stands. */
+  /** A name with at least this many dots is first queried as it is. */
   readonly dotsMin: number;
 }
 
-/** Domains of the search list that are tried (32 is the limit of Kubernetes). */
+/** Maximum number of search list domains to try (Kubernetes allows 32). */
 const searchDomainsMax = 32;
 /** Greatest `ndots`, as in glibc. */
 const dotsMax = 15;
@@ -22,7 +22,7 @@ export function parseSearchRules(text: string): SearchRules {
   return { domains, dotsMin };
 }
 
-/** The full names to ask for, in their order. A name that ends in a dot is complete. */
+/** The full names to query, in order. A name that ends in a dot is complete. */
 export function candidatesFor(name: string, { domains, dotsMin }: SearchRules): readonly string[] {
   if (name.endsWith(".")) return [name.slice(0, -1)];
   const completed = domains.map((domain) => `${name}.${domain}`);

@@ -1,12 +1,12 @@
 import { readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../../ports/clock.ts";
 
-/** A file that changed is read again after at most this. */
+/** Interval between checks of a file for changes. */
 const lookEveryMs = 1000;
-/** Bytes of a file that is read; a longer one counts as empty. */
+/** Longest file to read; a longer one counts as empty. */
 const fileBytesMax = 16 * 2 ** 20;
 
-/** What a file says, parsed anew when it has changed. A file that cannot be read counts as empty. */
+/** The parsed content of a file, parsed again after each change. A file that cannot be read counts as empty. */
 export class WatchedFile<T> {
   readonly #path: string;
   readonly #parse: (text: string) => T;
@@ -21,7 +21,7 @@ export class WatchedFile<T> {
     this.#clock = options.clock;
   }
 
-  /** The same object for as long as the file stays as it is. */
+  /** The same object as long as the file does not change. */
   current(): Promise<T> {
     const now = this.#clock.monotonic();
     if (this.#current === undefined || now >= this.#lookAgainAt) {

@@ -2,7 +2,7 @@ import { channel } from "node:diagnostics_channel";
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../../ports/clock.ts";
 
-/** A clock whose timers go off when a test says so. */
+/** A clock whose timers fire when a test says so. */
 export class ManualClock implements Clock {
   readonly #actions = new Set<() => void>();
 
@@ -24,14 +24,14 @@ export class ManualClock implements Clock {
     setImmediate(action);
   }
 
-  /** Sets every timer off that is armed now. */
+  /** Fires every timer that is set now. */
   expire(): void {
     const actions = [...this.#actions];
     this.#actions.clear();
     for (const action of actions) action();
   }
 
-  /** Sets the timers off once the head of the next answer, and what came with it, has been taken in. */
+  /** Fires the timers after the head of the next answer has been read. */
   expireAfterHead(): void {
     const heads = channel("undici:request:headers");
     const listener = () => {

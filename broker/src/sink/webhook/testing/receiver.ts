@@ -10,18 +10,18 @@ export interface ReceivedRequest {
   readonly body: string;
 }
 
-/** A real local server; it ends with every connection it has. */
+/** A real local server; closing it ends all its connections. */
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Requests received whole. */
+  /** Complete requests. */
   readonly requests: ReceivedRequest[];
   connectionCount(): number;
 }
 
 export type Answerer = (response: ServerResponse, request: ReceivedRequest) => void;
 
-/** Answers HTTP; each request is read whole first. */
+/** Answers HTTP, each request after it is complete. */
 export async function startReceiver(answer: Answerer): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const server = createServer((message, response) => {
@@ -33,7 +33,7 @@ export async function startReceiver(answer: Answerer): Promise<Receiver> {
   return await listen(server, requests);
 }
 
-/** Speaks whatever `talk` writes. */
+/** Sends whatever `talk` writes. */
 export async function startTcpReceiver(talk: (socket: Socket) => void): Promise<Receiver> {
   return await listen(createTcpServer(talk), []);
 }

@@ -8,7 +8,7 @@ import { notificationTo } from "./notification.ts";
 
 export const neverAborted: AbortSignal = new AbortController().signal;
 
-/** A sink that may call loopback; it is stopped when the test ends. */
+/** A sink that may call loopback; it stops when the test ends. */
 export function makeSink(options: Partial<WebhookSinkOptions> = {}): Sink {
   const names = new DnsResolver({ clock: createSystemClock(), metrics: noMetrics, servers: [] });
   const sink = createWebhookSink({

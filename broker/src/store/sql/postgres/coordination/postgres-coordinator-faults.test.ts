@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../../../lib/logger.ts";
 import type { Hint } from "../../../../ports/coordinator.ts";
-import { a, addressOf, b, both } from "../../../../ports/coordinator-trial.contract.ts";
+import { a, addressOf, b, both } from "../../../../ports/coordinator-scenario.contract.ts";
 import { group, subscriptionOf } from "../../../../ports/store-examples.contract.ts";
 import { parsePostgresAddress } from "../address.ts";
 import { createPostgresStore } from "../postgres-store.ts";

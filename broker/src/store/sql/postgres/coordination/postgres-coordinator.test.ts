@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { testCoordinator } from "../../../../ports/coordinator.contract.ts";
-import type { CoordinatorFixture } from "../../../../ports/coordinator-trial.contract.ts";
+import type { CoordinatorFixture } from "../../../../ports/coordinator-scenario.contract.ts";
 import { toSubscriptionRow } from "../../rows.ts";
 import { createPostgresStore } from "../postgres-store.ts";
 import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "../testing/postgres-server.ts";

@@ -1,8 +1,8 @@
 /**
- * Lets callers that come together share one reading; it begins after each of them came, so that none is answered with what was before. The first
- * of them says what to read `from`.
+ * Single-flight reads: concurrent callers share one read. It begins after each of them called, so nobody gets an older value. The first of them
+ * says what to read `from`.
  */
-export class SharedRead<T, From = void> {
+export class SingleFlight<T, From = void> {
   readonly #read: (from: From) => Promise<T>;
   #next: Promise<T> | undefined;
   #underWay: Promise<unknown> = Promise.resolve();

@@ -6,26 +6,26 @@ import type { Coordinator } from "./coordinator.ts";
 import type { Store } from "./store.ts";
 import { group, otherGroup, subscriptionOf } from "./store-examples.contract.ts";
 
-/** A store that is started, and what coordinates those that share it. */
+/** A started store, and coordinators of the nodes that share it. */
 export interface CoordinatorFixture {
   readonly store: Store;
   /** As two nodes see it. */
   readonly coordinators: readonly [Coordinator, Coordinator];
-  /** Puts subscriptions in, with owner and epoch as they are given. */
+  /** Inserts subscriptions with the given owner and epoch. */
   insert(subscriptions: readonly Subscription[]): Promise<void>;
-  /** Lets the coordinator's clock go on. */
+  /** Advances the coordinator's clock. */
   elapse(durationMs: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How long memberships last. */
+/** Duration of memberships. */
 export const lastsMs = 3_600_000;
-/** How near to its end a membership is looked at: long, since the clock of a database goes on by itself while calls are made. */
+/** Time before its end at which a test looks at a membership. Long, because a database's clock runs on during the calls. */
 export const nearEndMs = 60_000;
 export const both = [group, otherGroup];
 export const noMember = expect.objectContaining({ name: "BrokerError", code: 200207 });
 
-/** An identifier of a joining, by a number. */
+/** A membership identifier, by a number. */
 export function nodeIdOf(number: number): NodeId {
   return `00000000-0000-4000-9000-${number.toString(16).padStart(12, "0")}` as NodeId;
 }
@@ -38,8 +38,8 @@ export function addressOf(id: NodeId): string {
   return `${id.slice(-1)}.example:8080`;
 }
 
-/** A fixture for each test, and what tests do with it. */
-export class CoordinatorTrial {
+/** A fixture for each test, with helpers. */
+export class CoordinatorScenario {
   #fixture: CoordinatorFixture | undefined;
 
   async begin(create: () => Promise<CoordinatorFixture>): Promise<void> {
@@ -71,13 +71,13 @@ export class CoordinatorTrial {
     await this.#begun.elapse(durationMs);
   }
 
-  /** Makes a member that delivers the groups. */
+  /** Joins a member that delivers the groups. */
   async join(id: NodeId, groups: readonly GroupId[] = both): Promise<void> {
     expect(await this.one.join({ id, address: addressOf(id) }, lastsMs)).toBe("joined");
     expect(await this.one.renew(id, { lastsMs, groups })).toBe(true);
   }
 
-  /** Ends a membership by time alone, and not those of the others. */
+  /** Expires one membership, and not the others. */
   async expire(id: NodeId, others: readonly NodeId[] = []): Promise<void> {
     await this.elapse(lastsMs - nearEndMs);
     for (const other of others) expect(await this.one.renew(other, { lastsMs, groups: both })).toBe(true);
@@ -95,13 +95,13 @@ export class CoordinatorTrial {
     return Promise.all(nodes.map(async (node) => (await this.one.listHoldings(node)).length));
   }
 
-  /** What owners do that see that they are asked; answers how many. */
-  async handOverAsked(...nodes: readonly NodeId[]): Promise<number> {
+  /** Hands over as owners do when they find requests; returns how many. */
+  async handOverRequested(...nodes: readonly NodeId[]): Promise<number> {
     let count = 0;
     for (const node of nodes) {
-      const asked = (await this.one.listHoldings(node)).filter(({ wantedBy }) => wantedBy !== undefined);
-      await this.one.handOver(asked);
-      count += asked.length;
+      const requested = (await this.one.listHoldings(node)).filter(({ wantedBy }) => wantedBy !== undefined);
+      await this.one.handOver(requested);
+      count += requested.length;
     }
     return count;
   }

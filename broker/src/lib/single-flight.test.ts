@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { createDeferred, type Deferred } from "./deferred.ts";
-import { SharedRead } from "./shared-read.ts";
+import { SingleFlight } from "./single-flight.ts";
 
-it("callers share a reading that begins after they came, and a failure is only theirs", async () => {
+it("concurrent callers share one read that begins after they called, and only they see its failure", async () => {
   const readings: Deferred<number>[] = [];
-  const shared = new SharedRead(async () => {
+  const shared = new SingleFlight(async () => {
     const reading = createDeferred<number>();
     readings.push(reading);
     return reading.promise;
