@@ -175,7 +175,8 @@ it("a node that stops while its receivers hang hands over thousands of subscript
   await start(2);
   cluster.sink.receive("http://hangs/", never);
   const [owner] = cluster.node(1).ids;
-  const rows = Array.from({ length: 10_000 }, (_, index) => ({ ...rowOf(index, owner), url: "http://hangs/" }));
+  const delivery = { kind: "webhook", format: "RESTful", url: "http://hangs/", secret: undefined } as const;
+  const rows = Array.from({ length: 10_000 }, (_, index) => ({ ...rowOf(index, owner), delivery }));
   for (const row of rows) await cluster.shared.store.insertSubscription(row, 0);
   await cluster.clock.advance(2_000);
   await cluster.run(cluster.publish(0, "a", "1"));

@@ -6,7 +6,7 @@ import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 
-const row = subscriptionOf(1, {
+const row = subscriptionOf(99, {
   delivery: sessionOf("MQTT"),
   filter: parseTopicFilter("#"),
   groupId: defaultGroupId,

@@ -52,7 +52,7 @@ describe("a sealed store", () => {
     await open("old").insertSubscription(one, 0);
     const store = open("new");
     await store.insertSubscription(two, 0);
-    const locked = { ...one, secret: undefined, state: "locked" };
+    const locked = { ...one, delivery: webhookTo({ secret: undefined }), state: "locked" };
     expect(await store.listSubscriptions()).toEqual([locked, two]);
     expect(await store.findSubscription(one.id)).toEqual(locked);
     expect(await store.findSubscriptions([one.id, two.id])).toEqual([locked, two]);
