@@ -88,7 +88,7 @@ it("finds after kill -9 every event that was acknowledged, in order", async () =
   await Promise.any(publishes);
   await broker.kill();
   client.end(true);
-  await Promise.race([all, new Promise((resolve) => client.once("close", resolve))]);
+  await Promise.race([all, new Promise<void>((resolve) => client.once("close", () => resolve()))]);
   broker = await startBroker({ dataDir: folder.path, env });
   receiver.forget();
   const rest = new Client(broker.url);
