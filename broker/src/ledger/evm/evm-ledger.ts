@@ -43,10 +43,10 @@ import { type ChainIdentity, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import { noMemory, type SettleOptions, settleRegistry } from "./settle-registry.ts";
 import { TopicOpener } from "./topic-opener.ts";
-import { TransactionRoom } from "./transaction-room.ts";
+import { type ConfiguredLimits, TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
 
-const defaultLimits: LedgerLimits = {
+const defaultLimits: ConfiguredLimits = {
   eventsPerTransactionMax: 1000,
   bytesPerTransactionMax: 98_304,
   transactionsInFlightMax: 4,
