@@ -31,7 +31,7 @@ import { identifyChain } from "./identify-chain.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
-import { OwnWriters } from "./own-writers.ts";
+import { OwnWriters, type OwnWritersOptions } from "./own-writers.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
@@ -308,7 +308,8 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const writers = this.#createWriters(registry, () => heads.latest.number);
+    const isBehind = (): boolean => height.look() !== undefined;
+    const writers = this.#createWriters(registry, { head: () => heads.latest.number, isBehind });
     const opener = this.#createOpener(registry, writers);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
     const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs, writers };
@@ -316,7 +317,7 @@ export class EvmLedger implements Ledger {
     return parts;
   }
 
-  #createWriters(registry: Registry, head: () => number): OwnWriters | undefined {
+  #createWriters(registry: Registry, chain: Pick<OwnWritersOptions, "head" | "isBehind">): OwnWriters | undefined {
     const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = this.#options;
     if (topicWriters !== "own") return undefined;
     const send = (request: Pick<TransactionRequest, "data" | "gas">): Promise<Inclusion> =>
@@ -329,8 +330,8 @@ export class EvmLedger implements Ledger {
       memory,
       clock,
       logger,
-      head,
       send,
+      ...chain,
     });
   }
 

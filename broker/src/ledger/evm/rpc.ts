@@ -180,6 +180,11 @@ export class Rpc {
     return this.#ask<Hex>("eth_getCode", address, toTag(tag));
   }
 
+  /** One word of an account's storage. */
+  async storage(address: Address, slot: Hex): Promise<Hex> {
+    return this.#ask<Hex>("eth_getStorageAt", address, slot, "latest");
+  }
+
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
     return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }
