@@ -1,6 +1,6 @@
 import { topicRegistryAbi } from "@stele/contracts";
 import { BrokerError } from "@stele/wire";
-import { toEventSelector } from "viem";
+import { toEventSelector } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";

@@ -1,4 +1,4 @@
-import { parseTransaction } from "viem";
+import { parseTransaction } from "viem/utils";
 import type { Clock } from "../../ports/clock.ts";
 import type { JournalEntry, SignedVariant } from "../../ports/journal.ts";
 import { fromHex, toHex } from "./hex.ts";

@@ -1,6 +1,6 @@
 import { everyone, topicRegistryAbi, writerOwnersSlot } from "@stele/contracts";
 import { topicAddress } from "@stele/wire";
-import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
 import { fromHex, type Hex, toHex, toQuantity } from "./hex.ts";
 import { keccak256 } from "./native-crypto.ts";
