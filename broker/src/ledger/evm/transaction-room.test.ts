@@ -23,17 +23,20 @@ describe("the room for events in a transaction", () => {
     expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
-  test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])("holds no more topics than a block of %i gas", (gasLimit) => {
-    const room = new TransactionRoom(configured);
-    room.onHead(gasLimit);
-    const { bytesPerTransactionMax, bytesPerTopic } = room.limits;
-    const topicsMax = 1 + Math.floor(bytesPerTransactionMax / bytesPerTopic);
-    expect(topicsMax).toBeGreaterThan(1);
-    for (let topics = 1; topics <= topicsMax; topics += 1) {
-      const eventBytes = bytesPerTransactionMax - (topics - 1) * bytesPerTopic;
-      expect(publishGas(320 + 224 * (topics - 1) + eventBytes, topics)).toBeLessThanOrEqual(gasLimit);
-    }
-  });
+  test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])(
+    "holds no more topics than a block of %i gas",
+    (gasLimit) => {
+      const room = new TransactionRoom(configured);
+      room.onHead(gasLimit);
+      const { bytesPerTransactionMax, bytesPerTopic } = room.limits;
+      const topicsMax = 1 + Math.floor(bytesPerTransactionMax / bytesPerTopic);
+      expect(topicsMax).toBeGreaterThan(1);
+      for (let topics = 1; topics <= topicsMax; topics += 1) {
+        const eventBytes = bytesPerTransactionMax - (topics - 1) * bytesPerTopic;
+        expect(publishGas(320 + 224 * (topics - 1) + eventBytes, topics)).toBeLessThanOrEqual(gasLimit);
+      }
+    },
+  );
 
   test("is halved by a refusal of several events, shrinks to less than one that was refused alone, and never vanishes", () => {
     const room = new TransactionRoom(configured);
