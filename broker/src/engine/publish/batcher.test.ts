@@ -82,6 +82,12 @@ describe("a chain that takes only small transactions", () => {
   });
 });
 
+/** Ends with the deadline. */
+const hang: Ledger["append"] = (_, signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
+  });
+
 describe("an event that no transaction takes", () => {
   const limits = { transactionTimeoutMs: 1_000 };
   const ledgerLimits = {
@@ -90,10 +96,6 @@ describe("an event that no transaction takes", () => {
     bytesPerTopic: 0,
     transactionsInFlightMax: 1,
   };
-  const hang: Ledger["append"] = (_, signal) =>
-    new Promise((_resolve, reject) => {
-      signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
-    });
 
   it("waits no longer than one may take, whoever comes behind it", async () => {
     engine = await TestEngine.start({ append: hang, limits, ledgerLimits });

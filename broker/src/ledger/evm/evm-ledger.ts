@@ -31,7 +31,7 @@ import { identifyChain } from "./identify-chain.ts";
 import { JournalWriter } from "./journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
-import { OwnWriters, type OwnWritersOptions } from "./own-writers.ts";
+import { OwnWriters } from "./own-writers.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
@@ -308,8 +308,7 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const isBehind = (): boolean => height.look() !== undefined;
-    const writers = this.#createWriters(registry, { head: () => heads.latest.number, isBehind });
+    const writers = this.#createWriters(registry, { heads, height });
     const opener = this.#createOpener(registry, writers);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
     const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs, writers };
@@ -317,7 +316,7 @@ export class EvmLedger implements Ledger {
     return parts;
   }
 
-  #createWriters(registry: Registry, chain: Pick<OwnWritersOptions, "head" | "isBehind">): OwnWriters | undefined {
+  #createWriters(registry: Registry, { heads, height }: Pick<LedgerParts, "heads" | "height">): OwnWriters | undefined {
     const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = this.#options;
     if (topicWriters !== "own") return undefined;
     const send = (request: Pick<TransactionRequest, "data" | "gas">): Promise<Inclusion> =>
@@ -331,7 +330,8 @@ export class EvmLedger implements Ledger {
       clock,
       logger,
       send,
-      ...chain,
+      head: () => heads.latest.number,
+      isBehind: () => height.look() !== undefined,
     });
   }
 

@@ -140,15 +140,15 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
   });
 
-  describe("a set that is remembered", () => {
-    /** A registry of the group without a set, as a chain has it that has lost the one which the group remembers under this number. */
-    async function startRemembering(number: number): Promise<EvmLedger> {
-      await (await startNode("first", { memory })).stop();
-      if (memory.record === undefined) throw new Error("the group remembers its registry");
-      memory.record = { ...memory.record, writers: { number, owner: addressOf("first") } };
-      return startNode("first", { memory });
-    }
+  /** A registry of the group without a set, as a chain has it that has lost the one which the group remembers under this number. */
+  async function startRemembering(number: number): Promise<EvmLedger> {
+    await (await startNode("first", { memory })).stop();
+    if (memory.record === undefined) throw new Error("the group remembers its registry");
+    memory.record = { ...memory.record, writers: { number, owner: addressOf("first") } };
+    return startNode("first", { memory });
+  }
 
+  describe("a set that is remembered", () => {
     test("and is gone from the chain has another take its place", async () => {
       const ledger = await startRemembering(7);
       const ours = parseTopicName("ours");

@@ -47,9 +47,9 @@ export class SqlGroupRecords implements GroupRecords {
       .updateTable("group_chains")
       .set({ writers: writers.number, writers_owner: writers.owner })
       .where("group_id", "=", groupId)
-      .where(({ eb, and, or }) => {
-        const none = eb("writers", "is", null);
-        return gone === undefined ? none : or([none, and({ writers: gone.number, writers_owner: gone.owner })]);
+      .where((it) => {
+        const none = it("writers", "is", null);
+        return gone === undefined ? none : it.or([none, it.and({ writers: gone.number, writers_owner: gone.owner })]);
       })
       .execute();
     return (await this.findGroupRecord(groupId))?.writers;
