@@ -107,8 +107,11 @@ export class OwnWriters {
 
   async #findOrCreate(): Promise<WriterSet> {
     const { memory, logger, account } = this.#options;
-    const known = this.#set ?? (memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall());
+    if (this.#set !== undefined && (await this.#isThere(this.#set))) return this.#set;
+    const known = memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall();
     if (known !== undefined && (await this.#isThere(known))) return this.#use(known);
+    if (known !== undefined)
+      logger.warn("set of writers is gone from the chain", { writers: known.number, owner: known.owner });
     const made = await this.#create();
     const kept = (await memory.saveWriters?.(made, known)) ?? made;
     logger.info("set of writers created", {
@@ -128,12 +131,10 @@ export class OwnWriters {
 
   /** @throws BrokerError 200205 when the chain may come to have it. */
   async #isThere({ number, owner }: WriterSet): Promise<boolean> {
-    const { registry, isBehind, logger } = this.#options;
-    const found = await registry.ownerOf(number);
-    if (found === owner) return true;
+    const { registry, isBehind } = this.#options;
+    if ((await registry.ownerOf(number)) === owner) return true;
     if (isBehind())
       throw new BrokerError("chainUnreachable", { details: `it has no set of writers ${number} at the moment` });
-    logger.warn("set of writers is gone from the chain", { writers: number, owner, found });
     return false;
   }
 
