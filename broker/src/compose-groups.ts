@@ -103,7 +103,7 @@ function memoryOf(id: GroupId, { store, coordinator }: Pick<GroupParts, "store" 
   return {
     find: () => store.findGroupRecord(id),
     save: (record) => store.saveGroupRecord(id, record),
-    saveWriters: async (writers) => (await store.saveWriters(id, writers)) ?? writers,
+    saveWriters: async (writers, gone) => (await store.saveWriters(id, writers, gone)) ?? writers,
     listSigners: async () => coordinator?.listSigners(id) ?? [],
     findIndexedBlock: async () => (await store.findHead(id))?.blockNumber,
   };

@@ -10,5 +10,8 @@ export const batchRejectedReason = {
 /** The set of writers that contains everyone. */
 export const everyone = 0;
 
+/** The storage slot of the registry whose array holds the owner of each set of writers, by its number. */
+export const writerOwnersSlot = 0;
+
 /** Longest topic name that the registry accepts, in bytes of UTF-8. */
 export const topicNameBytesMax = 1024;

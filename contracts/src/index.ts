@@ -6,4 +6,4 @@ export {
   topicRegistryAbi,
   topicRegistryBytecode,
 } from "./artifacts.generated.ts";
-export { batchRejectedReason, everyone, topicNameBytesMax } from "./constants.ts";
+export { batchRejectedReason, everyone, topicNameBytesMax, writerOwnersSlot } from "./constants.ts";

@@ -4,6 +4,7 @@ import type { Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import { SharedMutex } from "../lib/shared-mutex.ts";
 import { SingleFlight } from "../lib/single-flight.ts";
+import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
@@ -18,6 +19,7 @@ export interface GroupParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly logger: Logger;
   readonly limits: EngineLimits;
   /** Whether other nodes write the index too. */
   readonly isShared?: boolean;
@@ -58,6 +60,7 @@ export class Group {
     this.topics = new OpenTopics({
       read: (name) => this.findTopic(name),
       waitingMax: parts.limits.publishesWaitingMax,
+      logger: parts.logger,
     });
     const { limits, progress, topics } = this;
     this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseGroupId } from "../domain/group-id.ts";
-import type { GroupRecord, GroupRecords } from "./group-records.ts";
+import type { GroupRecord, GroupRecords, WriterSet } from "./group-records.ts";
 
 /** Records, and the lifecycle of their store. */
 export type GroupRecordsStore = GroupRecords & { start(): Promise<void>; stop(): Promise<void> };
@@ -13,6 +13,7 @@ const record: GroupRecord = {
   registryAddress: `0x${"cd".repeat(20)}`,
 };
 const other: GroupRecord = { ...record, chainId: 1, registryAddress: `0x${"ef".repeat(20)}` };
+const set = (number: number): WriterSet => ({ number, owner: record.registryAddress });
 
 /** The guarantees of the GroupRecords port. `create` returns an empty store that is not started. */
 export function testGroupRecords(name: string, create: () => Promise<GroupRecordsStore>): void {
@@ -41,17 +42,27 @@ export function testGroupRecords(name: string, create: () => Promise<GroupRecord
     });
 
     it("keeps the first set of writers of a group with a record, also after a restart", async () => {
-      expect(await store.saveWriters(group, 3)).toBeUndefined();
+      expect(await store.saveWriters(group, set(3))).toBeUndefined();
       await store.saveGroupRecord(group, record);
       await store.saveGroupRecord(otherGroup, other);
-      const kept = await Promise.all([store.saveWriters(group, 3), store.saveWriters(group, 4)]);
+      const kept = await Promise.all([store.saveWriters(group, set(3)), store.saveWriters(group, set(4))]);
       expect(kept).toEqual([kept[0], kept[0]]);
       await store.stop();
       await store.start();
-      expect(await store.saveWriters(group, 5)).toBe(kept[0]);
+      expect(await store.saveWriters(group, set(5))).toEqual(kept[0]);
       expect(await store.findGroupRecord(group)).toEqual({ ...record, writers: kept[0] });
       expect(await store.saveGroupRecord(group, other)).toEqual({ ...record, writers: kept[0] });
       expect(await store.findGroupRecord(otherGroup)).toEqual(other);
+    });
+
+    it("replaces only the set of writers that is named as gone", async () => {
+      await store.saveGroupRecord(group, record);
+      expect(await store.saveWriters(group, set(3), set(2))).toEqual(set(3));
+      const sameNumber = { ...set(3), owner: other.registryAddress };
+      expect(await store.saveWriters(group, set(4), sameNumber)).toEqual(set(3));
+      const kept = await Promise.all([set(5), set(6)].map((one) => store.saveWriters(group, one, set(3))));
+      expect([set(5), set(6)]).toContainEqual(kept[0]);
+      expect(kept).toEqual([kept[0], kept[0]]);
     });
 
     it("returns the same record to concurrent callers", async () => {

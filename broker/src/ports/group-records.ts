@@ -1,6 +1,12 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 
+/** A set of accounts in the registry. A reorg, or a lost registry, can give its number to another owner. */
+export interface WriterSet {
+  readonly number: number;
+  readonly owner: Address;
+}
+
 /** The chain of a group, as found at its first start. */
 export interface GroupRecord {
   readonly chainId: number;
@@ -9,7 +15,7 @@ export interface GroupRecord {
   /** Address of the group's topic registry. */
   readonly registryAddress: Address;
   /** The registry's set of the group's own signers; undefined until one is saved. */
-  readonly writers?: number;
+  readonly writers?: WriterSet;
 }
 
 /** Remembers each group's chain, so that the broker notices another chain behind the same address. */
@@ -17,6 +23,9 @@ export interface GroupRecords {
   findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined>;
   /** Saves the first record of a group and ignores later ones, so that concurrent nodes agree. Returns the saved record, which is durable. */
   saveGroupRecord(groupId: GroupId, record: GroupRecord): Promise<GroupRecord>;
-  /** Saves the first set of writers of a group that has a record. Returns the saved one, which is durable; undefined without a record. */
-  saveWriters(groupId: GroupId, writers: number): Promise<number | undefined>;
+  /**
+   * Saves a set of writers of a group that has a record and no set yet, or whose set is still `gone`. Returns the saved one, which is durable;
+   * undefined without a record.
+   */
+  saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined>;
 }

@@ -8,6 +8,8 @@ export interface LedgerLimits {
   readonly eventsPerTransactionMax: number;
   /** Bytes of encoded events in one transaction. */
   readonly bytesPerTransactionMax: number;
+  /** What each topic but the first takes of those bytes beside its events. */
+  readonly bytesPerTopic: number;
   readonly transactionsInFlightMax: number;
 }
 

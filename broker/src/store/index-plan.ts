@@ -1,3 +1,4 @@
+import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../domain/event.ts";
 import { advance, blockOf, type Position } from "../domain/position.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
@@ -6,11 +7,12 @@ import type { BlockRef } from "../ports/ledger.ts";
 import { type IndexedBlock, type IndexHead, reorganisationBlocksMax } from "../ports/store.ts";
 
 /**
- * A topic with what a store keeps beside it. `ordinal` counts from 1 in the order of opening. `eventCount` counts the events that
+ * A topic with what a store keeps beside it. `digest` is that of its name, in eventIds. `ordinal` counts from 1 in the order of opening. `eventCount` counts the events that
  * are stored; it is less than the topic's sequence by the sequences that malformed batches took.
  */
 export interface TopicRecord {
   readonly topic: Topic;
+  readonly digest: string;
   readonly ordinal: number;
   readonly eventCount: number;
 }
@@ -164,7 +166,8 @@ class PlanUnderWay {
 
   #open(topic: Topic): void {
     assert(this.#find(topic.name) === undefined, `topic ${JSON.stringify(topic.name)} is opened twice`);
-    this.#opened.set(topic.name, { topic, ordinal: this.#topicsTotal + 1, eventCount: 0 });
+    const digest = topicDigest(topic.name);
+    this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
 
   get #topicsTotal(): number {

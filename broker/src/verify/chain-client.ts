@@ -1,5 +1,5 @@
 import { topicAbi } from "@stele/contracts";
-import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address, Hash } from "../domain/topic.ts";
 import { toQuantity } from "../ledger/evm/hex.ts";
 import { publishedSignature } from "../ledger/evm/parse-log.ts";

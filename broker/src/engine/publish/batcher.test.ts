@@ -81,3 +81,40 @@ describe("a chain that takes only small transactions", () => {
     expect(answers[3]).toMatchObject({ reason: { code: 200205 } });
   });
 });
+
+/** Ends with the deadline. */
+const hang: Ledger["append"] = (_, signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
+  });
+
+describe("an event that no transaction takes", () => {
+  const limits = { transactionTimeoutMs: 1_000 };
+  const ledgerLimits = {
+    eventsPerTransactionMax: 2,
+    bytesPerTransactionMax: 1_000,
+    bytesPerTopic: 0,
+    transactionsInFlightMax: 1,
+  };
+
+  it("waits no longer than one may take, whoever comes behind it", async () => {
+    engine = await TestEngine.start({ append: hang, limits, ledgerLimits });
+    await engine.broker.open(topic("a"));
+    const answers: string[] = [];
+    const publish = (text: string): void => {
+      engine.publish("a", text).then(
+        (answer) => answers.push(`${text} ${answer}`),
+        (error: unknown) => answers.push(`${text} ${(error as BrokerError).code}`),
+      );
+    };
+    for (const text of ["under way", "under way"]) publish(text);
+    await engine.clock.advance(10);
+    for (const text of ["next", "next"]) publish(text);
+    await engine.clock.advance(10);
+    publish("first");
+    await engine.clock.advance(990);
+    publish("behind");
+    await engine.clock.advance(20);
+    expect(answers).toEqual(["under way TIMEOUT", "under way TIMEOUT", "first 200300", "behind 200300"]);
+  });
+});

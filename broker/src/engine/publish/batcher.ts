@@ -2,6 +2,7 @@ import { BrokerError, encodedBytes } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
@@ -9,7 +10,7 @@ import type { OnSettled } from "../broker.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
-import { Draft, type DraftBatch } from "./draft.ts";
+import { Draft, type DraftBatch, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
 import { notIndexed, toRefusal } from "./refusals.ts";
@@ -20,6 +21,7 @@ export interface BatcherParts {
   readonly topics: Pick<OpenTopics, "forget">;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly logger: Logger;
   readonly limits: EngineLimits;
   /**
    * Whether the index has such a batch. Left out where nobody else writes to the chain, and it takes nothing back: then all that is in an
@@ -79,7 +81,8 @@ export class Batcher {
       throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
     }
     this.#schedule();
-    this.#openDraft(bytes).add({ topic, payload, bytes, since: this.#turnAt, onSettled });
+    const submission = { topic, payload, bytes, since: this.#turnAt, onSettled };
+    this.#openDraft(submission).add(submission);
     this.#waitingCount += 1;
     this.#waitingBytes += bytes;
   }
@@ -97,9 +100,9 @@ export class Batcher {
     return this.#pacing.underWay === 0 && this.#waitingCount === 0;
   }
 
-  #openDraft(bytes: number): Draft {
+  #openDraft(submission: Submission): Draft {
     const last = this.#drafts.at(-1);
-    if (last?.hasRoomFor(bytes, this.#parts.ledger.limits) === true) return last;
+    if (last?.hasRoomFor(submission, this.#parts.ledger.limits) === true) return last;
     const draft = new Draft();
     this.#drafts.push(draft);
     return draft;
@@ -117,12 +120,13 @@ export class Batcher {
   }
 
   #pump(): void {
-    const { clock, ledger } = this.#parts;
+    const { clock, limits } = this.#parts;
     const now = clock.monotonic();
     this.#expire(now);
     for (let [draft] = this.#drafts; draft !== undefined; [draft] = this.#drafts) {
-      if (this.#splits > 0 || this.#pacing.underWay >= ledger.limits.transactionsInFlightMax) break;
-      const waitMs = this.#pacing.waitMs({ count: this.#waitingCount, isFull: this.#isFull(draft) }, now);
+      const waitMs = this.#isBlocked
+        ? draft.firstAt + limits.transactionTimeoutMs - now
+        : this.#pacing.waitMs({ count: this.#waitingCount, isFull: this.#isFull(draft) }, now);
       if (waitMs > 0) {
         this.#pumpAfter(waitMs, now);
         break;
@@ -133,6 +137,10 @@ export class Batcher {
     if (!this.#isIdle) return;
     this.#idle?.resolve();
     this.#idle = undefined;
+  }
+
+  get #isBlocked(): boolean {
+    return this.#splits > 0 || this.#pacing.underWay >= this.#parts.ledger.limits.transactionsInFlightMax;
   }
 
   #isFull(draft: Draft): boolean {
@@ -151,12 +159,12 @@ export class Batcher {
     this.#timer = { due, cancel };
   }
 
-  /** Refuses drafts that have waited longer than a transaction may take: they were never sent, so the callers may try again. */
+  /** Refuses drafts whose first event has waited longer than a transaction may take: they were never sent, so the callers may try again. */
   #expire(now: number): void {
     const oldest = now - this.#parts.limits.transactionTimeoutMs;
-    for (let [draft] = this.#drafts; draft !== undefined && draft.lastAt <= oldest; [draft] = this.#drafts) {
+    for (let [draft] = this.#drafts; draft !== undefined && draft.firstAt <= oldest; [draft] = this.#drafts) {
       this.#drop(draft);
-      refuseAll(draft.batches, new BrokerError("busy", { details: "no transaction took the event in time" }));
+      this.#refuseAll(draft.batches, new BrokerError("busy", { details: "no transaction took the event in time" }));
     }
   }
 
@@ -200,7 +208,7 @@ export class Batcher {
     try {
       return await this.#append(batches);
     } catch (error) {
-      refuseAll(batches, error);
+      this.#refuseAll(batches, error);
       return undefined;
     }
   }
@@ -233,15 +241,19 @@ export class Batcher {
     for (const [index, batch] of batches.entries()) {
       const outcome = outcomes[index];
       if (outcome?.status === "committed") {
-        batch.commit(outcome);
+        batch.commit(outcome, this.#parts);
         committed += batch.count;
       } else {
         // The index is asked anew, whatever the reason.
         topics.forget(batch.topic.name);
-        batch.refuse(toRefusal(outcome));
+        batch.refuse(toRefusal(outcome), this.#parts);
       }
     }
     if (committed > 0) metrics.eventsPublished(ledger.groupId, committed);
+  }
+
+  #refuseAll(batches: readonly DraftBatch[], error: unknown): void {
+    for (const batch of batches) batch.refuse(error, this.#parts);
   }
 
   /** Appends, then waits until the block is indexed, so that whoever is answered finds the event. */
@@ -285,8 +297,4 @@ function newestOf(batches: readonly DraftBatch[], outcomes: readonly BatchOutcom
 
 function isDivisible(batches: readonly DraftBatch[]): boolean {
   return batches.length > 1 || (batches[0]?.count ?? 0) > 1;
-}
-
-function refuseAll(batches: readonly DraftBatch[], error: unknown): void {
-  for (const batch of batches) batch.refuse(error);
 }

@@ -1,8 +1,10 @@
 import { BatchWriter, formatEventId } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { BatchOutcome, OutgoingBatch } from "../../ports/ledger.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { BatchOutcome, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
 import type { OnSettled } from "../broker.ts";
+import { answerAll } from "./answer-all.ts";
 import type { OpenTopic } from "./open-topics.ts";
 import { isFateUnknown } from "./refusals.ts";
 
@@ -48,22 +50,27 @@ export class DraftBatch {
     return { topic: name, address, count: this.count, events: this.#writer.finish() };
   }
 
-  commit({ firstSequence, blockNumber }: BatchOutcome & { readonly status: "committed" }): void {
+  commit(
+    { firstSequence, blockNumber }: BatchOutcome & { readonly status: "committed" },
+    { logger }: { readonly logger: Logger },
+  ): void {
     const { name, digest: topicDigest } = this.topic;
     let sequence = firstSequence;
-    for (const onSettled of this.#callers) {
-      onSettled({ topic: name, eventId: formatEventId({ topicDigest, sequence, blockNumber }), status: "SUCCESS" });
+    const answer = (onSettled: OnSettled): void => {
+      const eventId = formatEventId({ topicDigest, sequence, blockNumber });
       sequence += 1;
-    }
+      onSettled({ topic: name, eventId, status: "SUCCESS" });
+    };
+    answerAll(this.#callers, answer, logger);
   }
 
   /** Answers TIMEOUT where the error says that nobody knows as yet. */
-  refuse(error: unknown): void {
+  refuse(error: unknown, { logger }: { readonly logger: Logger }): void {
     const { name: topic } = this.topic;
     const outcome = isFateUnknown(error)
       ? ({ topic, eventId: "", status: "TIMEOUT" } as const)
       : ({ status: "REFUSED", error } as const);
-    for (const onSettled of this.#callers) onSettled(outcome);
+    answerAll(this.#callers, (onSettled) => onSettled(outcome), logger);
   }
 
   #slice(from: number, to: number): DraftBatch {
@@ -72,15 +79,12 @@ export class DraftBatch {
 }
 
 /** What may go into one transaction. */
-export interface DraftLimits {
-  readonly eventsPerTransactionMax: number;
-  readonly bytesPerTransactionMax: number;
-}
+export type DraftLimits = Omit<LedgerLimits, "transactionsInFlightMax">;
 
 /** One transaction while publishes come in: a batch for each topic. */
 export class Draft {
-  /** When the last of its publishes came. */
-  lastAt = 0;
+  /** When the first of its publishes came. */
+  #firstAt = Number.POSITIVE_INFINITY;
   readonly #batches = new Map<TopicName, DraftBatch>();
   #count = 0;
   #bytes = 0;
@@ -93,27 +97,33 @@ export class Draft {
     return this.#bytes;
   }
 
+  get firstAt(): number {
+    return this.#firstAt;
+  }
+
   /** In the order in which their topics came. */
   get batches(): readonly DraftBatch[] {
     return [...this.#batches.values()];
   }
 
-  /** Whether an event of so many bytes has room. The first one has, however long it is. */
-  hasRoomFor(bytes: number, { eventsPerTransactionMax, bytesPerTransactionMax }: DraftLimits): boolean {
-    return (
-      this.#count === 0 || (this.#count < eventsPerTransactionMax && this.#bytes + bytes <= bytesPerTransactionMax)
-    );
+  /** Whether an event has room. The first one has, however long it is. */
+  hasRoomFor({ topic, bytes }: Pick<Submission, "topic" | "bytes">, limits: DraftLimits): boolean {
+    if (this.#count === 0) return true;
+    const further = this.#batches.has(topic.name) ? this.#batches.size - 1 : this.#batches.size;
+    const isWithin = this.#bytes + bytes + further * limits.bytesPerTopic <= limits.bytesPerTransactionMax;
+    return this.#count < limits.eventsPerTransactionMax && isWithin;
   }
 
-  isFull({ eventsPerTransactionMax, bytesPerTransactionMax }: DraftLimits): boolean {
-    return this.#count >= eventsPerTransactionMax || this.#bytes >= bytesPerTransactionMax;
+  isFull({ eventsPerTransactionMax, bytesPerTransactionMax, bytesPerTopic }: DraftLimits): boolean {
+    const bytes = this.#bytes + (this.#batches.size - 1) * bytesPerTopic;
+    return this.#count >= eventsPerTransactionMax || bytes >= bytesPerTransactionMax;
   }
 
   add(submission: Submission): void {
     this.#batchOf(submission.topic).add(submission);
     this.#count += 1;
     this.#bytes += submission.bytes;
-    this.lastAt = submission.since;
+    this.#firstAt = Math.min(this.#firstAt, submission.since);
   }
 
   #batchOf(topic: OpenTopic): DraftBatch {

@@ -1,5 +1,5 @@
 import { BrokerError } from "@stele/wire";
-import { afterEach, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Topic } from "../../domain/topic.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import type { PublishCall, PublishOutcome } from "../broker.ts";
@@ -132,4 +132,42 @@ it("sends nothing to a topic that the index says is closed", async () => {
   expect(transactions).toBe(0);
   await engine.broker.open(topic("a"));
   expect(await engine.publish("a", "3")).toMatch(/-2-/);
+});
+
+describe("a caller that throws at its answer", () => {
+  const texts = ["throws", "stays", "stays too"];
+  /** Publishes to a topic, the first with a callback that throws; answers what the others were told. */
+  async function submitAll(names: readonly string[]): Promise<readonly PublishOutcome["status"][]> {
+    const outcomes: PublishOutcome["status"][] = [];
+    for (const [index, name] of names.entries()) {
+      engine.broker.submit(call(name, texts[index] ?? ""), ({ status }) => {
+        if (index === 0) throw new Error("the caller's own fault");
+        outcomes.push(status);
+      });
+    }
+    await engine.clock.settle();
+    return outcomes;
+  }
+
+  it.each([
+    ["of its topic", ["a", "a", "a"]],
+    ["of other topics", ["a", "b", "c"]],
+  ])("leaves none %s without theirs", async (_, names) => {
+    engine = await TestEngine.start();
+    for (const name of new Set(names)) await engine.broker.open(topic(name));
+    expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
+    for (const name of new Set(names)) await engine.publish(name, "known now");
+    expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
+  });
+
+  it("leaves none without theirs where all are refused, with or without a topic", async () => {
+    engine = await TestEngine.start({
+      append: async () => {
+        throw new BrokerError("transactionFailed");
+      },
+    });
+    await engine.broker.open(topic("a"));
+    expect(await submitAll(["a", "a", "a"])).toEqual(["REFUSED", "REFUSED"]);
+    expect(await submitAll(["none", "none", "none"])).toEqual(["REFUSED", "REFUSED"]);
+  });
 });

@@ -1,6 +1,8 @@
 import { BrokerError, quote, toBrokerError, topicDigest } from "@stele/wire";
 import type { Address, Topic } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { answerAll } from "./answer-all.ts";
 
 /** Open topics of one group that are kept, about 300 bytes each; the one that was kept first makes room. */
 export const openTopicsMax = 65_536;
@@ -21,6 +23,7 @@ export interface OpenTopicsOptions {
   readonly read: (name: TopicName) => Promise<Topic | undefined>;
   /** Callers that may wait for reads. */
   readonly waitingMax: number;
+  readonly logger: Logger;
 }
 
 /**
@@ -74,7 +77,7 @@ export class OpenTopics {
       const served = callers.splice(0, found instanceof BrokerError ? length : callers.length);
       if (callers.length === 0) this.#waiting.delete(name);
       this.#waitingCount -= served.length;
-      for (const onFound of served) onFound(found);
+      answerAll(served, (onFound) => onFound(found), this.#options.logger);
     }
   }
 

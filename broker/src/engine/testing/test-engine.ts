@@ -2,7 +2,7 @@ import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
-import type { Ledger } from "../../ports/ledger.ts";
+import type { Ledger, LedgerLimits } from "../../ports/ledger.ts";
 import { type Metrics, noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -20,6 +20,7 @@ export interface TestEngineOptions {
   readonly limits?: Partial<EngineLimits>;
   /** Takes the place of the ledger's append. */
   readonly append?: Ledger["append"];
+  readonly ledgerLimits?: LedgerLimits;
   readonly hasCoordinator?: boolean;
   /** A chain that takes blocks back; those are final that have so many on top. */
   readonly confirmations?: number;
@@ -103,9 +104,14 @@ export class TestEngine {
   }
 
   #build(): RunningBroker {
-    const { confirmations } = this.#options;
+    const { confirmations, ledgerLimits } = this.#options;
     const finality = { isFinal: confirmations === undefined, confirmations: confirmations ?? 0 };
-    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain, ...finality });
+    const ledger = createMemoryLedger({
+      groupId: defaultGroupId,
+      chain: this.chain,
+      ...finality,
+      ...(ledgerLimits === undefined ? {} : { limits: ledgerLimits }),
+    });
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
     return createBroker({
       ledgers: [ledger],

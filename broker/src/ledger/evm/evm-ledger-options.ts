@@ -4,11 +4,11 @@ import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
-import type { LedgerLimits } from "../../ports/ledger.ts";
 import type { FeeMode } from "./fee-policy.ts";
 import type { Finality } from "./finality.ts";
 import type { EvmProvider } from "./rpc.ts";
 import type { GroupMemory, RegistryChoice } from "./settle-registry.ts";
+import type { ConfiguredLimits } from "./transaction-room.ts";
 
 /** Who may write to the topics that a group opens. */
 export type TopicWriters = "everyone" | "own";
@@ -30,7 +30,7 @@ export interface EvmLedgerOptions {
   readonly writers?: readonly Address[];
   /** What is remembered of this group's chain; nothing when left out. */
   readonly memory?: GroupMemory;
-  readonly limits?: LedgerLimits;
+  readonly limits?: ConfiguredLimits;
   /** What is read of what others write; what every broker reads when left out. */
   readonly eventRules?: EventRules;
   /** Whether the chain never takes a block back, as the embedded one. */

@@ -43,10 +43,10 @@ import { type ChainIdentity, Rpc } from "./rpc.ts";
 import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
 import { noMemory, type SettleOptions, settleRegistry } from "./settle-registry.ts";
 import { TopicOpener } from "./topic-opener.ts";
-import { TransactionRoom } from "./transaction-room.ts";
+import { type ConfiguredLimits, TransactionRoom } from "./transaction-room.ts";
 import { TransactionSender } from "./transaction-sender.ts";
 
-const defaultLimits: LedgerLimits = {
+const defaultLimits: ConfiguredLimits = {
   eventsPerTransactionMax: 1000,
   bytesPerTransactionMax: 98_304,
   transactionsInFlightMax: 4,
@@ -308,7 +308,7 @@ export class EvmLedger implements Ledger {
       isKept: (nonce) => nonce === ownNonce,
     });
     const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-    const writers = this.#createWriters(registry, () => heads.latest.number);
+    const writers = this.#createWriters(registry, { heads, height });
     const opener = this.#createOpener(registry, writers);
     const proofs = new ProofMaker({ provider: this.#options.provider, registry: address });
     const parts = { chain, heads, sender, registry, opener, reader, feed, height, guard, proofs, writers };
@@ -316,7 +316,7 @@ export class EvmLedger implements Ledger {
     return parts;
   }
 
-  #createWriters(registry: Registry, head: () => number): OwnWriters | undefined {
+  #createWriters(registry: Registry, { heads, height }: Pick<LedgerParts, "heads" | "height">): OwnWriters | undefined {
     const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = this.#options;
     if (topicWriters !== "own") return undefined;
     const send = (request: Pick<TransactionRequest, "data" | "gas">): Promise<Inclusion> =>
@@ -329,8 +329,9 @@ export class EvmLedger implements Ledger {
       memory,
       clock,
       logger,
-      head,
       send,
+      head: () => heads.latest.number,
+      isBehind: () => height.look() !== undefined,
     });
   }
 

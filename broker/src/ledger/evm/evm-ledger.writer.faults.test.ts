@@ -123,7 +123,7 @@ test("a transaction whose nonce somebody else's took in the pool is signed anew,
   await world.ask("evm_setAutomine", false);
   const outcomes = Promise.all(["a", "b"].map((text) => append(text)));
   await until(async () => (await world.poolSize()) === 2);
-  await world.ask("eth_sendRawTransaction", (await world.signForeign()).raw);
+  await world.ask("eth_sendRawTransaction", toHex((await world.signForeign()).raw));
   await world.ask("evm_mine");
   await world.ask("evm_setAutomine", true);
   const committed = await outcomes;

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { silentLogger } from "../../lib/logger.ts";
 import { createSystemClock } from "../../lib/system/clock.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import { connectionLost, passAll } from "./testing/intercepted-provider.ts";
 import { TestJournal, until, type Writer, WriterWorld } from "./testing/writer-world.ts";
@@ -101,7 +102,7 @@ describe("a restarted ledger takes up what the journal has", () => {
     await abandonUnderWay(first, ["a"], async () => (await world.poolSize()) === 1);
     await world.ask("anvil_dropAllTransactions");
     await world.ask("evm_setAutomine", true);
-    await world.ask("eth_sendRawTransaction", (await world.signForeign()).raw);
+    await world.ask("eth_sendRawTransaction", toHex((await world.signForeign()).raw));
     const second = await world.createWriter();
     expect(await second.append("b")).toMatchObject({ firstSequence: 1 });
     await until(async () => !(await journaled()).includes(2));

@@ -1,5 +1,5 @@
 import { topicRegistryAbi } from "@stele/contracts";
-import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem";
+import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
 import type { Rpc } from "./rpc.ts";
 import { isUnanswered, RpcFailure } from "./rpc-failure.ts";

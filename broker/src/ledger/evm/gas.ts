@@ -26,12 +26,16 @@ const nameSlotBytes = 32;
 
 /** Gas that an `open` takes at most. */
 export function openGas(names: readonly string[]): number {
-  let gas = transactionGas + gasFirstTopic;
-  for (const name of names) {
-    const bytes = Buffer.byteLength(name);
-    gas += gasPerTopic + floorGasPerByte * bytes + gasPerNameSlot * Math.ceil(bytes / nameSlotBytes);
-  }
-  return Math.ceil(gas * margin);
+  return Math.ceil(names.reduce((gas, name) => gas + openingGas(name), openingBaseGas));
+}
+
+/** What an `open` takes whatever it opens. */
+export const openingBaseGas = (transactionGas + gasFirstTopic) * margin;
+
+/** What one topic adds to that. */
+export function openingGas(name: string): number {
+  const bytes = Buffer.byteLength(name);
+  return (gasPerTopic + floorGasPerByte * bytes + gasPerNameSlot * Math.ceil(bytes / nameSlotBytes)) * margin;
 }
 
 /** A set's owner, the number of sets and its log; measured about 30,000. */

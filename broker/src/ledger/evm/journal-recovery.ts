@@ -38,7 +38,7 @@ export class JournalRecovery {
     const what = this.#lost.has(pending) ? "that the chain had lost included again" : "of an earlier run included";
     if (order === 0) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
-    const bytes = variants.reduce((sum, { raw }) => sum + raw.length / 2, 0);
+    const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });
   }
 

@@ -5,7 +5,6 @@ import type { Logger } from "../../lib/logger.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
-import { fromHex } from "./hex.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 
 export interface JournalWriterOptions {
@@ -52,7 +51,7 @@ export class JournalWriter {
       groupId,
       sender,
       nonce,
-      variants: variants.map(({ hash, raw }) => ({ hash, raw: fromHex(raw) })),
+      variants: variants.map(({ hash, raw }) => ({ hash, raw })),
       recordedAt: clock.now(),
     });
     return batch.written.promise;

@@ -80,9 +80,12 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
       signers: [],
       find: async () => memory.record,
       save: async (record) => (memory.record ??= record),
-      saveWriters: async (writers) => {
-        if (memory.record !== undefined) memory.record = { writers, ...memory.record };
-        return memory.record?.writers ?? writers;
+      saveWriters: async (writers, gone) => {
+        const { record } = memory;
+        if (record === undefined) return writers;
+        const kept = record.writers?.number === gone?.number ? writers : (record.writers ?? writers);
+        memory.record = { ...record, writers: kept };
+        return kept;
       },
       listSigners: async () => memory.signers,
     };
@@ -135,6 +138,50 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(ledger.view().facts).toMatchObject({ writers: 2 });
     await stranger.publish([batchOf(ledger, ours)]);
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
+  });
+
+  /** A registry of the group without a set, as a chain has it that has lost the one which the group remembers under this number. */
+  async function startRemembering(number: number): Promise<EvmLedger> {
+    await (await startNode("first", { memory })).stop();
+    if (memory.record === undefined) throw new Error("the group remembers its registry");
+    memory.record = { ...memory.record, writers: { number, owner: addressOf("first") } };
+    return startNode("first", { memory });
+  }
+
+  describe("a set that is remembered", () => {
+    test("and is gone from the chain has another take its place", async () => {
+      const ledger = await startRemembering(7);
+      const ours = parseTopicName("ours");
+      await ledger.openTopic(ours, never);
+      expect(memory.record?.writers).toEqual({ number: 1, owner: addressOf("first") });
+      await harnessOf("first").stranger.publish([batchOf(ledger, ours)]);
+      expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
+    });
+
+    test("is not used where its number is a stranger's, though the stranger made us a member", async () => {
+      const ledger = await startRemembering(1);
+      const { stranger } = harnessOf("first");
+      const args = [[addressOf("first")]] as const;
+      const create = encodeFunctionData({ abi: topicRegistryAbi, functionName: "createWriters", args });
+      await stranger.send(fromHex(create), ledger.registryAddress);
+      const ours = parseTopicName("ours");
+      await ledger.openTopic(ours, never);
+      expect(memory.record?.writers).toEqual({ number: 2, owner: addressOf("first") });
+      await stranger.publish([batchOf(ledger, ours)]);
+      expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 1 });
+    });
+
+    test("and is gone while nodes run is replaced once, and both nodes may write", async () => {
+      memory.signers = [addressOf("first"), addressOf("second")];
+      const first = await startRemembering(7);
+      const second = await startNode("second", { memory, registry: first.registryAddress });
+      const names = [parseTopicName("one"), parseTopicName("two")] as const;
+      await Promise.all([first.openTopic(names[0], never), second.openTopic(names[1], never)]);
+      expect(first.view().facts["writers"]).toBe(memory.record?.writers?.number);
+      expect(second.view().facts["writers"]).toBe(memory.record?.writers?.number);
+      expect(await publish(second, names[0])).toMatchObject({ status: "committed" });
+      expect(await publish(first, names[1])).toMatchObject({ status: "committed" });
+    });
   });
 
   test("without the setting, topics are for everyone and no set is created", async () => {
@@ -216,8 +263,8 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     const first = await startNode("first", { memory });
     const second = await startNode("second", { memory, registry: first.registryAddress });
     await Promise.all([first.openTopic(parseTopicName("one"), never), second.openTopic(parseTopicName("two"), never)]);
-    expect(first.view().facts["writers"]).toBe(memory.record?.writers);
-    expect(second.view().facts["writers"]).toBe(memory.record?.writers);
+    expect(first.view().facts["writers"]).toBe(memory.record?.writers?.number);
+    expect(second.view().facts["writers"]).toBe(memory.record?.writers?.number);
     expect(await publish(second, parseTopicName("one"))).toMatchObject({ status: "committed" });
     expect(await publish(first, parseTopicName("two"))).toMatchObject({ status: "committed" });
   });
@@ -229,7 +276,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     await first.openTopic(ours, never);
     const second = await startNode("second", { memory, registry: first.registryAddress });
     await second.openTopic(parseTopicName("early"), never);
-    const args = [memory.record?.writers ?? 0, addressOf("second"), false] as const;
+    const args = [memory.record?.writers?.number ?? 0, addressOf("second"), false] as const;
     const remove = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
     await second.stop();
     await stopAndSend(first, fromHex(remove));
@@ -247,7 +294,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     await first.openTopic(parseTopicName("ours"), never);
     const provider = new InterceptedProvider(world.provider);
     const second = await startNode("second", { provider, memory, registry: first.registryAddress });
-    const args = [memory.record?.writers ?? 0, addressOf("second"), false] as const;
+    const args = [memory.record?.writers?.number ?? 0, addressOf("second"), false] as const;
     const remove = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
     provider.current = async ({ method }, pass) => {
       if (method === "eth_sendRawTransaction") await stranger.send(fromHex(remove), first.registryAddress);

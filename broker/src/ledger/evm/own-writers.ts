@@ -1,11 +1,12 @@
 import { topicRegistryAbi } from "@stele/contracts";
 import { BrokerError } from "@stele/wire";
-import { toEventSelector } from "viem";
+import { toEventSelector } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { WriterSet } from "../../ports/group-records.ts";
 import { writersGas } from "./gas.ts";
 import type { Inclusion, TransactionRequest } from "./pending-transaction.ts";
 import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
@@ -34,6 +35,8 @@ export interface OwnWritersOptions {
   readonly logger: Logger;
   /** The newest block heard of. */
   readonly head: () => number;
+  /** Whether the chain is lower than what was read of it. */
+  readonly isBehind: () => boolean;
   /** Sends a transaction to the registry; answers once its block is final. @throws BrokerError as the Ledger port has it. */
   readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;
 }
@@ -48,8 +51,8 @@ export class OwnWriters {
   readonly #stopping = new AbortController();
   /** Those that were members when this node looked: they are not asked for again. */
   readonly #members = new Set<Address>();
-  #set: number | undefined;
-  #settling: Promise<number> | undefined;
+  #set: WriterSet | undefined;
+  #settling: Promise<WriterSet> | undefined;
   #watching: Promise<void> | undefined;
   #warning: string | undefined;
 
@@ -68,7 +71,7 @@ export class OwnWriters {
   }
 
   get facts(): Readonly<Record<string, number>> {
-    return this.#set === undefined ? {} : { writers: this.#set };
+    return this.#set === undefined ? {} : { writers: this.#set.number };
   }
 
   start(): void {
@@ -81,39 +84,61 @@ export class OwnWriters {
   }
 
   /**
-   * The set for topics that are opened now. Asks the registry each time: another member may have removed this account.
+   * The set for topics that are opened now. Asks the registry each time: another member may have removed this account, and a chain that took
+   * blocks back or lost its registry may have another's set under the number. Then the group has a new set from here on.
    * @throws BrokerError 100113 this account is no member; else as `send` does.
    */
   async forOpening(): Promise<number> {
     const set = await this.#settle();
     await this.#checkOwn(set);
     if (this.#warning !== undefined) throw new BrokerError("writerRefused", { details: this.#warning });
-    return set;
+    return set.number;
   }
 
   /** Two nodes that create a set at once agree on the one that was remembered first; nobody uses the other. */
-  async #settle(): Promise<number> {
-    if (this.#set !== undefined) return this.#set;
+  async #settle(): Promise<WriterSet> {
     this.#settling ??= this.#findOrCreate();
     try {
-      this.#set = await this.#settling;
-      return this.#set;
+      return await this.#settling;
     } finally {
       this.#settling = undefined;
     }
   }
 
-  async #findOrCreate(): Promise<number> {
+  async #findOrCreate(): Promise<WriterSet> {
     const { memory, logger, account } = this.#options;
+    if (this.#set !== undefined && (await this.#isThere(this.#set))) return this.#set;
     const known = memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall();
-    if (known !== undefined) return known;
+    if (known !== undefined && (await this.#isThere(known))) return this.#use(known);
+    if (known !== undefined)
+      logger.warn("set of writers is gone from the chain", { writers: known.number, owner: known.owner });
     const made = await this.#create();
-    const kept = (await memory.saveWriters?.(made)) ?? made;
-    logger.info("set of writers created", { writers: made, kept, signer: account });
-    return kept;
+    const kept = (await memory.saveWriters?.(made, known)) ?? made;
+    logger.info("set of writers created", {
+      writers: made.number,
+      kept: kept.number,
+      gone: known?.number,
+      signer: account,
+    });
+    return this.#use(kept);
   }
 
-  async #create(): Promise<number> {
+  #use(set: WriterSet): WriterSet {
+    if (set.number !== this.#set?.number || set.owner !== this.#set.owner) this.#members.clear();
+    this.#set = set;
+    return set;
+  }
+
+  /** @throws BrokerError 200205 when the chain may come to have it. */
+  async #isThere({ number, owner }: WriterSet): Promise<boolean> {
+    const { registry, isBehind } = this.#options;
+    if ((await registry.ownerOf(number)) === owner) return true;
+    if (isBehind())
+      throw new BrokerError("chainUnreachable", { details: `it has no set of writers ${number} at the moment` });
+    return false;
+  }
+
+  async #create(): Promise<WriterSet> {
     const { send, account } = this.#options;
     const accounts = (await this.#listOthers()).slice(0, accountsMax);
     const { blockNumber } = await send({ data: createWritersCalldata(accounts), gas: writersGas(accounts.length) });
@@ -124,12 +149,12 @@ export class OwnWriters {
     });
   }
 
-  async #recall(): Promise<number | undefined> {
+  async #recall(): Promise<WriterSet | undefined> {
     return (await this.#options.memory.find())?.writers;
   }
 
   /** The oldest of the signer's sets. An endpoint may refuse to search all blocks: then another set does as well. */
-  async #findOnChain(): Promise<number | undefined> {
+  async #findOnChain(): Promise<WriterSet | undefined> {
     try {
       return (await this.#readCreated(0, this.#options.head())).at(0);
     } catch (error) {
@@ -139,11 +164,11 @@ export class OwnWriters {
     }
   }
 
-  async #readCreated(from: number, to: number): Promise<readonly number[]> {
+  async #readCreated(from: number, to: number): Promise<readonly WriterSet[]> {
     const { rpc, registry, account } = this.#options;
     const filter = { address: registry.address, signatures: [created], sender: account };
     const { logs } = await rpc.logs({ from, to }, filter);
-    return logs.map(({ topics }) => Number(topics[1]));
+    return logs.map(({ topics }) => ({ number: Number(topics[1]), owner: account }));
   }
 
   async #listOthers(): Promise<readonly Address[]> {
@@ -167,28 +192,31 @@ export class OwnWriters {
   }
 
   async #look(): Promise<void> {
-    this.#set ??= await this.#recall();
-    if (this.#set === undefined) return;
-    if (!this.#members.has(this.#options.account)) await this.#checkOwn(this.#set);
+    const set = this.#set ?? (await this.#recall());
+    if (set === undefined) return;
+    const missing = (await this.#listOthers()).filter((signer) => !this.#members.has(signer));
+    if (missing.length === 0 && this.#members.has(this.#options.account)) return;
+    if (!(await this.#isThere(set))) return;
+    await this.#checkOwn(this.#use(set));
     if (this.#warning !== undefined) return;
-    for (const signer of await this.#listOthers()) {
+    for (const signer of missing) {
       if (this.#stopping.signal.aborted) return;
-      if (!this.#members.has(signer)) await this.#add(this.#set, signer);
+      await this.#add(set, signer);
     }
   }
 
-  async #add(set: number, signer: Address): Promise<void> {
+  async #add({ number }: WriterSet, signer: Address): Promise<void> {
     const { registry, send, logger } = this.#options;
-    if (!(await registry.isMember(set, signer))) {
-      await send({ data: addWriterCalldata(set, signer), gas: writersGas(1) });
-      logger.info("writer added", { writers: set, signer });
+    if (!(await registry.isMember(number, signer))) {
+      await send({ data: addWriterCalldata(number, signer), gas: writersGas(1) });
+      logger.info("writer added", { writers: number, signer });
     }
     this.#members.add(signer);
   }
 
-  async #checkOwn(set: number): Promise<void> {
+  async #checkOwn({ number: set, owner }: WriterSet): Promise<void> {
     const { registry, account, logger } = this.#options;
-    const isMember = await registry.isMember(set, account);
+    const isMember = owner === account || (await registry.isMember(set, account));
     if (isMember) this.#members.add(account);
     else this.#members.delete(account);
     if (!isMember && this.#warning === undefined)

@@ -1,5 +1,5 @@
 import { topicRegistryAbi } from "@stele/contracts";
-import { toEventSelector } from "viem";
+import { toEventSelector } from "viem/utils";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { BatchOutcome } from "../../ports/ledger.ts";
 import { fromHex, type Hex, toHex } from "./hex.ts";

@@ -1,5 +1,5 @@
 import { topicRegistryAbi } from "@stele/contracts";
-import { toFunctionSelector } from "viem";
+import { toFunctionSelector } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
 import { fromHex } from "./hex.ts";
 

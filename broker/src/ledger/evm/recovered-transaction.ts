@@ -1,4 +1,4 @@
-import { parseTransaction } from "viem";
+import { parseTransaction } from "viem/utils";
 import type { Clock } from "../../ports/clock.ts";
 import type { JournalEntry, SignedVariant } from "../../ports/journal.ts";
 import { fromHex, toHex } from "./hex.ts";
@@ -27,8 +27,7 @@ interface ParsedVariant {
 }
 
 function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVariant {
-  const hex = toHex(raw);
-  const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(hex);
+  const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(raw));
   if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no receiver`);
   const fees: Fees =
     prices.type === "eip1559"
@@ -40,6 +39,6 @@ function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVar
       : { kind: "legacy", gasPrice: prices.gasPrice ?? 0n };
   return {
     request: { to, data: fromHex(data), gas: Number(gas), logsExpected: undefined },
-    variant: { hash, raw: hex, fees, signedAt, signedAtBlock: 0 },
+    variant: { hash, raw, fees, signedAt, signedAtBlock: 0 },
   };
 }

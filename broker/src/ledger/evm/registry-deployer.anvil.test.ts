@@ -3,6 +3,7 @@ import type { Address } from "../../domain/topic.ts";
 import type { GroupRecord } from "../../ports/group-records.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { createdAddress } from "./find-registry.ts";
+import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
@@ -215,7 +216,7 @@ it("a lost one that was not the key's first transaction waits for those before i
   await until(async () => JSON.stringify(await ask("txpool_status")).includes('"queued":"0x1"'));
   const fees = { kind: "eip1559", maxFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 1n } as const;
   const filler = { chainId: 31_337, nonce: 0, fees, gas: 21_000, to: deployer, data: new Uint8Array(0) };
-  await ask("eth_sendRawTransaction", signTransaction(filler, new Signer(testKey(key))).raw);
+  await ask("eth_sendRawTransaction", toHex(signTransaction(filler, new Signer(testKey(key))).raw));
   expect(await started).toBe(second);
   expect([await hasCode(), await hasCode(second)]).toEqual([false, true]);
 });

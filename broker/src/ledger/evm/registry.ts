@@ -1,8 +1,8 @@
-import { everyone, topicRegistryAbi } from "@stele/contracts";
+import { everyone, topicRegistryAbi, writerOwnersSlot } from "@stele/contracts";
 import { topicAddress } from "@stele/wire";
-import { decodeFunctionResult, encodeFunctionData } from "viem";
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address } from "../../domain/topic.ts";
-import { fromHex, type Hex, toHex } from "./hex.ts";
+import { fromHex, type Hex, toHex, toQuantity } from "./hex.ts";
 import { keccak256 } from "./native-crypto.ts";
 import type { Rpc } from "./rpc.ts";
 
@@ -15,6 +15,9 @@ export interface RegistryOptions {
   /** What is thrown when there is no code at the address. */
   readonly onMissing: () => Error;
 }
+
+/** Where Solidity lays the first item of the array. */
+const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
 /** The registry's views, and the calldata of what changes topics. */
 export class Registry {
@@ -57,6 +60,12 @@ export class Registry {
     const ask = { abi: topicRegistryAbi, functionName: "isMember" } as const;
     const data = await this.#call(encodeFunctionData({ ...ask, args: [writers, account] }));
     return decodeFunctionResult({ ...ask, data });
+  }
+
+  /** The account that created the set of that number; the zero address where nobody has. */
+  async ownerOf(writers: number): Promise<Address> {
+    const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
+    return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
   }
 
   /** Where the topic of that name is, or would be. */

@@ -1,6 +1,6 @@
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import { fromHex, type Hex, toQuantity } from "./hex.ts";
+import { type Hex, toHex, toQuantity } from "./hex.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 
@@ -180,6 +180,11 @@ export class Rpc {
     return this.#ask<Hex>("eth_getCode", address, toTag(tag));
   }
 
+  /** One word of an account's storage. */
+  async storage(address: Address, slot: Hex): Promise<Hex> {
+    return this.#ask<Hex>("eth_getStorageAt", address, slot, "latest");
+  }
+
   async transactionCount(address: Address, tag: number | "latest" | "pending"): Promise<number> {
     return Number(await this.#ask<Hex>("eth_getTransactionCount", address, toTag(tag)));
   }
@@ -213,10 +218,10 @@ export class Rpc {
     }
   }
 
-  async sendRaw(raw: Hex): Promise<void> {
+  async sendRaw(raw: Uint8Array): Promise<void> {
     const { provider } = this;
-    if (provider.submit === undefined) await this.#ask<Hex>("eth_sendRawTransaction", raw);
-    else await provider.submit(fromHex(raw)).catch(rethrow);
+    if (provider.submit === undefined) await this.#ask<Hex>("eth_sendRawTransaction", toHex(raw));
+    else await provider.submit(raw).catch(rethrow);
   }
 
   async subscribeHeads(): Promise<unknown> {

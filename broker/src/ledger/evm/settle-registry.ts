@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { GroupRecord } from "../../ports/group-records.ts";
+import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import type { FinalityPolicy } from "./finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
 import type { ChainIdentity, Rpc } from "./rpc.ts";
@@ -11,8 +11,8 @@ export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
   /** Keeps the first record, and answers the one that is kept. */
   save(record: GroupRecord): Promise<GroupRecord>;
-  /** Keeps the group's first set of writers, and answers the one that is kept. */
-  saveWriters?(writers: number): Promise<number>;
+  /** Keeps a set of writers for a group that has none, or still the one that is `gone`; answers the one that is kept. */
+  saveWriters?(writers: WriterSet, gone: WriterSet | undefined): Promise<WriterSet>;
   /** The addresses that the group's live nodes sign with. */
   listSigners?(): Promise<readonly Address[]>;
   /** The newest block that the index has; a chain below it has lost blocks, or is behind. */

@@ -87,6 +87,16 @@ describe("opens that come together", () => {
     expect(sent).toBeLessThanOrEqual(6);
   });
 
+  test("are refused where too many wait already, and the others are opened", async () => {
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 10_000 }, () => open("waits", gone.signal));
+    await expect(open("too many")).rejects.toMatchObject({ code: 200300 });
+    gone.abort();
+    const answers = await Promise.allSettled(waiting);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    expect(await open("room again")).toMatchObject({ blockNumber: expect.any(Number) });
+  });
+
   test("with long names share as well, within the gas of a transaction", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
     await Promise.all(names.map((name) => open(name)));

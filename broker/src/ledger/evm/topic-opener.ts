@@ -2,13 +2,15 @@ import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { openGas } from "./gas.ts";
+import { openGas, openingBaseGas, openingGas } from "./gas.ts";
 import type { Inclusion } from "./pending-transaction.ts";
 import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "./rpc-failure.ts";
 
 /** Most gas of one transaction: EIP-7825 allows 2^24. */
 const gasMax = 16_000_000;
+/** Callers that may wait for a transaction that opens their topic. */
+const openingsWaitingMax = 10_000;
 
 export interface TopicOpenerOptions {
   readonly registry: Registry;
@@ -32,7 +34,8 @@ interface Opening {
 /** Opens topics in groups: those that come together, or while transactions are under way, share the next transaction. */
 export class TopicOpener {
   readonly #options: TopicOpenerOptions;
-  #waiting: Opening[] = [];
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Opening>();
   #underWay = 0;
   #isPumpDue = false;
 
@@ -42,12 +45,16 @@ export class TopicOpener {
 
   /**
    * Answers the block from which on the topic is open.
-   * @throws BrokerError 100113 it is closed, and for other accounts; 200202 given up before it was sent; else as the sender says.
+   * @throws BrokerError 100113 it is closed, and for other accounts; 200202 given up before it was sent; 200300 too many wait; else as the
+   * sender says.
    */
   async open(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw notSent();
+    if (this.#waiting.size >= openingsWaitingMax) {
+      throw new BrokerError("busy", { details: `${this.#waiting.size} topics wait to be opened` });
+    }
     const opening: Opening = { name, signal, deferred: createDeferred() };
-    this.#waiting.push(opening);
+    this.#waiting.add(opening);
     const leave = (): void => this.#leave(opening);
     signal.addEventListener("abort", leave, { once: true });
     this.#schedule();
@@ -59,9 +66,7 @@ export class TopicOpener {
   }
 
   #leave(opening: Opening): void {
-    if (!this.#waiting.includes(opening)) return;
-    this.#waiting = this.#waiting.filter((other) => other !== opening);
-    opening.deferred.reject(notSent());
+    if (this.#waiting.delete(opening)) opening.deferred.reject(notSent());
   }
 
   /** Pumps once the input at hand is read, so that calls that came together share a transaction. */
@@ -75,19 +80,23 @@ export class TopicOpener {
   }
 
   #pump(): void {
-    while (this.#waiting.length > 0 && this.#underWay < this.#options.underWayMax()) void this.#open(this.#take());
+    while (this.#waiting.size > 0 && this.#underWay < this.#options.underWayMax()) void this.#open(this.#take());
   }
 
   /** The longest waiting, as many as fit into one transaction. */
   #take(): readonly Opening[] {
     const names = new Set<TopicName>();
-    const gas = Math.min(gasMax, this.#options.blockGas());
-    const rest = this.#waiting.findIndex(({ name }) => {
+    const taken: Opening[] = [];
+    let gasLeft = Math.min(gasMax, this.#options.blockGas()) - openingBaseGas;
+    for (const opening of this.#waiting) {
+      const { name } = opening;
+      gasLeft -= names.has(name) ? 0 : openingGas(name);
+      if (gasLeft < 0 && names.size > 0) break;
       names.add(name);
-      return names.size > 1 && openGas([...names]) > gas;
-    });
-    const count = rest === -1 ? this.#waiting.length : rest;
-    return this.#waiting.splice(0, count);
+      taken.push(opening);
+      this.#waiting.delete(opening);
+    }
+    return taken;
   }
 
   async #open(openings: readonly Opening[]): Promise<void> {

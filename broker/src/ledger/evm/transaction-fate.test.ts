@@ -46,7 +46,7 @@ function fateAt(options: Endpoint): Promise<Fate> {
   );
   pending.nonce = nonce;
   const fees = { kind: "legacy", gasPrice: 0n } as const;
-  pending.variants = [{ raw: "0x", hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
+  pending.variants = [{ raw: new Uint8Array(0), hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
   return findFate(pending, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo, isRead });
 }
 

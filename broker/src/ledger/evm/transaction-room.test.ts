@@ -10,7 +10,7 @@ describe("the room for events in a transaction", () => {
   test("is what is configured where the block has gas for it", () => {
     const room = new TransactionRoom(configured);
     room.onHead(30_000_000);
-    expect(room.limits).toEqual(configured);
+    expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
 
   test.each([500_000, 1_000_000, 3_000_000])("fits a block of %i gas, and uses nearly all of it", (gasLimit) => {
@@ -20,8 +20,23 @@ describe("the room for events in a transaction", () => {
     expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeLessThanOrEqual(gasLimit);
     expect(publishGas(bytesPerTransactionMax + 320, 1)).toBeGreaterThan(gasLimit * 0.99);
     room.onHead(30_000_000);
-    expect(room.limits).toEqual(configured);
+    expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
   });
+
+  test.each([1_000_000, 5_000_000, 10_000_000, 30_000_000])(
+    "holds no more topics than a block of %i gas",
+    (gasLimit) => {
+      const room = new TransactionRoom(configured);
+      room.onHead(gasLimit);
+      const { bytesPerTransactionMax, bytesPerTopic } = room.limits;
+      const topicsMax = 1 + Math.floor(bytesPerTransactionMax / bytesPerTopic);
+      expect(topicsMax).toBeGreaterThan(1);
+      for (let topics = 1; topics <= topicsMax; topics += 1) {
+        const eventBytes = bytesPerTransactionMax - (topics - 1) * bytesPerTopic;
+        expect(publishGas(320 + 224 * (topics - 1) + eventBytes, topics)).toBeLessThanOrEqual(gasLimit);
+      }
+    },
+  );
 
   test("is halved by a refusal of several events, shrinks to less than one that was refused alone, and never vanishes", () => {
     const room = new TransactionRoom(configured);

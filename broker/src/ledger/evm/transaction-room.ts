@@ -9,17 +9,21 @@ const batchOverheadBytes = 224;
 /** However little an endpoint takes, this much is tried, in bytes of encoded events. */
 const bytesMin = 1024;
 
+/** What is configured. */
+export type ConfiguredLimits = Omit<LedgerLimits, "bytesPerTopic">;
+
 /** How much fits into one transaction: what is configured, less what the endpoint refused and what a block holds. */
 export class TransactionRoom {
-  readonly #configured: LedgerLimits;
+  readonly #configured: ConfiguredLimits;
   #limits: LedgerLimits;
   #bytesTaken: number;
   #blockGas = Number.POSITIVE_INFINITY;
   #bytesByGas = Number.POSITIVE_INFINITY;
+  #topicsByGas = Number.POSITIVE_INFINITY;
 
-  constructor(configured: LedgerLimits) {
+  constructor(configured: ConfiguredLimits) {
     this.#configured = configured;
-    this.#limits = configured;
+    this.#limits = { ...configured, bytesPerTopic: batchOverheadBytes };
     this.#bytesTaken = configured.bytesPerTransactionMax;
   }
 
@@ -35,8 +39,11 @@ export class TransactionRoom {
   /** After a new block; its gas limit seldom changes. */
   onHead(gasLimit: number): void {
     if (gasLimit === this.#blockGas) return;
+    const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
     this.#blockGas = gasLimit;
-    this.#bytesByGas = bytesWithin(gasLimit, this.#configured.bytesPerTransactionMax);
+    this.#bytesByGas = mostOf(bytesPerTransactionMax, (bytes) => publishGas(calldataOf(bytes, 1), 1) <= gasLimit);
+    const topics = mostOf(eventsPerTransactionMax, (count) => publishGas(calldataOf(0, count), count) <= gasLimit);
+    this.#topicsByGas = topics === eventsPerTransactionMax ? Number.POSITIVE_INFINITY : topics;
     this.#update();
   }
 
@@ -55,17 +62,24 @@ export class TransactionRoom {
       Math.min(bytesMin, this.#configured.bytesPerTransactionMax),
       Math.min(this.#bytesTaken, this.#bytesByGas),
     );
-    this.#limits = { ...this.#configured, bytesPerTransactionMax };
+    // Gas grows no faster than in proportion: where all bytes have room in one topic, and as many topics without events, so has what lies between.
+    const byGas = Math.ceil(bytesPerTransactionMax / Math.max(1, this.#topicsByGas - 1));
+    const bytesPerTopic = Math.max(batchOverheadBytes, byGas);
+    this.#limits = { ...this.#configured, bytesPerTransactionMax, bytesPerTopic };
   }
 }
 
-/** Most bytes of events whose `publish` takes no more than `gas`, up to `max`. */
-function bytesWithin(gas: number, max: number): number {
+function calldataOf(eventBytes: number, topics: number): number {
+  return calldataOverheadBytes + batchOverheadBytes * (topics - 1) + eventBytes;
+}
+
+/** The largest number up to `max` that fits, where all below it do. */
+function mostOf(max: number, fits: (count: number) => boolean): number {
   let low = 0;
   let high = max;
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    if (publishGas(middle + calldataOverheadBytes, 1) <= gas) low = middle;
+    if (fits(middle)) low = middle;
     else high = middle - 1;
   }
   return low;

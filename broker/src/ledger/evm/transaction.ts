@@ -18,7 +18,8 @@ export interface UnsignedTransaction {
 }
 
 export interface SignedTransaction {
-  readonly raw: Hex;
+  /** As it is sent to the chain. */
+  readonly raw: Uint8Array;
   readonly hash: Hash;
 }
 
@@ -46,7 +47,7 @@ export function signTransaction(transaction: UnsignedTransaction, signer: Signer
           signer,
         )
       : signLegacy([nonce, integerBytes(fees.gasPrice), ...call], { chainId: transaction.chainId, signer });
-  return { raw: toHex(bytes), hash: toHex(keccak256(bytes)) };
+  return { raw: bytes, hash: toHex(keccak256(bytes)) };
 }
 
 function signDynamic(items: readonly Item[], signer: Signer): Buffer {

@@ -110,7 +110,7 @@ export class Transmitter {
     if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // Who writes the journal has told of it.
   }
 
-  async #try(raw: `0x${string}`): Promise<RpcFailure | undefined> {
+  async #try(raw: Uint8Array): Promise<RpcFailure | undefined> {
     try {
       await this.#options.rpc.sendRaw(raw);
       return undefined;

@@ -20,6 +20,7 @@ const defaultSender: Address = `0x${"5e".repeat(20)}`;
 const defaultLimits: LedgerLimits = {
   eventsPerTransactionMax: 1000,
   bytesPerTransactionMax: 1_048_576,
+  bytesPerTopic: 0,
   transactionsInFlightMax: 4,
 };
 

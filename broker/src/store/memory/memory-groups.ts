@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { GroupRecord } from "../../ports/group-records.ts";
+import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
 /** What the store in memory keeps of groups: their transactions, and which chain each is on. */
@@ -16,10 +16,12 @@ export class MemoryGroups extends MemoryJournal {
     return kept;
   }
 
-  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
     const record = this.#records.get(groupId);
     if (record === undefined) return undefined;
-    this.#records.set(groupId, { writers, ...record });
-    return record.writers ?? writers;
+    const { number, owner } = record.writers ?? {};
+    const kept = number === gone?.number && owner === gone?.owner ? writers : (record.writers ?? writers);
+    this.#records.set(groupId, { ...record, writers: kept });
+    return kept;
   }
 }

@@ -201,6 +201,7 @@ async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("genesis_hash", "text", (column) => column.notNull())
     .addColumn("registry_address", "text", (column) => column.notNull())
     .addColumn("writers", "bigint")
+    .addColumn("writers_owner", "text")
     .execute();
 }
 

@@ -1,4 +1,3 @@
-import { topicDigest } from "@stele/wire";
 import type { EventBatch } from "../../domain/event.ts";
 import { blockOf, fromStored, positionZero } from "../../domain/position.ts";
 import { findReceiver } from "../../domain/receiver.ts";
@@ -26,12 +25,12 @@ export interface KeyedTopic extends TopicRecord {
 
 /** The row without its key, which the database gives. */
 export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
-  const { topic, ordinal, eventCount } = record;
+  const { topic, digest, ordinal, eventCount } = record;
   return withChecksum("topics", {
     group_id: groupId,
     ordinal,
     name: topic.name,
-    digest: topicDigest(topic.name),
+    digest,
     address: topic.address,
     sender: topic.sender,
     created_timestamp: topic.createdTimestamp,
@@ -58,7 +57,7 @@ export function fromTopicRow(row: TopicRow): KeyedTopic {
     blockNumber: row.block_number,
     closed: row.closed !== 0,
   };
-  return { topic, topicId: row.topic_id, ordinal: row.ordinal, eventCount: row.event_count };
+  return { topic, topicId: row.topic_id, digest: row.digest, ordinal: row.ordinal, eventCount: row.event_count };
 }
 
 export function toBatchRow(groupId: string, topicId: number, record: BatchRecord): BatchTable {

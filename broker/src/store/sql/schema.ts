@@ -160,6 +160,7 @@ export interface GroupChainTable {
   readonly registry_address: string;
   /** The registry's set of the group's own signers. */
   readonly writers: number | null;
+  readonly writers_owner: string | null;
 }
 
 /** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */

@@ -1,7 +1,7 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
-import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
-import type { SqlDatabase } from "./schema.ts";
+import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
+import type { GroupChainTable, SqlDatabase } from "./schema.ts";
 
 /** Which chain each group is on. */
 export class SqlGroupRecords implements GroupRecords {
@@ -14,7 +14,7 @@ export class SqlGroupRecords implements GroupRecords {
   async findGroupRecord(groupId: GroupId): Promise<GroupRecord | undefined> {
     const row = await this.#database.relaxed
       .selectFrom("group_chains")
-      .select(["chain_id", "genesis_hash", "registry_address", "writers"])
+      .select(["chain_id", "genesis_hash", "registry_address", "writers", "writers_owner"])
       .where("group_id", "=", groupId)
       .executeTakeFirst();
     if (row === undefined) return undefined;
@@ -22,7 +22,7 @@ export class SqlGroupRecords implements GroupRecords {
       chainId: row.chain_id,
       genesisHash: row.genesis_hash as Hash, // Written below.
       registryAddress: row.registry_address as Address, // Written below.
-      ...(row.writers === null ? {} : { writers: row.writers }),
+      ...toWriters(row),
     };
   }
 
@@ -34,20 +34,29 @@ export class SqlGroupRecords implements GroupRecords {
         chain_id: record.chainId,
         genesis_hash: record.genesisHash,
         registry_address: record.registryAddress,
-        writers: record.writers ?? null,
+        writers: record.writers?.number ?? null,
+        writers_owner: record.writers?.owner ?? null,
       })
       .onConflict((conflict) => conflict.column("group_id").doNothing())
       .execute();
     return (await this.findGroupRecord(groupId)) ?? record;
   }
 
-  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
+  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
     await this.#database.durable
       .updateTable("group_chains")
-      .set({ writers })
+      .set({ writers: writers.number, writers_owner: writers.owner })
       .where("group_id", "=", groupId)
-      .where("writers", "is", null)
+      .where((it) => {
+        const none = it("writers", "is", null);
+        return gone === undefined ? none : it.or([none, it.and({ writers: gone.number, writers_owner: gone.owner })]);
+      })
       .execute();
     return (await this.findGroupRecord(groupId))?.writers;
   }
+}
+
+function toWriters(row: Pick<GroupChainTable, "writers" | "writers_owner">): Pick<GroupRecord, "writers"> {
+  if (row.writers === null) return {};
+  return { writers: { number: row.writers, owner: row.writers_owner as Address } }; // Written together.
 }

@@ -25,12 +25,14 @@ import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
 import { createSqlStore, SqlStore } from "./sql-store.ts";
 import { testSqlDamage } from "./sql-damage.contract.ts";
+import { testSqlStatements } from "./sql-statements.contract.ts";
 import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
 testGroupRecords("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSqlDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
+testSqlStatements("SQLite", async () => createSqliteBackend(temporaryFile()));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 
 describe("the SQLite store", () => {

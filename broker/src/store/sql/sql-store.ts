@@ -7,7 +7,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { VanishedBatch } from "../../domain/vanished-events.ts";
 import { type Logger, silentLogger } from "../../lib/logger.ts";
 import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
-import type { GroupRecord, GroupRecords } from "../../ports/group-records.ts";
+import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
@@ -229,8 +229,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().groupRecords.saveGroupRecord(groupId, record);
   }
 
-  async saveWriters(groupId: GroupId, writers: number): Promise<number | undefined> {
-    return this.#parts().groupRecords.saveWriters(groupId, writers);
+  async saveWriters(groupId: GroupId, writers: WriterSet, gone?: WriterSet): Promise<WriterSet | undefined> {
+    return this.#parts().groupRecords.saveWriters(groupId, writers, gone);
   }
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

@@ -10,6 +10,7 @@ const [a, b, c] = [parseTopicName("a"), parseTopicName("b"), parseTopicName("c")
 const keyed = (name: TopicName, eventCount = 0): KeyedTopic => ({
   topic: topicOf(name, name.charCodeAt(0)),
   topicId: 1,
+  digest: "00000000",
   ordinal: 1,
   eventCount,
 });

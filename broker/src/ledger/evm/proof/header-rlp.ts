@@ -1,4 +1,4 @@
-import { fromRlp, toRlp } from "viem";
+import { fromRlp, toRlp } from "viem/utils";
 import { fromHex, type Hex, integerBytes, toHex } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 

@@ -1,4 +1,4 @@
-import { toRlp } from "viem";
+import { toRlp } from "viem/utils";
 import { fromHex, integerBytes } from "../hex.ts";
 import { isHex, type RpcObject } from "./header-rlp.ts";
 

@@ -1,4 +1,4 @@
-import { toRlp } from "viem";
+import { toRlp } from "viem/utils";
 import { integerBytes } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 

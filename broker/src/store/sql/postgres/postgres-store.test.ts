@@ -8,6 +8,7 @@ import { testStore } from "../../../ports/store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
 import { testSqlDamage } from "../sql-damage.contract.ts";
+import { testSqlStatements } from "../sql-statements.contract.ts";
 import type { SqlStore } from "../sql-store.ts";
 import { createPostgresCoordinator } from "./coordination/postgres-coordinator.ts";
 import { parsePostgresAddress } from "./address.ts";
@@ -24,10 +25,12 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
 
   const create = async () => createPostgresStore({ url: await server.createSchema() });
   testStore("PostgreSQL", create);
-  testSqlDamage("PostgreSQL", async () => {
+  const createBackend = async () => {
     const address = parsePostgresAddress(await server.createSchema());
     return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });
-  });
+  };
+  testSqlDamage("PostgreSQL", createBackend);
+  testSqlStatements("PostgreSQL", createBackend);
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
   testSecretRows("PostgreSQL", create);

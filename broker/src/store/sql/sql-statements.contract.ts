@@ -1,0 +1,69 @@
+import type { KyselyPlugin } from "kysely";
+import { expect, it } from "vitest";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { batchOf, blockOf, group, topicOf } from "../../ports/store-examples.contract.ts";
+import type { SqlBackend, SqlDatabase } from "./schema.ts";
+import { SqlStore } from "./sql-store.ts";
+
+const topicCount = 1000;
+/** Beginning and commit left out, and what a database in the process runs for each row by itself. */
+const statementsMax = 20;
+const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
+
+/** The database, with every statement counted that waits for an answer. */
+function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
+  const plugin: KyselyPlugin = {
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      count();
+      return result;
+    },
+  };
+  const counted = (database: SqlDatabase): SqlDatabase => ({
+    ...database,
+    durable: database.durable.withPlugin(plugin),
+    relaxed: database.relaxed.withPlugin(plugin),
+    migrating: database.migrating.withPlugin(plugin),
+  });
+  return { ...backend, open: async () => counted(await backend.open()) };
+}
+
+/** Holds the number of statements of a block. `create` answers an empty database. */
+export function testSqlStatements(name: string, create: () => Promise<SqlBackend>): void {
+  it.each([true, false])(`${name} indexes a block over many topics in few statements (final: %s)`, async (isFinal) => {
+    let statements = 0;
+    const backend = countStatements(await create(), () => {
+      statements += 1;
+    });
+    const statementsOf = async (run: () => Promise<void>): Promise<number> => {
+      statements = 0;
+      await run();
+      return statements;
+    };
+    const store = new SqlStore(backend, silentLogger);
+    const publishIn = (block: number) =>
+      store.applyBlocks(
+        group,
+        [
+          blockOf(block, {
+            batches: names.map((topic, index) => batchOf(topic, { block, index, sequence: block - 1, count: 1 })),
+          }),
+        ],
+        { isFinal },
+      );
+    await store.start();
+    const opened = names.map((topic, index) => topicOf(topic, index + 1));
+    expect(
+      await statementsOf(() => store.applyBlocks(group, [blockOf(1, { opened })], { isFinal })),
+    ).toBeLessThanOrEqual(statementsMax);
+    expect(await statementsOf(() => publishIn(2))).toBeLessThanOrEqual(statementsMax);
+    await store.stop();
+    await store.start(); // Nothing is in memory now.
+    const withoutMemory = await statementsOf(() => publishIn(3));
+    expect(withoutMemory).toBeGreaterThan(1);
+    expect(withoutMemory).toBeLessThanOrEqual(statementsMax);
+    expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 2 });
+    await store.stop();
+  });
+}
