@@ -189,7 +189,8 @@ describe("the listing of subscriptions", () => {
   it("counts until its client has taken it", async () => {
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
-    const subscription = { id: "a".repeat(1000), filter: "a", interfaceType: "RESTful", notifiedAt: 0 };
+    const delivery = { kind: "webhook", format: "RESTful" };
+    const subscription = { id: "a".repeat(1000), filter: "a", delivery, notifiedAt: 0 };
     const nodes = [{ address: "node:1", subscriptions: Array.from({ length: 8000 }, () => subscription) }];
     await using server = await serve({ listSubscriptions: () => Promise.resolve(nodes as never) }, { metrics }); // What the listing reads.
     const socket = open(server.url).pause();
