@@ -25,7 +25,7 @@ export function createMqtt(config: Config, { broker, randomness, logger }: MqttP
     logger,
     extensionPrefix: config.extensionPrefix,
     opensTopics: config.mqttAutoOpen === "on",
-    newClientId: randomness.uuid,
+    newClientId: () => randomness.uuid(),
     connectionsMax: config.mqttConnectionsMax,
   });
   return { listener, place: { host, port, hostSetting: "host", portSetting: "mqttPort" } };

@@ -1,5 +1,8 @@
 import type { EventId } from "@stele/wire";
+import type { Ticket } from "../domain/delivery-window.ts";
 import type { Event, Extensions } from "../domain/event.ts";
+import type { SessionFilter } from "../domain/session-filter.ts";
+import type { TopicFilter } from "../domain/topic-filter.ts";
 import type { Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
@@ -7,7 +10,6 @@ import type { SkippedEntry, TopicPage } from "../ports/store.ts";
 import type { Caller } from "./access/caller.ts";
 import type { Action } from "./access/policy.ts";
 import type { Peer } from "./session/peer.ts";
-import type { Attachment, AttachOrder } from "./session/sessions.ts";
 
 /** A call about one topic, as a client wrote it: nothing is checked yet. Blank or undefined groupId means the default group. */
 export interface TopicCall {
@@ -132,6 +134,49 @@ export interface NodeHealth {
   readonly isMember: boolean;
   /** Why it is no member; undefined when it is. */
   readonly reason: string | undefined;
+}
+
+/** What a connection may do with its session. */
+export interface ConnectedSession {
+  /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
+  readonly inbound: Map<number, Promise<PublishOutcome>>;
+  readonly filterCount: number;
+  /** Answers whether there was such a filter. */
+  unsubscribe(filter: TopicFilter): boolean;
+  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  originFor(topic: string): string | undefined;
+  /** Answers whether the ticket was in flight. */
+  acknowledge(ticket: Ticket): boolean;
+  /** The peer has an event of QoS 2, and still is to acknowledge its release. Answers whether the ticket was in flight. */
+  receive(ticket: Ticket): boolean;
+  /** The peer has room again. */
+  wake(): void;
+}
+
+export interface AttachOrder {
+  /** Blank or undefined means the default group. */
+  readonly groupId: string | undefined;
+  /** What the client calls itself; one session for each name in a group. */
+  readonly key: string;
+  /** Begins anew: what an earlier session of that name kept is dropped. */
+  readonly isClean: boolean;
+  /** Events that may be given and not acknowledged. */
+  readonly windowMax: number;
+  /** Called before the first event is delivered, with whether the session was there before. */
+  readonly onConnected: (isPresent: boolean) => void;
+  /** Called when the connection was lost and the session ended or this delay passed, unless a later connection has the session by then. */
+  readonly will: { readonly delayMs: number; readonly publish: () => void } | undefined;
+}
+
+/** A connection's hold on its session. */
+export interface Attachment {
+  readonly session: ConnectedSession;
+  /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. @throws BrokerError 100702. */
+  subscribe(order: SessionFilter): boolean;
+  /** Whether the session was there before. */
+  readonly isPresent: boolean;
+  /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
+  detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
 }
 
 /**

@@ -4,6 +4,8 @@ import type { Access } from "./access/access.ts";
 import type { Caller } from "./access/caller.ts";
 import type { Action } from "./access/policy.ts";
 import type {
+  Attachment,
+  AttachOrder,
   Broker,
   EventCall,
   EventResult,
@@ -28,7 +30,7 @@ import type { ProofQuery } from "./query/proof-query.ts";
 import type { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import type { SubscriptionQuery } from "./query/subscription-query.ts";
 import type { Peer } from "./session/peer.ts";
-import type { Attachment, AttachOrder, Sessions } from "./session/sessions.ts";
+import type { Sessions } from "./session/sessions.ts";
 import type { SubscriptionService } from "./subscribe/subscription-service.ts";
 import type { TopicService } from "./topics/topic-service.ts";
 

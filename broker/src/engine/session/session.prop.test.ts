@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
 import { TestEngine } from "../testing/test-engine.ts";
-import type { Attachment } from "./sessions.ts";
+import type { Attachment } from "../broker.ts";
 
 type Step =
   | { readonly kind: "publish"; readonly topic: "a" | "b"; readonly count: number }
@@ -42,7 +42,7 @@ class Client {
     this.attachment = this.#attach(3);
     for (const text of ["a", "#"]) {
       const filter = parseTopicFilter(text);
-      this.attachment.session.subscribe({
+      this.attachment.subscribe({
         filter,
         qos: 2,
         isNoLocal: false,

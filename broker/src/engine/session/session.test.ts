@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
-import type { Attachment, AttachOrder } from "./sessions.ts";
+import type { Attachment, AttachOrder } from "../broker.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -16,9 +16,16 @@ function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Attachme
   return engine.broker.attach({ ...defaults, onConnected: () => {}, ...order }, peer);
 }
 
-function subscribe({ session }: Attachment, text: string, order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {}): void {
+function subscribe(attachment: Attachment, text: string, order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {}): void {
   const filter = parseTopicFilter(text);
-  session.subscribe({ filter, qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined, ...order });
+  attachment.subscribe({
+    filter,
+    qos: 1,
+    isNoLocal: false,
+    isRetainAsPublished: false,
+    identifier: undefined,
+    ...order,
+  });
 }
 
 const kept = { expiryMs: 60_000, isRegular: true };
@@ -177,8 +184,9 @@ describe("a session", () => {
   });
 });
 
+const will = (delayMs: number, published: string[]) => ({ delayMs, publish: () => void published.push("will") });
+
 describe("a will", () => {
-  const will = (delayMs: number, published: string[]) => ({ delayMs, publish: () => void published.push("will") });
   const lost = { expiryMs: 60_000, isRegular: false };
 
   it("is published when the connection is lost, and not when the client left", () => {

@@ -10,7 +10,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
-import type { PublishOutcome } from "../broker.ts";
+import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
@@ -53,7 +53,7 @@ interface Connection {
  * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
  * peer one event after the other, as long as the peer has credit and room.
  */
-export class Session implements Reader, Interest {
+export class Session implements ConnectedSession, Reader, Interest {
   readonly #parts: SessionParts;
   readonly #filters = new Map<TopicFilter, Standing>();
   readonly #window = new DeliveryWindow();

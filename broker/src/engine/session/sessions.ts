@@ -1,11 +1,11 @@
 import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import { anonymous, type Caller, type Principal } from "../access/caller.ts";
 import type { Groups } from "../group.ts";
+import type { Attachment, AttachOrder } from "../broker.ts";
 import type { Peer } from "./peer.ts";
 import { Session, type SessionParts } from "./session.ts";
 
@@ -17,32 +17,6 @@ export const sessionFiltersMax = 1_000;
 
 /** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
 const timerMsMax = 2 ** 31 - 1;
-
-export interface AttachOrder {
-  /** Blank or undefined means the default group. */
-  readonly groupId: string | undefined;
-  /** What the client calls itself; one session for each name in a group. */
-  readonly key: string;
-  /** Begins anew: what an earlier session of that name kept is dropped. */
-  readonly isClean: boolean;
-  /** Events that may be given and not acknowledged. */
-  readonly windowMax: number;
-  /** Called before the first event is delivered, with whether the session was there before. */
-  readonly onConnected: (isPresent: boolean) => void;
-  /** Called when the connection was lost and the session ended or this delay passed, unless a later connection has the session by then. */
-  readonly will: { readonly delayMs: number; readonly publish: () => void } | undefined;
-}
-
-/** A connection's hold on its session. */
-export interface Attachment {
-  readonly session: Session;
-  /** Adds a filter; see {@link Session.subscribe}. @throws BrokerError 100702. */
-  subscribe(order: SessionFilter): boolean;
-  /** Whether the session was there before. */
-  readonly isPresent: boolean;
-  /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
-  detach(leave: { readonly expiryMs: number; readonly isRegular: boolean }): void;
-}
 
 export interface SessionsParts {
   readonly groups: Groups;

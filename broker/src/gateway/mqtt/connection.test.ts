@@ -140,23 +140,23 @@ describe("what the standard forbids ends the connection with its reason", () => 
   });
 });
 
-describe("an acknowledgement", () => {
-  /** Holds back what the ledger answers. */
-  async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
-    const gate = createDeferred<void>();
-    await world.stop();
-    world = await MqttWorld.start((ledger) => {
-      const append = ledger.append.bind(ledger);
-      const held: Ledger["append"] = async (batches, signal) => {
-        await gate.promise;
-        return outcome === undefined ? append(batches, signal) : outcome();
-      };
-      ledger.append = held;
-    });
-    await world.broker.open({ topic: "a", groupId: undefined });
-    return gate;
-  }
+/** Holds back what the ledger answers. */
+async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
+  const gate = createDeferred<void>();
+  await world.stop();
+  world = await MqttWorld.start((ledger) => {
+    const append = ledger.append.bind(ledger);
+    const held: Ledger["append"] = async (batches, signal) => {
+      await gate.promise;
+      return outcome === undefined ? append(batches, signal) : outcome();
+    };
+    ledger.append = held;
+  });
+  await world.broker.open({ topic: "a", groupId: undefined });
+  return gate;
+}
 
+describe("an acknowledgement", () => {
   it("waits until the event is committed and indexed", async () => {
     const gate = await holding();
     const client = await RawClient.connect(world.port, 5);

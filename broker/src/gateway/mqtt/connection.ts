@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import { BrokerError, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
-import type { Attachment } from "../../engine/session/sessions.ts";
+import type { Attachment } from "../../engine/broker.ts";
 import type { EndReason } from "../../engine/session/peer.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type Accepted, acceptConnect } from "./accept.ts";
@@ -169,7 +169,12 @@ export class Connection {
     const { session } = attachment;
     outbound.begin(session);
     const inbound = new Inbound({
-      ...{ broker, caller, opener, session, groupId, prefix },
+      broker,
+      caller,
+      opener,
+      session,
+      groupId,
+      prefix,
       onAnswer: (answer) => this.#answer(answer),
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.logger.warn("MQTT publish of QoS 0 refused", { topic, code: error.code }),

@@ -1,7 +1,7 @@
 import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
-import type { Session } from "../../engine/session/session.ts";
+import type { ConnectedSession } from "../../engine/broker.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { PacketError, protocolError } from "./codec/packet-error.ts";
@@ -23,7 +23,7 @@ export interface InboundParts {
   readonly broker: Pick<Broker, "submit">;
   readonly caller: Caller;
   readonly opener: TopicOpener;
-  readonly session: Session;
+  readonly session: ConnectedSession;
   readonly groupId: string | undefined;
   readonly prefix: string;
   /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */

@@ -2,7 +2,7 @@ import type { Extensions } from "../../domain/event.ts";
 import { sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
-import type { PublishPacket, QoS } from "./codec/packet.ts";
+import type { PublishPacket } from "./codec/packet.ts";
 import type { Properties, UserProperty } from "./codec/properties.ts";
 
 /**
@@ -70,7 +70,7 @@ export function toPublish(delivery: Delivery, options: OutgoingOptions): Publish
   return {
     topic: event.topic,
     payload: toPayload(event.content),
-    qos: qos as QoS,
+    qos,
     packetId: ticket ?? 0,
     isDuplicate: isRepeated,
     isRetained: isRetained && filters.some(({ isRetainAsPublished }) => isRetainAsPublished),
@@ -139,7 +139,7 @@ function isText(value: string): boolean {
   return !value.includes("\0");
 }
 
-function optional<Name extends "contentType" | "responseTopic">(name: Name, value: string | undefined): Properties {
+function optional(name: "contentType" | "responseTopic", value: string | undefined): Properties {
   return value === undefined || !isText(value) ? {} : { [name]: value };
 }
 

@@ -1,6 +1,6 @@
 import type { Ticket } from "../../domain/delivery-window.ts";
 import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
-import type { Session } from "../../engine/session/session.ts";
+import type { ConnectedSession } from "../../engine/broker.ts";
 import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
 import { toPublish } from "./mapping.ts";
@@ -23,14 +23,14 @@ export class Outbound implements Peer {
   readonly #parts: OutboundParts;
   /** The first topics of the connection get one each. */
   readonly #aliases = new Map<string, number>();
-  #session: Session | undefined;
+  #session: ConnectedSession | undefined;
 
   constructor(parts: OutboundParts) {
     this.#parts = parts;
   }
 
   /** To be called before anything is acknowledged. */
-  begin(session: Session): void {
+  begin(session: ConnectedSession): void {
     this.#session = session;
   }
 

@@ -1,7 +1,8 @@
 import { toBrokerError } from "@stele/wire";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
-import type { Session } from "../../engine/session/session.ts";
-import { type Attachment, sessionFiltersMax } from "../../engine/session/sessions.ts";
+import type { ConnectedSession } from "../../engine/broker.ts";
+import type { Attachment } from "../../engine/broker.ts";
+import { sessionFiltersMax } from "../../engine/session/sessions.ts";
 import type { ProtocolVersion, SubscribePacket, SubscriptionRequest, UnsubscribePacket } from "./codec/packet.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 
@@ -15,7 +16,7 @@ export function subscribeAll(packet: SubscribePacket, attachment: Attachment, ve
 }
 
 /** The codes of an UNSUBACK. */
-export function unsubscribeAll(packet: UnsubscribePacket, session: Session): number[] {
+export function unsubscribeAll(packet: UnsubscribePacket, session: ConnectedSession): number[] {
   return packet.filters.map((filter) => {
     try {
       return session.unsubscribe(parseTopicFilter(filter)) ? reason.success : reason.noSubscription;

@@ -44,7 +44,7 @@ export class MqttWorld {
       logger: silentLogger,
       extensionPrefix: "svc-",
       opensTopics: true,
-      newClientId: randomness.uuid,
+      newClientId: () => randomness.uuid(),
       connectionsMax: 1_000,
     });
   }
