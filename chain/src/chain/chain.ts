@@ -70,8 +70,9 @@ export class Chain implements ReadableChain {
   }
 
   static async open(database: ChainDatabase, options: ChainOptions, listener: ChainListener): Promise<Chain> {
-    const nodes = new NodeStore(database);
-    const head = database.findHead() ?? (await writeGenesis(database, nodes, options));
+    const stored = database.findHead();
+    const nodes = new NodeStore(database, stored?.header.stateRoot);
+    const head = stored ?? (await writeGenesis(database, nodes, options));
     const state = new ExecutionState(nodes.head());
     const readBlockHash = (number: bigint): Uint8Array => database.findBlockHead(number)?.hash ?? new Uint8Array(32);
     const { chainId, checkInterval } = options;
@@ -104,7 +105,9 @@ export class Chain implements ReadableChain {
   }
 
   findState(blockNumber: bigint): StateView | undefined {
-    return blockNumber === this.#head.header.number ? this.nodes.head() : this.nodes.findAt(blockNumber);
+    if (blockNumber === this.#head.header.number) return this.nodes.head();
+    const head = this.blocks.findHead(blockNumber);
+    return head === undefined ? undefined : this.nodes.findAt(head.header);
   }
 
   findPending(hash: string): Transaction | undefined {

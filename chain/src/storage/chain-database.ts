@@ -6,7 +6,7 @@ import { parseTransaction } from "../blocks/transaction.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
-import type { StateDatabase } from "../state/node-store.ts";
+import type { StateDatabase } from "../state/checked-source.ts";
 import type { OwnedDatabase } from "./open-database.ts";
 import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 
