@@ -50,7 +50,7 @@ export interface EmbeddedChainEvents {
   fault: [fault: Error | undefined];
   /** The chain's own interpreter and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
   mismatch: [error: Error];
-  /** A block that its owner asked for is damaged in the file; the error names it. */
+  /** What its owner asked for, or what a block is made from, is damaged in the file; the error names it. */
   damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
@@ -232,7 +232,7 @@ export class EmbeddedChain implements AsyncDisposable {
 
   #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
     const error = new ChainFileError(message);
-    this.#take(id)?.reject(error);
+    if (id !== undefined) this.#take(id)?.reject(error);
     this.#events.emit("damage", error);
   }
 

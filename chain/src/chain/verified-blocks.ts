@@ -1,22 +1,16 @@
 import { encodeCommittedBlock } from "../blocks/committed-block.ts";
 import { type Block, type BlockHead, orderedRoot } from "../blocks/block.ts";
 import { encodeReceipt } from "../blocks/receipt.ts";
+import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
-
-/** A block in the file is not what its hashes say. */
-export class BlockDamagedError extends Error {
-  constructor(number: bigint, what: string, cause?: unknown) {
-    super(`Block ${number} of the chain is damaged: ${what}.`, cause === undefined ? undefined : { cause });
-    this.name = "BlockDamagedError";
-  }
-}
+import { isPassingFault } from "../storage/passing-fault.ts";
 
 /**
  * Reads blocks as they are handed over (see `encodeCommittedBlock`), and holds each against its hashes: its header names the hash of the block
  * before, and the roots of its transactions and receipts.
- * @throws BlockDamagedError for the first that is not what they say, or cannot be read.
+ * @throws ChainDamagedError for the first that is not what they say, or cannot be read.
  */
 export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
@@ -35,15 +29,15 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
   const head = readHead(database, number);
   const { parentHash, transactionsRoot, receiptsRoot } = head.header;
   if (before !== undefined && !isSameBytes(parentHash, before.hash)) {
-    throw new BlockDamagedError(number, "its parent is not the block before it, or that one is damaged");
+    throw blockDamaged(number, "its parent is not the block before it, or that one is damaged");
   }
   const executed = database.readExecuted(number);
   const receipts = executed.map(({ transaction, receipt }) => encodeReceipt(receipt, transaction.type));
   if (!isSameBytes(orderedRoot(executed.map(({ transaction }) => transaction.raw)), transactionsRoot)) {
-    throw new BlockDamagedError(number, "its transactions do not hash to its transactionsRoot");
+    throw blockDamaged(number, "its transactions do not hash to its transactionsRoot");
   }
   if (!isSameBytes(orderedRoot(receipts), receiptsRoot)) {
-    throw new BlockDamagedError(number, "its receipts do not hash to its receiptsRoot");
+    throw blockDamaged(number, "its receipts do not hash to its receiptsRoot");
   }
   const block: Block = { ...head, executed };
   return { head, encoded: encodeCommittedBlock(block, receipts) };
@@ -51,16 +45,20 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
 
 function readHead(database: ChainDatabase, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
-  if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing, or that of another");
+  if (head?.header.number !== number) throw blockDamaged(number, "its header is missing, or that of another");
   return head;
 }
 
-/** Whatever fails while a stored block is read is damage: it was written whole. */
+/** Whatever fails while a stored block is read, and would fail again, is damage: it was written whole. */
 function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    if (error instanceof BlockDamagedError) throw error;
-    throw new BlockDamagedError(number, error instanceof Error ? error.message : String(error), error);
+    if (error instanceof ChainDamagedError || isPassingFault(error)) throw error;
+    throw blockDamaged(number, error instanceof Error ? error.message : String(error), error);
   }
+}
+
+function blockDamaged(number: bigint, what: string, cause?: unknown): ChainDamagedError {
+  return new ChainDamagedError(`Block ${number} of the chain is damaged: ${what}.`, cause);
 }

@@ -54,7 +54,7 @@ export class ChainSnapshot implements ReadableChain {
   }
 
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
-    return this.#parts.database.readLogPlaces(key, from, to);
+    return this.#parts.database.readPlaces(key, from, to);
   }
 
   #newestState(): StateView {
