@@ -204,6 +204,9 @@ export class EmbeddedChain implements AsyncDisposable {
         return this.#handOver(message.block);
       case "damage":
         return this.#tellDamage(message);
+      case "state-damage":
+        this.#events.emit("damage", new ChainFileError(message.message));
+        return;
       case "notification": {
         const { subscription, result } = message;
         this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });
@@ -232,7 +235,7 @@ export class EmbeddedChain implements AsyncDisposable {
 
   #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
     const error = new ChainFileError(message);
-    if (id !== undefined) this.#take(id)?.reject(error);
+    this.#take(id)?.reject(error);
     this.#events.emit("damage", error);
   }
 

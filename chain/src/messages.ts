@@ -44,8 +44,10 @@ export type FromWorker =
   /** A block, and the submissions that were accepted since the last message of this kind. */
   | { readonly kind: "block"; readonly block: Uint8Array; readonly accepted: readonly number[] }
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
-  /** What was to be read is damaged: for a request, or for the next block. */
-  | { readonly kind: "damage"; readonly id: number | undefined; readonly message: string }
+  /** A block that was to be read is damaged. */
+  | { readonly kind: "damage"; readonly id: number; readonly message: string }
+  /** The state is damaged: for a request, which gets an error too, or for the next block. */
+  | { readonly kind: "state-damage"; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
   | { readonly kind: "mismatch"; readonly message: string };

@@ -2,6 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { ChainDamagedError } from "./chain-damaged-error.ts";
 import { ChainFileError } from "./chain-file-error.ts";
 import { Chain } from "./chain/chain.ts";
+import { BlockDamagedError } from "./chain/verified-blocks.ts";
 import { openChainDatabase } from "./chain/open-chain-database.ts";
 import { Simulator } from "./execution/simulator.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
@@ -38,7 +39,7 @@ async function start(settings: WorkerSettings): Promise<WorkerContext> {
     transactionPooled: (transaction) => subscriptions.tellPending(transaction),
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
     mismatchFound: ({ message }) => post({ kind: "mismatch", message }),
-    damageFound: ({ message }) => post({ kind: "damage", id: undefined, message }),
+    damageFound: ({ message }) => post({ kind: "state-damage", message }),
   });
   const readBlockHash = (number: bigint): Uint8Array => chain.blocks.findHead(number)?.hash ?? new Uint8Array(32);
   const { chainId, callTimeMsMax: timeMsMax } = settings;
@@ -47,8 +48,8 @@ async function start(settings: WorkerSettings): Promise<WorkerContext> {
 }
 
 function fail(id: number, error: unknown): void {
-  if (error instanceof ChainDamagedError) post({ kind: "damage", id, message: error.message });
-  else post({ kind: "error", id, error: toErrorMessage(error) });
+  if (error instanceof ChainDamagedError) post({ kind: "state-damage", message: error.message });
+  post({ kind: "error", id, error: toErrorMessage(error) });
 }
 
 async function answer(
@@ -80,7 +81,8 @@ function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, {
       blocks.map(({ buffer }) => buffer as ArrayBuffer),
     );
   } catch (error) {
-    fail(id, error);
+    if (error instanceof BlockDamagedError) post({ kind: "damage", id, message: error.message });
+    else fail(id, error);
   }
 }
 

@@ -126,7 +126,7 @@ export class Chain implements ReadableChain {
     return this.#database.readPlaces(key, from, to);
   }
 
-  /** See {@link readVerifiedBlocks}. @throws ChainDamagedError. */
+  /** See {@link readVerifiedBlocks}. @throws BlockDamagedError. */
   readBlocks(range: BlockRange): Uint8Array[] {
     const head = this.#head.header.number;
     return readVerifiedBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });

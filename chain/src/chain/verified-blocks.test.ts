@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, it } from "vitest";
-import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { ChainDatabase } from "../storage/chain-database.ts";
 import { SCHEMA } from "../storage/schema.ts";
-import { readVerifiedBlocks } from "./verified-blocks.ts";
+import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
 
 const range = { from: 0n, to: 0n, bytesMax: 1 };
 
@@ -26,11 +25,11 @@ it("tells a file that cannot be read for now from one that is damaged", () => {
   try {
     sqlite.exec(SCHEMA);
     const database = new ChainDatabase(sqlite);
-    expect(errorOf(() => readVerifiedBlocks(database, range))).toBeInstanceOf(ChainDamagedError);
+    expect(errorOf(() => readVerifiedBlocks(database, range))).toBeInstanceOf(BlockDamagedError);
     other.exec("BEGIN EXCLUSIVE");
     const busy = errorOf(() => readVerifiedBlocks(database, range));
     expect(busy).toMatchObject({ message: expect.stringMatching(/locked/) });
-    expect(busy).not.toBeInstanceOf(ChainDamagedError);
+    expect(busy).not.toBeInstanceOf(BlockDamagedError);
   } finally {
     sqlite.close();
     other.close();

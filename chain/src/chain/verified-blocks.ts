@@ -7,10 +7,18 @@ import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { isPassingFault } from "../storage/passing-fault.ts";
 
+/** A block in the file is not what its hashes say. */
+export class BlockDamagedError extends ChainDamagedError {
+  constructor(number: bigint, what: string, cause?: unknown) {
+    super(`Block ${number} of the chain is damaged: ${what}.`, cause);
+    this.name = "BlockDamagedError";
+  }
+}
+
 /**
  * Reads blocks as they are handed over (see `encodeCommittedBlock`), and holds each against its hashes: its header names the hash of the block
  * before, and the roots of its transactions and receipts.
- * @throws ChainDamagedError for the first that is not what they say, or cannot be read.
+ * @throws BlockDamagedError for the first that is not what they say, or cannot be read.
  */
 export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): Uint8Array[] {
   const blocks: Uint8Array[] = [];
@@ -29,15 +37,15 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
   const head = readHead(database, number);
   const { parentHash, transactionsRoot, receiptsRoot } = head.header;
   if (before !== undefined && !isSameBytes(parentHash, before.hash)) {
-    throw blockDamaged(number, "its parent is not the block before it, or that one is damaged");
+    throw new BlockDamagedError(number, "its parent is not the block before it, or that one is damaged");
   }
   const executed = database.readExecuted(number);
   const receipts = executed.map(({ transaction, receipt }) => encodeReceipt(receipt, transaction.type));
   if (!isSameBytes(orderedRoot(executed.map(({ transaction }) => transaction.raw)), transactionsRoot)) {
-    throw blockDamaged(number, "its transactions do not hash to its transactionsRoot");
+    throw new BlockDamagedError(number, "its transactions do not hash to its transactionsRoot");
   }
   if (!isSameBytes(orderedRoot(receipts), receiptsRoot)) {
-    throw blockDamaged(number, "its receipts do not hash to its receiptsRoot");
+    throw new BlockDamagedError(number, "its receipts do not hash to its receiptsRoot");
   }
   const block: Block = { ...head, executed };
   return { head, encoded: encodeCommittedBlock(block, receipts) };
@@ -45,7 +53,7 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
 
 function readHead(database: ChainDatabase, number: bigint): BlockHead {
   const head = database.findBlockHead(number);
-  if (head?.header.number !== number) throw blockDamaged(number, "its header is missing, or that of another");
+  if (head?.header.number !== number) throw new BlockDamagedError(number, "its header is missing, or that of another");
   return head;
 }
 
@@ -54,11 +62,7 @@ function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    if (error instanceof ChainDamagedError || isPassingFault(error)) throw error;
-    throw blockDamaged(number, error instanceof Error ? error.message : String(error), error);
+    if (error instanceof BlockDamagedError || isPassingFault(error)) throw error;
+    throw new BlockDamagedError(number, error instanceof Error ? error.message : String(error), error);
   }
-}
-
-function blockDamaged(number: bigint, what: string, cause?: unknown): ChainDamagedError {
-  return new ChainDamagedError(`Block ${number} of the chain is damaged: ${what}.`, cause);
 }
