@@ -115,7 +115,9 @@ it("tells its owner, in a chain that runs, that the state is damaged and makes n
   const database = new ChainDatabase(sqlite);
   database.loadUnsaved();
   database.save();
-  sqlite.exec("UPDATE nodes SET node = substr(node, 1, 40) || x'00' || substr(node, 42) WHERE key = CAST('A' AS BLOB)");
+  sqlite.exec(
+    "UPDATE nodes SET node = CAST(substr(node, 1, 40) || x'00' || substr(node, 42) AS BLOB) WHERE key = CAST('A' AS BLOB)",
+  );
   sqlite.close();
   await using chain = await start(copy);
   const told = new Promise<Error>((resolve) => chain.on("damage", resolve));

@@ -126,17 +126,13 @@ function expectKnows(database: ChainDatabase, known: Known): void {
 /** A chain's tables in a file, a reader of them, and what both must say. */
 class World {
   #generation = 0;
-  #sqlite = this.#open({});
+  #sqlite = this.#create();
   #database = new ChainDatabase(this.#sqlite);
   #reader: { readonly sqlite: DatabaseSyncInstance; readonly database: ChainDatabase } | undefined;
   #known = none;
   #before = none;
   /** Length of the log before the last block was written; undefined once it was not the last thing that happened. */
   #logBefore: number | undefined;
-
-  constructor() {
-    this.#sqlite.exec(SCHEMA);
-  }
 
   async take(step: Step): Promise<void> {
     if (step.kind === "commit") return this.#commit(step);
@@ -194,6 +190,12 @@ class World {
 
   get #file(): string {
     return join(folder, `chain-${this.#generation}.db`);
+  }
+
+  #create(): DatabaseSyncInstance {
+    const sqlite = this.#open({});
+    sqlite.exec(SCHEMA);
+    return sqlite;
   }
 
   #open(options: { readonly readOnly?: boolean }): DatabaseSyncInstance {
