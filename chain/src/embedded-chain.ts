@@ -50,7 +50,7 @@ export interface EmbeddedChainEvents {
   fault: [fault: Error | undefined];
   /** The chain's own interpreter and EthereumJS disagreed on a transaction. EthereumJS' result stands; it runs all others from here on. */
   mismatch: [error: Error];
-  /** A block that its owner asked for is damaged in the file; the error names it. */
+  /** What its owner asked for, or what a block is made from, is damaged in the file; the error names it. */
   damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
@@ -204,6 +204,9 @@ export class EmbeddedChain implements AsyncDisposable {
         return this.#handOver(message.block);
       case "damage":
         return this.#tellDamage(message);
+      case "state-damage":
+        this.#events.emit("damage", new ChainFileError(message.message));
+        return;
       case "notification": {
         const { subscription, result } = message;
         this.#events.emit("message", { type: "eth_subscription", data: { subscription, result } });

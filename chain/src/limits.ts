@@ -91,6 +91,9 @@ export const SUBSCRIPTIONS_MAX = 1_024;
 /** Length of the write-ahead log, in bytes, at which it is copied into the database, after the block is announced. */
 export const LOG_BYTES_MAX = 8_388_608;
 
+/** Bytes of state nodes and index entries of the newest blocks, at which they are written into their tables before the next one. A start reads them. */
+export const UNSAVED_BYTES_MAX = 8_388_608;
+
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;
 

@@ -46,6 +46,8 @@ export type FromWorker =
   | { readonly kind: "accepted"; readonly accepted: readonly number[] }
   /** A block that was to be read is damaged. */
   | { readonly kind: "damage"; readonly id: number; readonly message: string }
+  /** The state is damaged: for a request, which gets an error too, or for the next block. */
+  | { readonly kind: "state-damage"; readonly message: string }
   | { readonly kind: "notification"; readonly subscription: Hex; readonly result: unknown }
   | { readonly kind: "fault"; readonly message: string | undefined }
   | { readonly kind: "mismatch"; readonly message: string };

@@ -6,6 +6,8 @@ import { ChainSnapshot, type SnapshotParts } from "./reader/chain-snapshot.ts";
 import { HistoryFollower } from "./reader/history-follower.ts";
 import { dispatchRead } from "./rpc/dispatch.ts";
 import { ProviderRpcError, RPC_ERROR_CODES, toErrorMessage } from "./rpc-error.ts";
+import { EMPTY_TRIE_ROOT } from "./state/account.ts";
+import { CheckedSource } from "./state/checked-source.ts";
 import { StateView } from "./state/state-view.ts";
 import { ChainDatabase } from "./storage/chain-database.ts";
 import { openForReading } from "./storage/open-database.ts";
@@ -32,7 +34,7 @@ class Reader {
     const database = new ChainDatabase(await openForReading(settings.file));
     const simulator = await Simulator.create({
       chainId: settings.chainId,
-      view: new StateView({ findNode: () => undefined, findCode: () => undefined }),
+      view: new StateView(new CheckedSource(database), EMPTY_TRIE_ROOT),
       readBlockHash: (number) => database.findBlockHead(number)?.hash ?? new Uint8Array(32),
       timeMsMax: settings.callTimeMsMax,
     });

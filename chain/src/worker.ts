@@ -1,6 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { ChainDamagedError } from "./chain-damaged-error.ts";
 import { ChainFileError } from "./chain-file-error.ts";
 import { Chain } from "./chain/chain.ts";
+import { BlockDamagedError } from "./chain/verified-blocks.ts";
 import { openChainDatabase } from "./chain/open-chain-database.ts";
 import { Simulator } from "./execution/simulator.ts";
 import type { FromWorker, ToWorker, WorkerSettings } from "./messages.ts";
@@ -37,11 +39,17 @@ async function start(settings: WorkerSettings): Promise<WorkerContext> {
     transactionPooled: (transaction) => subscriptions.tellPending(transaction),
     faultChanged: (fault) => post({ kind: "fault", message: fault?.message }),
     mismatchFound: ({ message }) => post({ kind: "mismatch", message }),
+    damageFound: ({ message }) => post({ kind: "state-damage", message }),
   });
   const readBlockHash = (number: bigint): Uint8Array => chain.blocks.findHead(number)?.hash ?? new Uint8Array(32);
   const { chainId, callTimeMsMax: timeMsMax } = settings;
   const simulator = await Simulator.create({ chainId, view: chain.nodes.head(), readBlockHash, timeMsMax });
   return { chain, simulator, filters: new Filters(chain), subscriptions, feed };
+}
+
+function fail(id: number, error: unknown): void {
+  if (error instanceof ChainDamagedError) post({ kind: "state-damage", message: error.message });
+  post({ kind: "error", id, error: toErrorMessage(error) });
 }
 
 async function answer(
@@ -51,7 +59,7 @@ async function answer(
   try {
     post({ kind: "result", id, result: await dispatch(context, { method, params }) });
   } catch (error) {
-    post({ kind: "error", id, error: toErrorMessage(error) });
+    fail(id, error);
   }
 }
 
@@ -60,7 +68,7 @@ function submit({ chain, feed }: WorkerContext, { id, raw }: Extract<ToWorker, {
     chain.submit(raw);
     feed.accept(id);
   } catch (error) {
-    post({ kind: "error", id, error: toErrorMessage(error) });
+    fail(id, error);
   }
 }
 
@@ -73,7 +81,8 @@ function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, {
       blocks.map(({ buffer }) => buffer as ArrayBuffer),
     );
   } catch (error) {
-    post({ kind: "damage", id, message: error instanceof Error ? error.message : String(error) });
+    if (error instanceof BlockDamagedError) post({ kind: "damage", id, message: error.message });
+    else fail(id, error);
   }
 }
 
@@ -105,6 +114,12 @@ async function stop({ chain }: RpcContext): Promise<void> {
   }
 }
 
+function toRefusal(file: string, error: unknown): ChainFileError {
+  if (error instanceof ChainFileError) return error;
+  if (!(error instanceof ChainDamagedError)) return explain(file, error);
+  return new ChainFileError(`The chain file ${file} is damaged: ${error.message} Restore it from a backup.`);
+}
+
 try {
   // The owner starts this file with WorkerSettings and nothing else.
   const context = await start(workerData as WorkerSettings);
@@ -112,7 +127,6 @@ try {
   post({ kind: "ready" });
 } catch (error) {
   const { file } = workerData as WorkerSettings; // As above.
-  const refusal = error instanceof ChainFileError ? error : explain(file, error);
-  post({ kind: "refused", message: refusal.message });
+  post({ kind: "refused", message: toRefusal(file, error).message });
   port.close();
 }

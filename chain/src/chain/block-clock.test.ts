@@ -1,5 +1,6 @@
+import { uptime } from "node:os";
 import { describe, expect, it } from "vitest";
-import { BlockClock } from "./block-clock.ts";
+import { BlockClock, machineClocks } from "./block-clock.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -90,4 +91,8 @@ describe("the time for the next block", () => {
     clocks.pass(MINUTE);
     expect(sinceStart()).toBe(2 * YEAR + 28 * MINUTE);
   });
+});
+
+it("counts the time that the machine is suspended: by the clock that starts with the machine", () => {
+  expect(Math.abs(machineClocks.monotonic() - uptime() * SECOND)).toBeLessThan(SECOND);
 });

@@ -1,10 +1,11 @@
+import { uptime } from "node:os";
 import { BLOCK_TIME_STEP_MS_MAX, BLOCK_TIME_STEP_WAIT_MS } from "../limits.ts";
 
 /** The clocks of the machine, in milliseconds. */
 export interface Clocks {
   /** Since the epoch; may be set, forward and back. */
   timeOfDay(): number;
-  /** Since any moment; never set. */
+  /** Since any moment, also while the machine is suspended; never set. */
   monotonic(): number;
 }
 
@@ -14,7 +15,8 @@ interface Reading {
   readonly monotonic: number;
 }
 
-const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: () => performance.now() };
+/** `performance.now()` stands still while the machine is suspended, and a resumed machine would look like one whose clock was set. */
+export const machineClocks: Clocks = { timeOfDay: () => Date.now(), monotonic: () => uptime() * 1_000 };
 
 /**
  * The time for the next block. A block's time never goes back, so one block made while the clock is wrongly set ten years ahead would keep

@@ -1,10 +1,11 @@
 import type { Block, BlockHead } from "../blocks/block.ts";
 import { parseTransaction, type Transaction } from "../blocks/transaction.ts";
+import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { createChainEvm } from "../execution/evm.ts";
 import { Executor } from "../execution/executor.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
-import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX } from "../limits.ts";
+import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX, UNSAVED_BYTES_MAX } from "../limits.ts";
 import type { BlockRange } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
@@ -38,6 +39,8 @@ export interface ChainListener {
   faultChanged(fault: Error | undefined): void;
   /** The own interpreter and the EVM disagreed on a transaction. */
   mismatchFound(error: Error): void;
+  /** What a block is made from is damaged in the file: none can be made. */
+  damageFound(error: ChainDamagedError): void;
 }
 
 /** The chain itself: takes transactions, makes blocks of them one after another, and knows the newest. */
@@ -70,8 +73,10 @@ export class Chain implements ReadableChain {
   }
 
   static async open(database: ChainDatabase, options: ChainOptions, listener: ChainListener): Promise<Chain> {
-    const nodes = new NodeStore(database);
-    const head = database.findHead() ?? (await writeGenesis(database, nodes, options));
+    database.loadUnsaved();
+    const stored = database.findHead();
+    const nodes = new NodeStore(database, stored?.header.stateRoot);
+    const head = stored ?? (await writeGenesis(database, nodes, options));
     const state = new ExecutionState(nodes.head());
     const readBlockHash = (number: bigint): Uint8Array => database.findBlockHead(number)?.hash ?? new Uint8Array(32);
     const { chainId, checkInterval } = options;
@@ -104,7 +109,9 @@ export class Chain implements ReadableChain {
   }
 
   findState(blockNumber: bigint): StateView | undefined {
-    return blockNumber === this.#head.header.number ? this.nodes.head() : this.nodes.findAt(blockNumber);
+    if (blockNumber === this.#head.header.number) return this.nodes.head();
+    const head = this.blocks.findHead(blockNumber);
+    return head === undefined ? undefined : this.nodes.findAt(head.header);
   }
 
   findPending(hash: string): Transaction | undefined {
@@ -116,7 +123,7 @@ export class Chain implements ReadableChain {
   }
 
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
-    return this.#database.readLogPlaces(key, from, to);
+    return this.#database.readPlaces(key, from, to);
   }
 
   /** See {@link readVerifiedBlocks}. @throws BlockDamagedError. */
@@ -136,7 +143,11 @@ export class Chain implements ReadableChain {
   /** Waits for the messages that are already here, so that all waiting transactions go into one block. */
   async #sealLater(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    const isMore = await this.#sealBlock();
+    const isMore = await this.#sealBlock().catch((error: unknown) => {
+      if (!(error instanceof ChainDamagedError)) throw error;
+      this.#listener.damageFound(error);
+      return false;
+    });
     this.#listener.sealingEnded();
     this.#sealing = isMore && !this.#isStopping ? this.#sealLater() : undefined;
   }
@@ -153,6 +164,7 @@ export class Chain implements ReadableChain {
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
     if (sealed.block === undefined) return false;
     try {
+      if (this.#database.unsavedBytes >= UNSAVED_BYTES_MAX) this.#database.save();
       this.#database.commitBlock(sealed);
     } catch (error) {
       this.#stumble(error instanceof Error ? error : new Error(String(error)));

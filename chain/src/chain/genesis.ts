@@ -39,5 +39,5 @@ export async function createGenesis(view: StateView, options: GenesisOptions): P
     baseFeePerGas: BASE_FEE_PER_GAS,
   };
   const block: Block = { header, hash: keccak256(encodeHeader(header)), executed: [] };
-  return { block, nodes, overwritten, storage: changes.storage, codes: [] };
+  return { block, root, nodes, overwritten, storage: changes.storage, codes: [] };
 }

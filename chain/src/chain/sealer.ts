@@ -60,7 +60,7 @@ export class Sealer {
     const { receipts, ...summary } = summarize(executed);
     const header: Header = { ...context, ...summary, parentHash: parent.hash, stateRoot: root };
     const block: Block = { header, hash: keccak256(encodeHeader(header)), executed };
-    return { block, receipts, nodes, overwritten, storage: changes.storage, codes: changes.codes, dropped };
+    return { block, receipts, root, nodes, overwritten, storage: changes.storage, codes: changes.codes, dropped };
   }
 
   async #executeAll(

@@ -1,14 +1,16 @@
 import { encodeCommittedBlock } from "../blocks/committed-block.ts";
 import { type Block, type BlockHead, orderedRoot } from "../blocks/block.ts";
 import { encodeReceipt } from "../blocks/receipt.ts";
+import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import type { BlockRange } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
+import { isPassingFault } from "../storage/passing-fault.ts";
 
 /** A block in the file is not what its hashes say. */
-export class BlockDamagedError extends Error {
+export class BlockDamagedError extends ChainDamagedError {
   constructor(number: bigint, what: string, cause?: unknown) {
-    super(`Block ${number} of the chain is damaged: ${what}.`, cause === undefined ? undefined : { cause });
+    super(`Block ${number} of the chain is damaged: ${what}.`, cause);
     this.name = "BlockDamagedError";
   }
 }
@@ -55,12 +57,12 @@ function readHead(database: ChainDatabase, number: bigint): BlockHead {
   return head;
 }
 
-/** Whatever fails while a stored block is read is damage: it was written whole. */
+/** Whatever fails while a stored block is read, and would fail again, is damage: it was written whole. */
 function reading<Result>(number: bigint, read: () => Result): Result {
   try {
     return read();
   } catch (error) {
-    if (error instanceof BlockDamagedError) throw error;
+    if (error instanceof BlockDamagedError || isPassingFault(error)) throw error;
     throw new BlockDamagedError(number, error instanceof Error ? error.message : String(error), error);
   }
 }

@@ -39,7 +39,6 @@ async function createWorld(options: {
   const state = new ExecutionState(view);
   state.writeAccount(from, new Account(0n, 10n ** 30n));
   await state.putCode(new Address(to), options.code ?? STORE_CHAIN_ID);
-  state.endTransaction();
   const evm = await createChainEvm({ chainId: options.evmChainId, state, readBlockHash: () => new Uint8Array(32) });
   const mismatches: string[] = [];
   const onMismatch = ({ message }: Error): void => void mismatches.push(message);

@@ -71,7 +71,6 @@ export class Executor {
     }
     const tip = gasPrice - header.baseFeePerGas;
     if (tip > 0n) this.#credit(COINBASE, tip * execution.gasUsed);
-    state.endTransaction();
   }
 
   #credit(address: Uint8Array, amount: bigint): void {

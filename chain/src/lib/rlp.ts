@@ -12,24 +12,21 @@ const DEPTH_MAX = 32;
 
 /** Encodes into one buffer that is allocated once: nested lists of large strings cost no copies. */
 export function encodeRlp(item: RlpItem, prefix: Uint8Array = new Uint8Array(0)): Uint8Array {
-  const output = Buffer.allocUnsafe(prefix.length + encodedLength(item));
+  const lists: number[] = [];
+  const output = Buffer.allocUnsafe(prefix.length + measure(item, lists));
   output.set(prefix, 0);
-  writeItem(output, item, prefix.length);
+  new Writer(output, lists).write(item, prefix.length);
   return output;
 }
 
-function encodedLength(item: RlpItem): number {
-  if (!(item instanceof Uint8Array)) {
-    const length = payloadLength(item);
-    return headerLength(length) + length;
-  }
-  return isSingleByte(item) ? 1 : headerLength(item.length) + item.length;
-}
-
-function payloadLength(items: readonly RlpItem[]): number {
+/** How many bytes an item takes. The payloads of its lists, in the order in which the lists begin, go to `lists`: each is measured once. */
+function measure(item: RlpItem, lists: number[]): number {
+  if (item instanceof Uint8Array) return isSingleByte(item) ? 1 : headerLength(item.length) + item.length;
+  const place = lists.push(0) - 1;
   let length = 0;
-  for (const item of items) length += encodedLength(item);
-  return length;
+  for (const child of item) length += measure(child, lists);
+  lists[place] = length;
+  return headerLength(length) + length;
 }
 
 function isSingleByte(bytes: Uint8Array): boolean {
@@ -66,15 +63,32 @@ function writeHeader(
   return output.writeUIntBE(length, at + 1, bytes);
 }
 
-function writeItem(output: Buffer, item: RlpItem, at: number): number {
-  if (!(item instanceof Uint8Array)) {
-    let next = writeHeader(output, { offset: LIST_OFFSET, length: payloadLength(item) }, at);
-    for (const child of item) next = writeItem(output, child, next);
-    return next;
+class Writer {
+  readonly #output: Buffer;
+  readonly #lists: readonly number[];
+  #next = 0;
+
+  constructor(output: Buffer, lists: readonly number[]) {
+    this.#output = output;
+    this.#lists = lists;
   }
-  const start = isSingleByte(item) ? at : writeHeader(output, { offset: STRING_OFFSET, length: item.length }, at);
-  output.set(item, start);
-  return start + item.length;
+
+  /** Answers where the item ends. */
+  write(item: RlpItem, at: number): number {
+    if (item instanceof Uint8Array) return this.#writeString(item, at);
+    const length = this.#lists[this.#next] ?? 0;
+    this.#next += 1;
+    let end = writeHeader(this.#output, { offset: LIST_OFFSET, length }, at);
+    for (const child of item) end = this.write(child, end);
+    return end;
+  }
+
+  #writeString(bytes: Uint8Array, at: number): number {
+    const length = bytes.length;
+    const start = isSingleByte(bytes) ? at : writeHeader(this.#output, { offset: STRING_OFFSET, length }, at);
+    this.#output.set(bytes, start);
+    return start + length;
+  }
 }
 
 /** Decodes one item that fills `encoded`. Byte strings are views of it. Throws on anything that is not canonical. */

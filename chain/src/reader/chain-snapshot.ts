@@ -2,6 +2,7 @@ import type { BlockHead } from "../blocks/block.ts";
 import type { Transaction } from "../blocks/transaction.ts";
 import { BlockReader } from "../chain/block-reader.ts";
 import type { ReadableChain, ReadOptions } from "../chain/readable-chain.ts";
+import { CheckedSource } from "../state/checked-source.ts";
 import { createPastView } from "../state/past-view.ts";
 import type { StateHistory } from "../state/state-history.ts";
 import { type StateSource, StateView } from "../state/state-view.ts";
@@ -31,18 +32,17 @@ export class ChainSnapshot implements ReadableChain {
     this.head = head;
     this.blocks = new BlockReader(database);
     this.#parts = parts;
-    this.#source = {
-      findNode: (key) => database.readNode(key),
-      findCode: (codeHash) => database.readCode(codeHash),
-    };
+    this.#source = new CheckedSource(database);
   }
 
   async findState(blockNumber: bigint): Promise<StateView | undefined> {
     const newest = this.head.header.number;
-    if (blockNumber === newest) return new StateView(this.#source);
+    if (blockNumber === newest) return this.#newestState();
+    const head = this.blocks.findHead(blockNumber);
+    if (head === undefined) return undefined;
     const history = await this.#parts.readHistory(newest);
     const overwritten = history.findSince(blockNumber, newest);
-    return overwritten === undefined ? undefined : createPastView(this.#source, overwritten);
+    return overwritten === undefined ? undefined : createPastView(this.#source, head.header.stateRoot, overwritten);
   }
 
   findPending(): Transaction | undefined {
@@ -50,10 +50,14 @@ export class ChainSnapshot implements ReadableChain {
   }
 
   nextNonce(address: Uint8Array): bigint {
-    return new StateView(this.#source).findAccount(address)?.nonce ?? 0n;
+    return this.#newestState().findAccount(address)?.nonce ?? 0n;
   }
 
   readLogPlaces(key: number, from: Place, to: Place): Place[] {
-    return this.#parts.database.readLogPlaces(key, from, to);
+    return this.#parts.database.readPlaces(key, from, to);
+  }
+
+  #newestState(): StateView {
+    return new StateView(this.#source, this.head.header.stateRoot);
   }
 }

@@ -136,11 +136,6 @@ export class ExecutionState implements StateManagerInterface {
     this.#write(this.#slotsOf(address), toText(slot), trimZeros(value));
   }
 
-  /** What was written outside a checkpoint stays. */
-  endTransaction(): void {
-    this.#undo.length = 0;
-  }
-
   putStorage(address: Address, slot: Uint8Array, value: Uint8Array): Promise<void> {
     const key = toText(address.bytes) + toText(slot);
     if (!this.#original.has(key)) this.#original.set(key, this.readStorage(address.bytes, slot));
@@ -209,16 +204,18 @@ export class ExecutionState implements StateManagerInterface {
     return slots;
   }
 
+  /** What is written outside a checkpoint stays. */
   #write<Value>(map: Map<string, Value>, key: string, value: Value): void {
-    const before = map.get(key);
-    const wasPresent = map.has(key);
-    this.#undo.push(() => {
-      if (wasPresent)
-        map.set(key, before as Value); // it was present, so `before` is a Value, which may be undefined
-      else map.delete(key);
-    });
+    if (this.#checkpoints.length > 0) this.#undo.push(undoOf(map, key));
     map.set(key, value);
   }
+}
+
+/** Makes an entry what it is now. */
+function undoOf<Value>(map: Map<string, Value>, key: string): () => void {
+  if (!map.has(key)) return () => void map.delete(key);
+  const before = map.get(key) as Value; // It is there, so it is a Value, which may be undefined.
+  return () => void map.set(key, before);
 }
 
 function toText(bytes: Uint8Array): string {

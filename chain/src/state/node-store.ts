@@ -1,23 +1,22 @@
+import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
 import { toBuffer } from "../lib/bytes.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
+import { EMPTY_TRIE_ROOT } from "./account.ts";
+import { CheckedSource, type StateDatabase } from "./checked-source.ts";
 import { createPastView } from "./past-view.ts";
 import { type SharedLayer, StateHistory } from "./state-history.ts";
 import { type StateSource, StateView } from "./state-view.ts";
-
-/** The durable side of the state. */
-export interface StateDatabase {
-  readNode(key: string): Uint8Array | undefined;
-  readCode(codeHash: Uint8Array): Uint8Array | undefined;
-}
 
 /** Of an entry, with its key. */
 const NODE_OVERHEAD_BYTES = 192;
 
 /** What a committed block changed. */
 export interface AppliedChanges {
+  /** Of the state afterwards. */
+  readonly root: Uint8Array;
   readonly nodes: NodeChanges;
   /** What those nodes overwrote. */
   readonly overwritten: NodeChanges;
@@ -30,34 +29,36 @@ export interface AppliedChanges {
  * one state however long the chain gets; what was overwritten in recent blocks stays in memory (StateHistory).
  */
 export class NodeStore implements StateSource {
-  readonly #database: StateDatabase;
+  readonly #source: CheckedSource;
   readonly #nodes = new Generations<Uint8Array>(NODE_CACHE_BYTES_MAX);
   readonly #codes = new Lru<string, Uint8Array>({ entriesMax: CODE_CACHE_CONTRACTS_MAX });
   readonly #history = new StateHistory();
   /** Of the newest state, so that reading a slot again walks no trie. */
   readonly #slots = new Generations<Uint8Array>(SLOT_CACHE_SLOTS_MAX);
-  #head = new StateView(this, this.#slots);
+  #head: StateView;
 
-  constructor(database: StateDatabase) {
-    this.#database = database;
+  /** `root` is that of the newest state; without it there is none yet. */
+  constructor(database: StateDatabase, root = EMPTY_TRIE_ROOT) {
+    this.#source = new CheckedSource(database);
+    this.#head = new StateView(this, root, this.#slots);
   }
 
-  findNode(key: string): Uint8Array | undefined {
+  findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
     const cached = this.#nodes.get(key, weighNode);
     if (cached !== undefined) return cached;
-    const read = this.#database.readNode(key);
+    const read = this.#source.findNode(key, hash);
     if (read === undefined) return undefined;
     const stored = Buffer.from(read); // into shared memory: a piece of its own takes 200 bytes more
     this.#cache(key, stored);
     return stored;
   }
 
-  findCode(codeHash: Uint8Array): Uint8Array | undefined {
+  findCode(codeHash: Uint8Array): Uint8Array {
     const key = toBuffer(codeHash).toString("latin1");
     const cached = this.#codes.get(key);
     if (cached !== undefined) return cached;
-    const stored = this.#database.readCode(codeHash);
-    if (stored !== undefined) this.#codes.set(key, stored);
+    const stored = this.#source.findCode(codeHash);
+    this.#codes.set(key, stored);
     return stored;
   }
 
@@ -67,9 +68,9 @@ export class NodeStore implements StateSource {
   }
 
   /** The state after an earlier block; undefined when it is no longer kept. */
-  findAt(blockNumber: bigint): StateView | undefined {
-    const overwritten = this.#history.findSince(blockNumber);
-    return overwritten === undefined ? undefined : createPastView(this, overwritten);
+  findAt({ number, stateRoot }: Pick<Header, "number" | "stateRoot">): StateView | undefined {
+    const overwritten = this.#history.findSince(number);
+    return overwritten === undefined ? undefined : createPastView(this, stateRoot, overwritten);
   }
 
   /** What the blocks after one overwrote, for another thread; all that is kept without it. */
@@ -78,7 +79,7 @@ export class NodeStore implements StateSource {
   }
 
   /** Takes over the changes of a block that is committed. */
-  apply(blockNumber: bigint, { nodes, overwritten, storage }: AppliedChanges): void {
+  apply(blockNumber: bigint, { root, nodes, overwritten, storage }: AppliedChanges): void {
     this.#history.add(blockNumber, overwritten);
     for (const [key, node] of nodes) {
       if (node === undefined) this.#nodes.delete(key);
@@ -87,7 +88,7 @@ export class NodeStore implements StateSource {
     for (const [address, slots] of storage) {
       for (const [slot, value] of slots) this.#slots.set(address + slot, value);
     }
-    this.#head = new StateView(this, this.#slots);
+    this.#head = new StateView(this, root, this.#slots);
   }
 
   #cache(key: string, node: Uint8Array): void {

@@ -2,12 +2,15 @@ import type { NodeChanges } from "./node-changes.ts";
 import { type StateSource, StateView } from "./state-view.ts";
 
 /** The state before the blocks that overwrote these nodes, oldest first, above the state that they led to. */
-export function createPastView(source: StateSource, overwritten: readonly NodeChanges[]): StateView {
-  return new StateView({
-    findCode: (codeHash) => source.findCode(codeHash),
-    findNode: (key) => {
-      const layer = overwritten.find((nodes) => nodes.has(key));
-      return layer === undefined ? source.findNode(key) : layer.get(key);
+export function createPastView(source: StateSource, root: Uint8Array, overwritten: readonly NodeChanges[]): StateView {
+  return new StateView(
+    {
+      findCode: (codeHash) => source.findCode(codeHash),
+      findNode: (key, hash) => {
+        const layer = overwritten.find((nodes) => nodes.has(key));
+        return layer === undefined ? source.findNode(key, hash) : layer.get(key);
+      },
     },
-  });
+    root,
+  );
 }

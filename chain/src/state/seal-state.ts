@@ -22,13 +22,12 @@ export function sealState(view: StateView, changes: StateChanges): SealedState {
   const accountChanges: TrieChange[] = [];
   for (const [key, account] of changes.accounts) {
     const address = Buffer.from(key, "latin1");
-    const addressHash = rememberedKeccak(address);
     const slots = changes.storage.get(key);
     const storageRoot =
       account === undefined || slots === undefined
         ? account?.storageRoot
-        : sealStorage(view, { addressHash, slots, nodes });
-    accountChanges.push({ nibbles: toNibbles(addressHash), value: encodePresent(account, storageRoot) });
+        : sealStorage(view, { address, slots, nodes });
+    accountChanges.push({ nibbles: toNibbles(rememberedKeccak(address)), value: encodePresent(account, storageRoot) });
   }
   const update = changeTrie(view.accountReader(), accountChanges);
   nodes.add(update, accountNodeKey);
@@ -59,17 +58,18 @@ function encodePresent(account: Account | undefined, storageRoot: Uint8Array | u
 }
 
 interface StorageChanges {
-  readonly addressHash: Uint8Array;
+  readonly address: Uint8Array;
   readonly slots: ReadonlyMap<string, Uint8Array>;
   readonly nodes: ChangedNodes;
 }
 
-function sealStorage(view: StateView, { addressHash, slots, nodes }: StorageChanges): Uint8Array {
+function sealStorage(view: StateView, { address, slots, nodes }: StorageChanges): Uint8Array {
   const changes = Array.from(slots, ([slot, value]) => ({
     nibbles: toNibbles(rememberedKeccak(Buffer.from(slot, "latin1"))),
     value: value.length === 0 ? undefined : encodeRlp(value),
   }));
-  const update = changeTrie(view.storageReader(addressHash), changes);
+  const update = changeTrie(view.storageReader(address), changes);
+  const addressHash = rememberedKeccak(address);
   nodes.add(update, (path) => storageNodeKey(addressHash, path));
   return update.root ?? EMPTY_TRIE_ROOT;
 }

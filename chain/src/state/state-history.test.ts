@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { NodeChanges } from "./node-changes.ts";
-import { decodeNodes, encodeNodes } from "./shared-nodes.ts";
+import { decodeNodes, shareNodes } from "./nodes-codec.ts";
 import { StateHistory } from "./state-history.ts";
 
 const node = (value: number) => Uint8Array.of(value, value);
@@ -25,13 +25,13 @@ describe("nodes in shared memory", () => {
       ["A\u0001", undefined],
       ["A\u0002", new Uint8Array(0)],
     ]);
-    const decoded = decodeNodes(encodeNodes(nodes));
+    const decoded = decodeNodes(Buffer.from(shareNodes(nodes)));
     expect([...decoded.keys()]).toEqual([...nodes.keys()]);
     for (const [key, value] of nodes) expect(decoded.get(key)).toEqual(value && Buffer.from(value));
   });
 
   it("none are none", () => {
-    expect(decodeNodes(encodeNodes(new Map())).size).toBe(0);
+    expect(decodeNodes(Buffer.from(shareNodes(new Map()))).size).toBe(0);
   });
 });
 

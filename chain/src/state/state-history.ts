@@ -1,6 +1,6 @@
 import { STATE_HISTORY_BLOCKS_MAX, STATE_HISTORY_BYTES_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
-import { decodeNodes, encodeNodes } from "./shared-nodes.ts";
+import { decodeNodes, shareNodes } from "./nodes-codec.ts";
 
 /** What one block overwrote, in memory that threads share. */
 export interface SharedLayer {
@@ -23,7 +23,7 @@ export class StateHistory {
   }
 
   add(blockNumber: bigint, overwritten: NodeChanges): void {
-    this.#push({ blockNumber, nodes: encodeNodes(overwritten) });
+    this.#push({ blockNumber, nodes: shareNodes(overwritten) });
   }
 
   /** Takes over what another thread shares; layers that leave a gap replace everything. */
@@ -45,7 +45,9 @@ export class StateHistory {
   findSince(blockNumber: bigint, to = this.newest ?? 0n): readonly NodeChanges[] | undefined {
     const from = this.#layers.findIndex((layer) => layer.blockNumber === blockNumber + 1n);
     if (from === -1) return undefined;
-    return this.#layers.slice(from, from + Number(to - blockNumber)).map(({ nodes }) => decodeNodes(nodes));
+    return this.#layers
+      .slice(from, from + Number(to - blockNumber))
+      .map(({ nodes }) => decodeNodes(Buffer.from(nodes)));
   }
 
   #push(layer: SharedLayer): void {

@@ -8,10 +8,13 @@ import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT, type StoredAccount } f
 import { proveTrie, readTrie } from "./trie/read.ts";
 import type { NodeReader } from "./trie/update.ts";
 
-/** Where a view finds trie nodes and code. Node keys come from `accountNodeKey` and `storageNodeKey`. */
+/**
+ * Where a view finds trie nodes and code, of which its caller knows the hashes. Node keys come from `accountNodeKey` and `storageNodeKey`.
+ * @throws ChainDamagedError where what the file has under them is something else.
+ */
 export interface StateSource {
-  findNode(key: string): Uint8Array | undefined;
-  findCode(codeHash: Uint8Array): Uint8Array | undefined;
+  findNode(key: string, hash: Uint8Array): Uint8Array | undefined;
+  findCode(codeHash: Uint8Array): Uint8Array;
 }
 
 export function accountNodeKey(path: string): string {
@@ -25,12 +28,14 @@ export function storageNodeKey(addressHash: Uint8Array, path: string): string {
 /** The state after one block, read through its tries. */
 export class StateView {
   readonly #source: StateSource;
+  readonly #root: Uint8Array;
   readonly #slots: Generations<Uint8Array> | undefined;
   readonly #accounts = new Lru<string, StoredAccount>({ entriesMax: STATE_VIEW_ACCOUNTS_MAX });
 
-  /** `slots` are known values of this state, by address and slot as latin1; those that are read become part of them. */
-  constructor(source: StateSource, slots?: Generations<Uint8Array>) {
+  /** `root` is that of its accounts; `slots` are known values of this state, by address and slot as latin1; those that are read become part of them. */
+  constructor(source: StateSource, root: Uint8Array, slots?: Generations<Uint8Array>) {
     this.#source = source;
+    this.#root = root;
     this.#slots = slots;
   }
 
@@ -60,9 +65,7 @@ export class StateView {
   }
 
   #readStorage(address: Uint8Array, slot: Uint8Array): Uint8Array {
-    const account = this.findAccount(address);
-    if (account === undefined || isSameBytes(account.storageRoot, EMPTY_TRIE_ROOT)) return EMPTY_BYTES;
-    const encoded = readTrie(this.storageReader(rememberedKeccak(address)), rememberedKeccak(slot));
+    const encoded = readTrie(this.storageReader(address), rememberedKeccak(slot));
     // A slot's value is one RLP string.
     return encoded === undefined ? EMPTY_BYTES : (decodeRlp(encoded) as Uint8Array);
   }
@@ -74,9 +77,7 @@ export class StateView {
 
   getCodeByHash(codeHash: Uint8Array): Uint8Array {
     if (isSameBytes(codeHash, EMPTY_CODE_HASH)) return EMPTY_BYTES;
-    const code = this.#source.findCode(codeHash);
-    if (code === undefined) throw new Error("The code of a contract is missing.");
-    return code;
+    return this.#source.findCode(codeHash);
   }
 
   proveAccount(address: Uint8Array): Uint8Array[] {
@@ -84,15 +85,17 @@ export class StateView {
   }
 
   proveStorage(address: Uint8Array, slot: Uint8Array): Uint8Array[] {
-    return proveTrie(this.storageReader(rememberedKeccak(address)), rememberedKeccak(slot));
+    return proveTrie(this.storageReader(address), rememberedKeccak(slot));
   }
 
   accountReader(): NodeReader {
-    return (path) => this.#source.findNode(accountNodeKey(path));
+    return (path, hash = this.#root) => this.#source.findNode(accountNodeKey(path), hash);
   }
 
-  storageReader(addressHash: Uint8Array): NodeReader {
-    return (path) => this.#source.findNode(storageNodeKey(addressHash, path));
+  storageReader(address: Uint8Array): NodeReader {
+    const root = this.findAccount(address)?.storageRoot ?? EMPTY_TRIE_ROOT;
+    const addressHash = rememberedKeccak(address);
+    return (path, hash = root) => this.#source.findNode(storageNodeKey(addressHash, path), hash);
   }
 }
 

@@ -3,15 +3,18 @@ import { decodeHeader, encodeHeader } from "../blocks/header.ts";
 import type { Block, BlockHead, ExecutedTransaction } from "../blocks/block.ts";
 import { decodeStoredReceipt, encodeStoredReceipt } from "../blocks/receipt-codec.ts";
 import { parseTransaction } from "../blocks/transaction.ts";
-import { isSameBytes } from "../lib/bytes.ts";
+import { ChainDamagedError } from "../chain-damaged-error.ts";
+import { isSameBytes, toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
-import type { StateDatabase } from "../state/node-store.ts";
+import type { StateDatabase } from "../state/checked-source.ts";
 import type { OwnedDatabase } from "./open-database.ts";
-import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
+import { decodeEffects, encodeEffects } from "./effects-codec.ts";
+import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
+import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
 
-/** Rows of the log index read at once: a thread that is to end does so between two reads. */
-const LOG_PLACES_PAGE = 10_000;
+/** Rows of the index read at once: a thread that is to end does so between two reads. */
+const PLACES_PAGE = 10_000;
 
 /** Everything that one block adds. */
 export interface BlockCommit {
@@ -31,12 +34,16 @@ export interface PlacedTransaction extends ExecutedTransaction {
   readonly place: Place;
 }
 
-/** The tables of the chain. A block is written in one SQL transaction, so it is there whole or not at all. */
+/**
+ * The tables of the chain. A block is written in one SQL transaction, so it is there whole or not at all. What follows from the newest blocks
+ * (`UnsavedEffects`) is in memory and in one row a block, until `save` writes it into the tables; reads look there first.
+ */
 export class ChainDatabase implements StateDatabase {
   // The statements do not keep the database alive: it must be referenced for as long as they are.
   readonly #database: DatabaseSyncInstance;
   readonly #statements: ReturnType<typeof prepareStatements>;
   readonly #owned: OwnedDatabase | undefined;
+  readonly #unsaved = new UnsavedEffects();
 
   /** `owned` is for a database that holds more than itself open. */
   constructor(database: DatabaseSyncInstance, owned?: OwnedDatabase) {
@@ -45,18 +52,48 @@ export class ChainDatabase implements StateDatabase {
     this.#statements = prepareStatements(database);
   }
 
-  /** Writes a block; nothing of it is there when this throws. `within` may add to the same SQL transaction. */
-  commitBlock(commit: BlockCommit, within: () => void = () => undefined): void {
-    this.#database.exec("BEGIN IMMEDIATE");
-    try {
-      this.#insertBlock(commit.block);
-      for (const [key, node] of commit.nodes) this.#writeNode(key, node);
-      for (const code of commit.codes) this.#statements.insertCode.run(keccak256(code), code);
+  /**
+   * Writes a block; nothing of it is there when this throws. `within` may add to the same SQL transaction. What follows from the block goes
+   * into one row, which costs a few pages; by the tables it would be a page for each node and each index entry.
+   */
+  commitBlock({ block, nodes, codes }: BlockCommit, within: () => void = () => undefined): void {
+    const number = Number(block.header.number);
+    const effects = { nodes, places: indexEntries(block) };
+    const encoded = encodeEffects(effects);
+    this.#write(() => {
+      this.#insertBlock(block);
+      for (const code of codes) this.#statements.insertCode.run(keccak256(code), code);
+      this.#statements.insertUnsaved.run(number, encoded);
       within();
-      this.#database.exec("COMMIT");
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw error;
+    });
+    this.#unsaved.add(number, effects, encoded.length);
+  }
+
+  /** Bytes of what follows from the newest blocks and waits for {@link save}. */
+  get unsavedBytes(): number {
+    return this.#unsaved.bytes;
+  }
+
+  /** Writes what follows from the newest blocks into its tables: once, however often blocks overwrote it. */
+  save(): void {
+    const { nodes, places } = this.#unsaved.sorted();
+    this.#write(() => {
+      for (const [key, node] of nodes) this.#writeNode(key, node);
+      for (const [key, found] of places) for (const place of found) this.#statements.insertPlace.run(key, place);
+      this.#statements.deleteUnsaved.run();
+    });
+    this.#unsaved.clear();
+  }
+
+  /** Learns what other threads have written: at the start of a snapshot, or of a process. @throws ChainDamagedError. */
+  loadUnsaved(): void {
+    const { first } = this.#statements.selectFirstUnsaved.get() as { first: number | null }; // The column of the statement.
+    if (first !== (this.#unsaved.first ?? null)) this.#unsaved.clear();
+    if (first === null) return;
+    const after = this.#unsaved.first === undefined ? first - 1 : this.#unsaved.last;
+    for (const row of this.#statements.selectUnsaved.all(after)) {
+      const { number, effects } = row as { number: number; effects: Uint8Array }; // As above.
+      this.#unsaved.add(number, decodeRow(number, effects), effects.length);
     }
   }
 
@@ -64,6 +101,7 @@ export class ChainDatabase implements StateDatabase {
   async readSnapshot<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#database.exec("BEGIN");
     try {
+      this.loadUnsaved();
       return await work();
     } finally {
       this.#database.exec("COMMIT");
@@ -79,8 +117,11 @@ export class ChainDatabase implements StateDatabase {
   }
 
   findBlockHeadByHash(hash: Uint8Array): BlockHead | undefined {
-    const heads = this.#statements.selectBlocksByHashKey.all(toHashKey(hash)).map(toHead);
-    return heads.find((head) => head !== undefined && isSameBytes(head.hash, hash));
+    for (const place of this.readPlaces(toHashKey(hash))) {
+      const head = this.findBlockHead(fromPlace(place).blockNumber);
+      if (head !== undefined && isSameBytes(head.hash, hash)) return head;
+    }
+    return undefined;
   }
 
   readExecuted(number: bigint): ExecutedTransaction[] {
@@ -95,25 +136,27 @@ export class ChainDatabase implements StateDatabase {
   }
 
   findPlacedByHash(hash: Uint8Array): PlacedTransaction | undefined {
-    for (const row of this.#statements.selectTransactionsByHashKey.all(toHashKey(hash))) {
-      const placed = toPlaced(row as TransactionRow);
-      if (isSameBytes(placed.transaction.hash, hash)) return placed;
+    for (const place of this.readPlaces(toHashKey(hash))) {
+      const placed = this.findPlaced(place);
+      if (placed !== undefined && isSameBytes(placed.transaction.hash, hash)) return placed;
     }
     return undefined;
   }
 
-  /** Transactions from `from` up to before `to` with a log under `key`. */
-  readLogPlaces(key: number, from: Place, to: Place): Place[] {
+  /** The places under a key of the index, from `from` up to before `to`, in order. */
+  readPlaces(key: number, from: Place = 0, to: Place = Number.MAX_SAFE_INTEGER): Place[] {
     const places: Place[] = [];
-    for (let next = from; ; ) {
-      const rows = this.#statements.selectLogPlaces.all(key, next, to, LOG_PLACES_PAGE) as { place: number }[];
+    for (let next = from, isMore = true; isMore; next = (places.at(-1) ?? 0) + 1) {
+      const rows = this.#statements.selectPlaces.all(key, next, to, PLACES_PAGE) as { place: number }[];
       for (const { place } of rows) places.push(place);
-      if (rows.length < LOG_PLACES_PAGE) return places;
-      next = (places.at(-1) ?? 0) + 1;
+      isMore = rows.length === PLACES_PAGE;
     }
+    for (const place of this.#unsaved.findPlaces(key)) if (place >= from && place < to) places.push(place);
+    return places;
   }
 
   readNode(key: string): Uint8Array | undefined {
+    if (this.#unsaved.hasNode(key)) return this.#unsaved.findNode(key);
     return this.#statements.selectNode.get(Buffer.from(key, "latin1"))?.node as Uint8Array | undefined;
   }
 
@@ -152,12 +195,22 @@ export class ChainDatabase implements StateDatabase {
 
   #insertBlock(block: Block): void {
     const { number } = block.header;
-    this.#statements.insertBlock.run(Number(number), toHashKey(block.hash), encodeHeader(block.header));
+    this.#statements.insertBlock.run(Number(number), encodeHeader(block.header));
     for (const [index, { transaction, receipt }] of block.executed.entries()) {
       const place = toPlace(number, index);
       const stored = encodeStoredReceipt({ receipt, sender: transaction.sender }, transaction.raw);
-      this.#statements.insertTransaction.run(place, toHashKey(transaction.hash), stored, transaction.raw);
-      for (const key of logKeys(receipt.logs)) this.#statements.insertLogPlace.run(key, place);
+      this.#statements.insertTransaction.run(place, stored, transaction.raw);
+    }
+  }
+
+  #write(statements: () => void): void {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      statements();
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw error;
     }
   }
 
@@ -165,6 +218,26 @@ export class ChainDatabase implements StateDatabase {
     const bytes = Buffer.from(key, "latin1");
     if (node === undefined) this.#statements.deleteNode.run(bytes);
     else this.#statements.upsertNode.run(bytes, node);
+  }
+}
+
+/** Where a block and its transactions are found by their hashes and logs, each key once a place. */
+function indexEntries(block: Block): IndexEntry[] {
+  const { number } = block.header;
+  const entries = [{ key: toHashKey(block.hash), place: toPlace(number, 0) }];
+  for (const [index, { transaction, receipt }] of block.executed.entries()) {
+    const place = toPlace(number, index);
+    entries.push({ key: toHashKey(transaction.hash), place });
+    for (const key of logKeys(receipt.logs)) entries.push({ key, place });
+  }
+  return entries;
+}
+
+function decodeRow(number: number, effects: Uint8Array): BlockEffects {
+  try {
+    return decodeEffects(toBuffer(effects));
+  } catch (cause) {
+    throw new ChainDamagedError(`The state after block ${number} of the chain is damaged: it cannot be read.`, cause);
   }
 }
 
@@ -180,9 +253,13 @@ function toPlaced({ place, raw, receipt: stored }: TransactionRow): PlacedTransa
 function prepareStatements(database: DatabaseSyncInstance) {
   const prepare = (sql: string): StatementSyncInstance => database.prepare(sql);
   return {
-    insertBlock: prepare("INSERT INTO blocks (number, hash_key, header) VALUES (?, ?, ?)"),
-    insertTransaction: prepare("INSERT INTO transactions (place, hash_key, receipt, raw) VALUES (?, ?, ?, ?)"),
-    insertLogPlace: prepare("INSERT OR IGNORE INTO log_places (key, place) VALUES (?, ?)"),
+    insertBlock: prepare("INSERT INTO blocks (number, header) VALUES (?, ?)"),
+    insertTransaction: prepare("INSERT INTO transactions (place, receipt, raw) VALUES (?, ?, ?)"),
+    insertPlace: prepare("INSERT OR IGNORE INTO places (key, place) VALUES (?, ?)"),
+    insertUnsaved: prepare("INSERT INTO unsaved (number, effects) VALUES (?, ?)"),
+    deleteUnsaved: prepare("DELETE FROM unsaved"),
+    selectFirstUnsaved: prepare("SELECT min(number) AS first FROM unsaved"),
+    selectUnsaved: prepare("SELECT number, effects FROM unsaved WHERE number > ? ORDER BY number"),
     insertCode: prepare("INSERT OR IGNORE INTO codes (hash, code) VALUES (?, ?)"),
     insertSetting: prepare("INSERT INTO settings (name, value) VALUES (?, ?)"),
     upsertNode: prepare(
@@ -191,15 +268,11 @@ function prepareStatements(database: DatabaseSyncInstance) {
     deleteNode: prepare("DELETE FROM nodes WHERE key = ?"),
     selectLastBlock: prepare("SELECT header FROM blocks ORDER BY number DESC LIMIT 1"),
     selectBlock: prepare("SELECT header FROM blocks WHERE number = ?"),
-    selectBlocksByHashKey: prepare("SELECT header FROM blocks WHERE hash_key = ?"),
     selectTransactions: prepare(
       "SELECT place, receipt, raw FROM transactions WHERE place >= ? AND place < ? ORDER BY place",
     ),
     selectTransaction: prepare("SELECT place, receipt, raw FROM transactions WHERE place = ?"),
-    selectTransactionsByHashKey: prepare("SELECT place, receipt, raw FROM transactions WHERE hash_key = ?"),
-    selectLogPlaces: prepare(
-      "SELECT place FROM log_places WHERE key = ? AND place >= ? AND place < ? ORDER BY place LIMIT ?",
-    ),
+    selectPlaces: prepare("SELECT place FROM places WHERE key = ? AND place >= ? AND place < ? ORDER BY place LIMIT ?"),
     selectNode: prepare("SELECT node FROM nodes WHERE key = ?"),
     selectCode: prepare("SELECT code FROM codes WHERE hash = ?"),
     selectSetting: prepare("SELECT value FROM settings WHERE name = ?"),

@@ -21,6 +21,8 @@ export async function verifyChainFile(file: string): Promise<void> {
     const check = sqlite.prepare("PRAGMA integrity_check").get() as Record<string, string>;
     expect(check["integrity_check"]).toBe("ok");
     const database = new ChainDatabase(sqlite);
+    database.loadUnsaved();
+    database.save();
     const last = database.findHead();
     if (last === undefined) throw new Error("The chain has no block.");
     for (let number = 0n; number <= last.header.number; number += 1n) await verifyBlock(database, number);

@@ -1,5 +1,6 @@
 import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createSystemClock } from "../../lib/system/clock.ts";
 import { describeLedger } from "../../ports/ledger.contract.ts";
 import { Signer } from "./native-crypto.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
@@ -26,3 +27,20 @@ async function createHarness(): Promise<EvmHarness> {
 }
 
 describeLedger("EvmLedger on the embedded chain", createHarness);
+
+test("says when blocks are dated more than a minute ahead of the clock", async () => {
+  const { createLedger } = await createHarness();
+  let lateMs = 0;
+  const ledger = createLedger({ clock: { ...createSystemClock(), now: () => Date.now() - lateMs } });
+  await ledger.start();
+  try {
+    const { headBlock, warning } = ledger.view();
+    expect(warning).toBeUndefined();
+    lateMs = 3_600_000;
+    expect(ledger.view().warning).toMatch(
+      new RegExp(`^block ${headBlock} is dated .*Z, 3[56]\\d\\d s ahead of this machine's clock`),
+    );
+  } finally {
+    await ledger.stop();
+  }
+});

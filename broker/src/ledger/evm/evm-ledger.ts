@@ -26,6 +26,7 @@ import { findBlock } from "./find-block.ts";
 import { GasPolicy } from "./gas.ts";
 import { toHex } from "./hex.ts";
 import { HeadWatcher } from "./head-watcher.ts";
+import { blockTimeWarning } from "./block-time.ts";
 import { ChainHeight } from "./chain-height.ts";
 import { identifyChain } from "./identify-chain.ts";
 import { JournalWriter } from "./journal-writer.ts";
@@ -124,7 +125,8 @@ export class EvmLedger implements Ledger {
     const { chain, heads, registry, height, guard, feed, writers } = this.#parts;
     const outage = failure ?? height.look() ?? guard.outage ?? feed.outage;
     const facts = { ...chain, registry: registry.address, signer, ...writers?.facts };
-    return { outage, headBlock: heads.last.number, facts, warning: writers?.warning };
+    const warning = writers?.warning ?? blockTimeWarning(heads.last, this.#options.clock.now());
+    return { outage, headBlock: heads.last.number, facts, warning };
   }
 
   async openTopic(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {

@@ -186,7 +186,6 @@ describe("the own interpreter", () => {
       const digits = value.toString(16).padStart(64, "0");
       state.writeStorage(to, toSlot(BigInt(key)), Buffer.from(digits, "hex"));
     }
-    state.endTransaction();
   }
 
   it("has the EVM's gas, logs, output and storage for any code, and leaves failures to it", async () => {

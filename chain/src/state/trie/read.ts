@@ -50,7 +50,7 @@ function resolve(
   { read, visit }: { readonly read: NodeReader; readonly visit: (encoded: Uint8Array) => void },
 ): TrieNode {
   if (child.kind !== "hash") return child;
-  const encoded = read(path);
+  const encoded = read(path, child.hash);
   if (encoded === undefined) throw new Error("missing trie node");
   visit(encoded);
   return decodeNode(encoded);

@@ -17,7 +17,7 @@ const SHORT_BYTES_MAX = 55;
  */
 export function replaceInTrie(read: NodeReader, changes: readonly TrieChange[]): TrieUpdate | undefined {
   const replacement = new Replacement(read);
-  const root = replacement.replace("", changes);
+  const root = replacement.replace({ path: "", changes });
   return root === undefined
     ? undefined
     : { root: keccak256(root), nodes: replacement.nodes, before: replacement.before };
@@ -33,8 +33,8 @@ class Replacement {
   }
 
   /** The node under a path as it is afterwards. */
-  replace(path: string, changes: readonly TrieChange[]): Uint8Array | undefined {
-    const encoded = this.#read(path);
+  replace({ path, changes, hash }: Place): Uint8Array | undefined {
+    const encoded = this.#read(path, hash);
     if (encoded === undefined) return undefined;
     const before = toBuffer(encoded);
     const items = itemPlaces(before);
@@ -74,7 +74,8 @@ class Replacement {
   /** Whether the hash that stands at `at` could be exchanged. */
   #replaceChild(parent: Buffer, at: number, place: Place): boolean {
     if (parent[at] !== HASH_PREFIX) return false;
-    const child = this.replace(place.path, place.changes);
+    const hash = parent.subarray(at + 1, at + 1 + HASH_BYTES);
+    const child = this.replace({ ...place, hash });
     if (child === undefined) return false;
     parent.set(keccak256(child), at + 1);
     return true;
@@ -84,6 +85,8 @@ class Replacement {
 interface Place {
   readonly path: string;
   readonly changes: readonly TrieChange[];
+  /** As the parent names it; undefined for the root. */
+  readonly hash?: Uint8Array;
 }
 
 function replaceLeaf(rest: Uint8Array, [change, other]: readonly TrieChange[]): Buffer | undefined {

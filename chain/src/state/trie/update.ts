@@ -7,8 +7,8 @@ export interface TrieChange {
   readonly value: Uint8Array | undefined;
 }
 
-/** Gives the node stored under a path, or undefined. */
-export type NodeReader = (path: string) => Uint8Array | undefined;
+/** Gives the node stored under a path, which has the hash; the root where there is none. Undefined when nothing is there. */
+export type NodeReader = (path: string, hash?: Uint8Array) => Uint8Array | undefined;
 
 export interface TrieUpdate {
   /** Undefined when nothing is left. */
@@ -66,7 +66,7 @@ class TrieUpdater {
 
   #resolve(node: ChildNode, path: string): TrieNode {
     if (node.kind !== "hash") return node;
-    const encoded = this.#read(path);
+    const encoded = this.#read(path, node.hash);
     if (encoded === undefined) throw new Error("missing trie node");
     return this.#load(path, encoded);
   }

@@ -6,11 +6,21 @@ const NODE_LENGTH_BYTES = 4;
 const ABSENT = 0xffff_ffff;
 
 /** Trie nodes in memory that several threads can read, so that handing them over copies nothing. */
-export function encodeNodes(nodes: NodeChanges): SharedArrayBuffer {
+export function shareNodes(nodes: NodeChanges): SharedArrayBuffer {
+  const shared = new SharedArrayBuffer(nodesBytes(nodes));
+  writeNodes(Buffer.from(shared), nodes);
+  return shared;
+}
+
+/** How many bytes `writeNodes` takes. */
+export function nodesBytes(nodes: NodeChanges): number {
   let length = 0;
   for (const [key, node] of nodes) length += KEY_LENGTH_BYTES + key.length + NODE_LENGTH_BYTES + (node?.length ?? 0);
-  const shared = new SharedArrayBuffer(length);
-  const bytes = Buffer.from(shared);
+  return length;
+}
+
+/** Writes nodes one after another, from the start of `bytes`. */
+export function writeNodes(bytes: Buffer, nodes: NodeChanges): void {
   let at = 0;
   for (const [key, node] of nodes) {
     at = bytes.writeUInt8(key.length, at);
@@ -19,11 +29,10 @@ export function encodeNodes(nodes: NodeChanges): SharedArrayBuffer {
     if (node !== undefined) bytes.set(node, at);
     at += node?.length ?? 0;
   }
-  return shared;
 }
 
-export function decodeNodes(shared: SharedArrayBuffer): NodeChanges {
-  const bytes = Buffer.from(shared);
+/** The nodes are views of `bytes`. */
+export function decodeNodes(bytes: Buffer): NodeChanges {
   const nodes = new Map<string, Uint8Array | undefined>();
   let at = 0;
   while (at < bytes.length) {

@@ -1,0 +1,132 @@
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { getContractAddress, type Hex, hexToBytes, numberToBytes, numberToHex } from "viem";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ChainDamagedError } from "./chain-damaged-error.ts";
+import { type EmbeddedChain, startEmbeddedChain } from "./embedded-chain.ts";
+import { NodeStore } from "./state/node-store.ts";
+import { ChainDatabase } from "./storage/chain-database.ts";
+import { CHAIN_ID, FEES, SIGNER } from "./testing/client.ts";
+
+/** Creation code of a contract that writes each slot from one number up to before another, its own number into it. */
+const SLOT_WRITER: Hex = "0x60188060095f395ff36020355f355b818110156016578080556001016005565b00";
+const contract = getContractAddress({ from: SIGNER.address, nonce: 0n });
+const slotsTotal = 40;
+
+let folder: string;
+let file: string;
+
+function start(path = file): Promise<EmbeddedChain> {
+  return startEmbeddedChain({ file: path, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
+}
+
+async function send(chain: EmbeddedChain, nonce: number, call: { readonly to?: Hex; readonly data?: Hex }) {
+  const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 20_000_000n, nonce } as const;
+  await chain.submit(hexToBytes(await SIGNER.signTransaction({ ...fields, ...call })));
+}
+
+function word(value: number): string {
+  return numberToHex(value, { size: 32 }).slice(2);
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
+  file = join(folder, "chain.db");
+  await using chain = await start();
+  await send(chain, 0, { data: SLOT_WRITER });
+  await send(chain, 1, { to: contract, data: `0x${word(1)}${word(slotsTotal + 1)}` });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Everything that the state has to say, one question after the other: right, or refused. */
+function askAll(sqlite: DatabaseSyncInstance): { readonly wrong: number; readonly refused: number } {
+  const database = new ChainDatabase(sqlite);
+  const answers: (boolean | undefined)[] = [];
+  const ask = (question: () => boolean): void => {
+    try {
+      answers.push(question());
+    } catch (error) {
+      if (!(error instanceof ChainDamagedError)) throw error;
+      answers.push(undefined);
+    }
+  };
+  ask(() => (database.loadUnsaved(), true));
+  const view = new NodeStore(database, database.findHead()?.header.stateRoot).head();
+  ask(() => view.findAccount(hexToBytes(SIGNER.address))?.nonce === 2n);
+  ask(() => view.getCode(hexToBytes(contract)).length === 24);
+  for (let slot = 1; slot <= slotsTotal; slot += 1) {
+    ask(() => view.getStorage(hexToBytes(contract), numberToBytes(slot, { size: 32 }))[0] === slot);
+  }
+  return {
+    wrong: answers.filter((answer) => answer === false).length,
+    refused: answers.filter((answer) => answer === undefined).length,
+  };
+}
+
+interface Stored {
+  readonly at: Uint8Array | number;
+  readonly bytes: Uint8Array;
+}
+
+/** Flips a bit of one row after the other, at another place in each, and asks. */
+function damageEach(
+  sqlite: DatabaseSyncInstance,
+  table: "nodes" | "codes" | "unsaved",
+  columns: readonly [string, string],
+) {
+  const [at, bytes] = columns;
+  const rows = sqlite.prepare(`SELECT ${at} AS at, ${bytes} AS bytes FROM ${table}`).all() as Stored[];
+  const write = sqlite.prepare(`UPDATE ${table} SET ${bytes} = ? WHERE ${at} = ?`);
+  return rows.map((row, index) => {
+    const damaged = Buffer.from(row.bytes);
+    const place = (index * 37) % damaged.length;
+    damaged[place] = (damaged[place] ?? 0) ^ (1 << (index % 8));
+    write.run(damaged, row.at);
+    const outcome = askAll(sqlite);
+    write.run(row.bytes, row.at);
+    return outcome;
+  });
+}
+
+it("refuses what hangs on a node or a code that is damaged in the file, and never gives another value", () => {
+  const sqlite = new DatabaseSync(file);
+  try {
+    expect(askAll(sqlite)).toEqual({ wrong: 0, refused: 0 });
+    const unsaved = damageEach(sqlite, "unsaved", ["number", "effects"]);
+    const database = new ChainDatabase(sqlite);
+    database.loadUnsaved();
+    database.save();
+    const nodes = damageEach(sqlite, "nodes", ["key", "node"]);
+    const codes = damageEach(sqlite, "codes", ["hash", "code"]);
+    expect(nodes.length).toBeGreaterThan(slotsTotal);
+    expect([...unsaved, ...nodes, ...codes].filter(({ wrong }) => wrong > 0)).toEqual([]);
+    expect([...nodes, ...codes].filter(({ refused }) => refused === 0)).toEqual([]);
+  } finally {
+    sqlite.close();
+  }
+});
+
+it("tells its owner, in a chain that runs, that the state is damaged and makes no block of it", async () => {
+  const copy = join(folder, "copy.db");
+  copyFileSync(file, copy);
+  const sqlite = new DatabaseSync(copy);
+  const database = new ChainDatabase(sqlite);
+  database.loadUnsaved();
+  database.save();
+  sqlite.exec(
+    "UPDATE nodes SET node = CAST(substr(node, 1, 40) || x'00' || substr(node, 42) AS BLOB) WHERE key = CAST('A' AS BLOB)",
+  );
+  sqlite.close();
+  await using chain = await start(copy);
+  const told = new Promise<Error>((resolve) => chain.on("damage", resolve));
+  const balance = chain.request({ method: "eth_getBalance", params: [SIGNER.address, "latest"] });
+  await expect(balance).rejects.toThrow(/^The state of the chain is damaged/);
+  expect((await told).message).toMatch(/not what its hash says/);
+  await expect(send(chain, 2, { to: SIGNER.address })).rejects.toThrow(/^The state of the chain is damaged/);
+  await expect(chain.reader.read({ method: "eth_getBalance", params: [SIGNER.address, "latest"] })).rejects.toThrow(
+    /^The state of the chain is damaged/,
+  );
+  expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2");
+});

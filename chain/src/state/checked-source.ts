@@ -1,0 +1,36 @@
+import { ChainDamagedError } from "../chain-damaged-error.ts";
+import { isSameBytes } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import { EMPTY_TRIE_ROOT } from "./account.ts";
+import type { StateSource } from "./state-view.ts";
+
+/** The durable side of the state. */
+export interface StateDatabase {
+  readNode(key: string): Uint8Array | undefined;
+  readCode(codeHash: Uint8Array): Uint8Array | undefined;
+}
+
+/** Nodes and code as the file has them, each held against its hash. @throws ChainDamagedError. */
+export class CheckedSource implements StateSource {
+  readonly #database: StateDatabase;
+
+  constructor(database: StateDatabase) {
+    this.#database = database;
+  }
+
+  findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
+    if (isSameBytes(hash, EMPTY_TRIE_ROOT)) return undefined;
+    return check("a node", this.#database.readNode(key), hash);
+  }
+
+  findCode(codeHash: Uint8Array): Uint8Array {
+    return check("the code of a contract", this.#database.readCode(codeHash), codeHash);
+  }
+}
+
+function check(what: string, bytes: Uint8Array | undefined, hash: Uint8Array): Uint8Array {
+  if (bytes !== undefined && isSameBytes(keccak256(bytes), hash)) return bytes;
+  throw new ChainDamagedError(
+    `The state of the chain is damaged: ${what} is ${bytes === undefined ? "missing" : "not what its hash says"}.`,
+  );
+}

@@ -1,0 +1,28 @@
+import { decodeNodes, nodesBytes, writeNodes } from "../state/nodes-codec.ts";
+import type { BlockEffects, IndexEntry } from "./unsaved-effects.ts";
+
+const COUNT_BYTES = 4;
+/** Both are integers that a double holds exactly. */
+const NUMBER_BYTES = 8;
+const ENTRY_BYTES = 2 * NUMBER_BYTES;
+
+/** What follows from a block, as its row holds it. */
+export function encodeEffects({ nodes, places }: BlockEffects): Uint8Array {
+  const nodesAt = COUNT_BYTES + places.length * ENTRY_BYTES;
+  const bytes = Buffer.allocUnsafe(nodesAt + nodesBytes(nodes));
+  let at = bytes.writeUInt32BE(places.length, 0);
+  for (const { key, place } of places) at = bytes.writeDoubleBE(place, bytes.writeDoubleBE(key, at));
+  writeNodes(bytes.subarray(nodesAt), nodes);
+  return bytes;
+}
+
+/** @throws RangeError for bytes that were not written so. */
+export function decodeEffects(bytes: Buffer): BlockEffects {
+  const count = bytes.readUInt32BE(0);
+  const nodesAt = COUNT_BYTES + count * ENTRY_BYTES;
+  const places: IndexEntry[] = [];
+  for (let at = COUNT_BYTES; at < nodesAt; at += ENTRY_BYTES) {
+    places.push({ key: bytes.readDoubleBE(at), place: bytes.readDoubleBE(at + NUMBER_BYTES) });
+  }
+  return { nodes: decodeNodes(bytes.subarray(nodesAt)), places };
+}

@@ -1,0 +1,77 @@
+import type { NodeChanges } from "../state/node-changes.ts";
+import type { Place } from "./places.ts";
+
+/** What follows from a block: the nodes of the state that it changed, and where its hashes, addresses and topics are found. */
+export interface BlockEffects {
+  readonly nodes: NodeChanges;
+  readonly places: readonly IndexEntry[];
+}
+
+export interface IndexEntry {
+  readonly key: number;
+  readonly place: Place;
+}
+
+/** Effects of the newest blocks that are not in the tables of nodes and places yet, in memory; each block's are in the file, in one row. */
+export class UnsavedEffects {
+  readonly #nodes = new Map<string, Uint8Array | undefined>();
+  readonly #places = new Map<number, Place[]>();
+  #first: number | undefined;
+  #last = -1;
+  #bytes = 0;
+
+  /** The oldest block in it. */
+  get first(): number | undefined {
+    return this.#first;
+  }
+
+  /** The newest block that ever was in it; -1 before any. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Of the rows in the file. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes over what follows from the next block; its row has so many bytes. */
+  add(blockNumber: number, { nodes, places }: BlockEffects, bytes: number): void {
+    this.#first ??= blockNumber;
+    this.#last = blockNumber;
+    this.#bytes += bytes;
+    for (const [key, node] of nodes) this.#nodes.set(key, node);
+    for (const { key, place } of places) {
+      const known = this.#places.get(key);
+      if (known === undefined) this.#places.set(key, [place]);
+      else known.push(place);
+    }
+  }
+
+  /** Everything in it, in the order of the tables: what is near in them is written together. */
+  sorted(): { readonly nodes: [string, Uint8Array | undefined][]; readonly places: [number, Place[]][] } {
+    return {
+      nodes: [...this.#nodes].toSorted(([left], [right]) => (left < right ? -1 : 1)),
+      places: [...this.#places].toSorted(([left], [right]) => left - right),
+    };
+  }
+
+  clear(): void {
+    this.#nodes.clear();
+    this.#places.clear();
+    this.#first = undefined;
+    this.#bytes = 0;
+  }
+
+  hasNode(key: string): boolean {
+    return this.#nodes.has(key);
+  }
+
+  findNode(key: string): Uint8Array | undefined {
+    return this.#nodes.get(key);
+  }
+
+  findPlaces(key: number): readonly Place[] {
+    return this.#places.get(key) ?? [];
+  }
+}
