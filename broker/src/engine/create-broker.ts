@@ -5,7 +5,6 @@ import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
-import { Turnstile } from "../lib/turnstile.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -22,6 +21,7 @@ import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed } from "./dispatch/feed.ts";
+import { RecentBatches } from "./dispatch/recent-batches.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
@@ -109,7 +109,7 @@ class Engine implements RunningBroker {
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
   readonly #failures: ReceiverFailures;
-  readonly #reads: Turnstile;
+  readonly #recent: RecentBatches;
   readonly #slices: TimeSlices;
   readonly #inlet: Inlet;
   readonly #topics: TopicService;
@@ -125,7 +125,7 @@ class Engine implements RunningBroker {
     this.#options = options;
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);
-    this.#reads = new Turnstile(options.limits.feedReadsMax);
+    this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
       options.defaultGroupId,
@@ -192,6 +192,7 @@ class Engine implements RunningBroker {
     closers.add(() => this.#dispatcher.stop(leftMs()));
     closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     closers.add(() => this.#cluster?.deliveries.stop(signal));
+    closers.add(() => this.#subscriptions.stop());
     // A worker that is ending can no longer be cut back, so from its end on no index may go back.
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
@@ -267,8 +268,8 @@ class Engine implements RunningBroker {
     });
   }
 
-  async #resume(groupId: GroupId): Promise<void> {
-    if (this.#cluster === undefined) await this.#subscriptions.resume(groupId);
+  #resume(groupId: GroupId): void {
+    if (this.#cluster === undefined) this.#subscriptions.resume(groupId);
     else this.#cluster.resume(groupId);
   }
 
@@ -294,7 +295,7 @@ class Engine implements RunningBroker {
         progress,
         findGeneration,
         onRead: () => this.#options.troubles.clear(subscription.id),
-        reads: this.#reads,
+        recent: this.#recent,
       }),
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,

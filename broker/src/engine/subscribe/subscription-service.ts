@@ -20,8 +20,8 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
-import { subscriptionsOf } from "../subscriptions-of.ts";
 import type { Ownership } from "./ownership.ts";
+import { Resumption } from "./resumption.ts";
 import { ReceiverQuota } from "./receiver-quota.ts";
 import { findStartPosition } from "./start-position.ts";
 
@@ -63,12 +63,14 @@ const randomDigits = 10;
 export class SubscriptionService {
   readonly #parts: SubscriptionServiceParts;
   readonly #receivers: ReceiverQuota;
+  readonly #resumption: Resumption;
   /** Where nobody else makes and removes any. */
   #count = 0;
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
     this.#receivers = new ReceiverQuota(parts);
+    this.#resumption = new Resumption(parts);
   }
 
   /** Counts what there is. Delivery begins with {@link resume}. */
@@ -76,20 +78,14 @@ export class SubscriptionService {
     this.#count = await this.#parts.store.countSubscriptions();
   }
 
-  /**
-   * Starts delivery to every active callback subscription of a group that has none yet. Assumes that the group's index has caught up, and
-   * that it takes no calls meanwhile. The index does not go back between the reading of a cursor and the start of its worker.
-   */
-  async resume(groupId: GroupId): Promise<void> {
-    await this.#unchanged(groupId, () => this.#startWorkers(groupId));
+  /** Delivery begins, page after page, to every active callback subscription of a group that has none yet; calls are taken meanwhile. */
+  resume(groupId: GroupId): void {
+    this.#resumption.begin(groupId);
   }
 
-  async #startWorkers(groupId: GroupId): Promise<void> {
-    const { dispatcher } = this.#parts;
-    for await (const subscription of subscriptionsOf(this.#parts)) {
-      const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
-      if (isIdle && subscription.groupId === groupId) dispatcher.add(subscription);
-    }
+  /** Starts no further delivery by itself. */
+  async stop(): Promise<void> {
+    await this.#resumption.stop();
   }
 
   /**
