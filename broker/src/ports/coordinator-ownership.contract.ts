@@ -51,7 +51,13 @@ export function testOwnership(trial: CoordinatorTrial): void {
       await trial.expire(a, [b]);
       expect(await trial.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
       expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
-      const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
+      const progress = {
+        cursor: subscriptionOf(9).cursor,
+        notifiedCount: 9,
+        notifiedAt: 9,
+        failedAttempts: 0,
+        failedMs: 0,
+      };
       const { id } = subscriptionOf(1);
       expect(await trial.store.saveProgress([{ ...progress, id, epoch: 0 }])).toEqual([id]);
       expect(await trial.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
@@ -129,7 +135,13 @@ export function testOwnership(trial: CoordinatorTrial): void {
       expect(await trial.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
       expect(await trial.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
       expect(await trial.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
-      const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
+      const progress = {
+        cursor: subscriptionOf(9).cursor,
+        notifiedCount: 9,
+        notifiedAt: 9,
+        failedAttempts: 0,
+        failedMs: 0,
+      };
       expect(await trial.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
       await trial.one.letGo([]);
     });

@@ -132,6 +132,8 @@ export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
   readonly notifiedCount: number;
   readonly notifiedAt: number;
+  readonly failedAttempts: number;
+  readonly failedMs: number;
 }
 
 export interface ApplyOptions {
@@ -248,7 +250,7 @@ export interface Store {
    * the cursor is before every event, going back could have taken nothing, and the generation does not matter.
    */
   insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
-  /** Sets url, kind, secret and state; answers false when there is none of that epoch. */
+  /** Sets url, kind, secret and state, and that nothing has failed; answers false when there is none of that epoch. */
   updateSubscription(
     key: SubscriptionKey,
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
@@ -258,7 +260,7 @@ export interface Store {
   /** Answers false when there is none of that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
   /**
-   * Moves cursors forward; a row that is already further is left as it is. Answers those of which there is none of that epoch. Each
+   * Moves cursors forward, and how long the event after the cursor has failed; a row that is already further in either is left as it is. Answers those of which there is none of that epoch. Each
    * subscription is given once.
    */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;

@@ -21,7 +21,6 @@ export interface Page {
 interface KeptPage extends Page {
   readonly key: string;
   readonly bytes: number;
-  readonly progress: IndexProgress;
   /** Of the progress when the page was read. */
   readonly version: number;
 }
@@ -102,8 +101,8 @@ export class RecentBatches {
     if (version !== progress.version) return undefined;
     const last = batches.at(-1);
     const end = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
-    const page = { after, upTo: end < upTo ? end : upTo, batches };
-    this.#keep({ ...page, key: keyOf(groupId, topic), bytes: bytesOf(batches), progress, version });
+    const page = { after, upTo: end, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
+    this.#keep(page);
     return page;
   }
 

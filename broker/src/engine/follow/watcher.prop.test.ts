@@ -200,6 +200,8 @@ class Node {
       secret: undefined,
       state: "active",
       notifiedCount: 0,
+      failedAttempts: 0,
+      failedMs: 0,
       notifiedAt: 0,
       createdAt: 0,
       owner: undefined,

@@ -203,6 +203,8 @@ export class SubscriptionService {
       cursor: position,
       notifiedCount: 0,
       notifiedAt: now,
+      failedAttempts: 0,
+      failedMs: 0,
       createdAt: now,
       owner,
       epoch: this.#firstEpoch(),
@@ -224,7 +226,7 @@ export class SubscriptionService {
   }
 
   async #continue(existing: Subscription, order: Order): Promise<boolean> {
-    const { dispatcher, store, ownership } = this.#parts;
+    const { dispatcher, store, ownership, progressWriter } = this.#parts;
     checkSame(existing, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
@@ -233,12 +235,14 @@ export class SubscriptionService {
     const progress = await dispatcher.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
+      // What the worker noted at its end must not come after the change.
+      if (progress !== undefined) await progressWriter.flush();
       if (!(await store.updateSubscription(existing, change))) return false;
     } catch (error) {
       if (existing.state === "active") ownership.begin(current);
       throw error;
     }
-    ownership.begin({ ...current, ...change });
+    ownership.begin({ ...current, ...change, failedAttempts: 0, failedMs: 0 });
     return true;
   }
 

@@ -1,16 +1,14 @@
 import { expect, it } from "vitest";
 import { createMonotonic } from "./clock.ts";
 
-/** A clock whose two sources are moved by hand. */
+/** A clock whose sources are moved by hand; what the machine sleeps, only its timers miss. */
 function setUp() {
-  const at = { timer: 100, day: 1_700_000_000_000 };
-  const monotonic = createMonotonic(
-    () => at.timer,
-    () => at.day,
-  );
-  const elapse = (timerMs: number, dayMs = timerMs): number => {
+  const at = { timer: 100, day: 1_700_000_000_000, uptime: 5_000 };
+  const monotonic = createMonotonic({ timer: () => at.timer, day: () => at.day, uptime: () => at.uptime });
+  const elapse = (timerMs: number, { sleptMs = 0, setMs = 0 } = {}): number => {
     at.timer += timerMs;
-    at.day += dayMs;
+    at.day += timerMs + sleptMs + setMs;
+    at.uptime += timerMs + sleptMs;
     return monotonic();
   };
   return { elapse };
@@ -23,10 +21,23 @@ it("monotonic time is that of the timers while the machine is awake", () => {
 
 it("monotonic time goes on while the machine sleeps, in one sleep after another", () => {
   const { elapse } = setUp();
-  expect([elapse(10, 60_010), elapse(5), elapse(1, 30_001)]).toEqual([60_110, 60_115, 90_116]);
+  const times = [elapse(10, { sleptMs: 60_000 }), elapse(5), elapse(1, { sleptMs: 30_000 })];
+  expect(times).toEqual([60_110, 60_115, 90_116]);
 });
 
-it("monotonic time never goes back, nor follows a time of day that is set back or merely corrected", () => {
+const hour = 3_600_000;
+it.each([-6 * hour, -390, 400, 3 * hour, 87_600 * hour])(
+  "monotonic time is that of the timers when the time of day is set by %i ms",
+  (setMs) => {
+    const { elapse } = setUp();
+    expect([elapse(10, { setMs }), elapse(10), elapse(10, { setMs: -setMs }), elapse(10)]).toEqual([
+      110, 120, 130, 140,
+    ]);
+  },
+);
+
+it("monotonic time counts a sleep also when the time of day is set after it", () => {
   const { elapse } = setUp();
-  expect([elapse(10, -3_600_000), elapse(10), elapse(10, 400), elapse(10, -390)]).toEqual([110, 120, 130, 140]);
+  const times = [elapse(10, { sleptMs: 60_000 }), elapse(10, { setMs: 10 * hour }), elapse(10, { sleptMs: 1_000 })];
+  expect(times).toEqual([60_110, 60_120, 61_130]);
 });

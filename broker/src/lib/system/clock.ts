@@ -1,3 +1,7 @@
+import { uptime } from "node:os";
+
+const msPerSecond = 1_000;
+
 /** Longest delay that a timer takes; a longer one would fire at once. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
@@ -9,23 +13,29 @@ export interface SystemClock {
   soon(action: () => void): void;
 }
 
-/** A jump of the time of day beyond that, in milliseconds, counts as sleep. */
+/** When the time of day jumps forward by more, in milliseconds, the machine may have slept. */
 const jumpMsMax = 500;
 
-/**
- * Milliseconds that only grow, also through a sleep of the machine: that halts the clock of the timers and not the time of day. Whoever
- * sets the time of day forward seems to have slept; who sets it back changes nothing.
- */
-export function createMonotonic(timerNow: () => number, dayNow: () => number): () => number {
-  let timer = timerNow();
-  let day = dayNow();
+/** Clocks of the machine, in milliseconds. A sleep of the machine halts that of the timers, and neither of the others. */
+export interface ClockSources {
+  readonly timer: () => number;
+  /** Cheap to read, and set by whoever likes. */
+  readonly day: () => number;
+  /** Since the machine started, its sleep included; nobody can set it. It costs a file to read. */
+  readonly uptime: () => number;
+}
+
+/** Milliseconds that only grow, also through a sleep of the machine, and never with a time of day that is set. */
+export function createMonotonic(sources: ClockSources): () => number {
+  const start = { timer: sources.timer(), uptime: sources.uptime() };
+  let last = { timer: start.timer, day: sources.day() };
   let sleptMs = 0;
   return () => {
-    const jumpMs = dayNow() - day - (timerNow() - timer);
-    timer = timerNow();
-    day = dayNow();
-    if (jumpMs > jumpMsMax) sleptMs += jumpMs;
-    return timer + sleptMs;
+    const now = { timer: sources.timer(), day: sources.day() };
+    const jumpMs = now.day - last.day - (now.timer - last.timer);
+    last = now;
+    if (jumpMs > jumpMsMax) sleptMs = Math.max(sleptMs, sources.uptime() - start.uptime - (now.timer - start.timer));
+    return now.timer + sleptMs;
   };
 }
 
@@ -33,10 +43,11 @@ export function createMonotonic(timerNow: () => number, dayNow: () => number): (
 export function createSystemClock(): SystemClock {
   return {
     now: () => Date.now(),
-    monotonic: createMonotonic(
-      () => performance.now(),
-      () => Date.now(),
-    ),
+    monotonic: createMonotonic({
+      timer: () => performance.now(),
+      day: () => Date.now(),
+      uptime: () => uptime() * msPerSecond,
+    }),
     after: startTimer,
     soon: (action) => void setImmediate(action),
   };

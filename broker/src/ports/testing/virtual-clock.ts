@@ -13,9 +13,8 @@ const settlingTurns = 12;
 /** Time that moves only when it is told to. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
-  /** What the time of day is ahead of the timers, and what the monotonic clock is. */
+  /** What the time of day is ahead of the timers. */
   #dayAheadMs = 0;
-  #aheadMs = 0;
   #order = 0;
   readonly #timers = new Set<Timer>();
 
@@ -24,13 +23,12 @@ export class VirtualClock implements Clock {
   }
 
   monotonic(): number {
-    return this.#now + this.#aheadMs;
+    return this.#now;
   }
 
-  /** Sets the time of day. Set forward, it seems as if the machine had slept, so the monotonic clock goes with it; timers do not. */
+  /** Sets the time of day; neither the monotonic clock nor timers go with it. */
   step(ms: number): void {
     this.#dayAheadMs += ms;
-    this.#aheadMs += Math.max(0, ms);
   }
 
   after(delayMs: number, action: () => void): () => void {

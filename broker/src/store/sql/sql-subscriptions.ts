@@ -72,7 +72,14 @@ export class SqlSubscriptions {
     change: Pick<Subscription, "url" | "interfaceType" | "secret" | "state">,
   ): Promise<boolean> {
     const { url, interfaceType, secret, state } = change;
-    const columns = { ...toAddress(url), interface_type: interfaceType, secret: secret ?? null, state };
+    const columns = {
+      ...toAddress(url),
+      interface_type: interfaceType,
+      secret: secret ?? null,
+      state,
+      failed_attempts: 0,
+      failed_ms: 0,
+    };
     return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
   }
 
@@ -98,8 +105,14 @@ export class SqlSubscriptions {
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     if (rows.length === 0) return [];
     const refused = await this.#database.saveProgress(
-      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt }) => {
-        const progress = { cursor, notified_count: notifiedCount, notified_at: notifiedAt };
+      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs }) => {
+        const progress = {
+          cursor,
+          notified_count: notifiedCount,
+          notified_at: notifiedAt,
+          failed_attempts: failedAttempts,
+          failed_ms: failedMs,
+        };
         return { id, epoch, ...progress, progress_check: progressCheck(progress) };
       }),
     );
@@ -120,7 +133,8 @@ export class SqlSubscriptions {
     const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", change.id);
     const row = await this.#database.locking(finding).executeTakeFirst();
     if (row === undefined || !isDue(row) || !isIntactSubscription(row)) return false;
-    const changed = withChecksum("subscriptions", { ...row, ...change });
+    const next = { ...row, ...change };
+    const changed = withChecksum("subscriptions", { ...next, progress_check: progressCheck(next) });
     await transaction.executeQuery(this.#queries.update.bind(changed));
     return true;
   }

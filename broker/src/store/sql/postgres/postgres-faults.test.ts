@@ -309,6 +309,8 @@ const progressOf = (number: number) => ({
   epoch: 0,
   notifiedCount: number,
   notifiedAt: 1_800_000_000_000,
+  failedAttempts: 0,
+  failedMs: 0,
 });
 
 /** Every topic has the events that its sequence says, each batch once. */
