@@ -13,6 +13,12 @@ afterEach(() => engine.stop());
 
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 const content = new Uint8Array([1, 2, 3]);
+const state = async () => (await engine.listSubscriptions())[0]?.state;
+
+async function restart(): Promise<void> {
+  await engine.rebuild();
+  await engine.broker.start();
+}
 
 describe("delivery", () => {
   it("tries the same event again, with growing waits, and the next only when it is accepted", async () => {
@@ -188,12 +194,6 @@ describe("delivery", () => {
       await engine.publish("a", "1");
       await clock.advance(40_000);
     });
-
-    async function restart(): Promise<void> {
-      await engine.rebuild();
-      await engine.broker.start();
-    }
-    const state = async () => (await engine.listSubscriptions())[0]?.state;
 
     it("gives up when it has failed for as long as without the restarts", async () => {
       for (const runMs of [7_000, 3_000]) {
