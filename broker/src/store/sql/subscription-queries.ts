@@ -55,8 +55,8 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    update: prepare(({ id, ...columns }: Change) => {
-      const { url, receiver, interface_type, secret, state, checksum } = columns;
+    update: prepare((columns: Change) => {
+      const { id, url, receiver, interface_type, secret, state, checksum } = columns;
       const { failed_attempts, failed_ms, progress_check } = columns;
       return database
         .updateTable("subscriptions")

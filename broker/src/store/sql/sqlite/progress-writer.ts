@@ -32,8 +32,8 @@ export class ProgressWriter {
 
 export function createProgressQueries(database: Kysely<Schema>) {
   return {
-    advance: prepare(({ id, epoch, ...progress }: ProgressRow) => {
-      const { cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check } = progress;
+    advance: prepare((progress: ProgressRow) => {
+      const { id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check } = progress;
       return database
         .updateTable("subscriptions")
         .set({ cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check })
