@@ -178,7 +178,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
        select '1', n, n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, '0x', 0, 0, repeat('x', 200)::bytea
        from generate_series(1, ${batches}) n`,
       `insert into subscriptions
-       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
+       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
     ];
     for (const statement of statements) await server.query(statement);
