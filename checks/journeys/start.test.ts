@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
+import { runBroker } from "../harness/broker-process.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -16,4 +17,10 @@ it("npm start passes its flags to the broker, and returns the broker's exit code
   const bad = check("x");
   expect(bad.stderr).toMatch(/port/);
   expect(bad.status).toBe(2);
+});
+
+it.runIf(process.platform === "linux")("says how many open files it needs where it may not open enough", async () => {
+  const { code, stderr } = await runBroker({ shell: 'ulimit -n 400; exec "$@"', args: ["--check-config"] });
+  expect(stderr).toMatch(/may open 400 files at once, and needs at least 512/);
+  expect(code).toBe(2);
 });

@@ -61,6 +61,10 @@ export interface Subscription {
   readonly notifiedCount: number;
   /** Time of the newest acknowledged notification; before the first, the time of creation. */
   readonly notifiedAt: number;
+  /** Attempts that failed since the last that was accepted, as the store was told last; 0 when the receiver works. */
+  readonly failedAttempts: number;
+  /** What was waited after them, in milliseconds: delivery gives up after so much of it. */
+  readonly failedMs: number;
   readonly createdAt: number;
   /**
    * The node that owns the subscription and delivers it. A row may still name a node that is no longer a member (see Coordinator.listNodes).

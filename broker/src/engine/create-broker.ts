@@ -7,7 +7,6 @@ import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
-import { Turnstile } from "../lib/turnstile.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -26,6 +25,7 @@ import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed, type FeedParts } from "./dispatch/feed.ts";
+import { RecentBatches } from "./dispatch/recent-batches.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
@@ -123,7 +123,7 @@ class Engine implements RunningBroker {
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
   readonly #failures: ReceiverFailures;
-  readonly #reads: Turnstile;
+  readonly #recent: RecentBatches;
   readonly #slices: TimeSlices;
   readonly #subscriptions: SubscriptionService;
   readonly #sessions: Sessions;
@@ -137,7 +137,7 @@ class Engine implements RunningBroker {
     this.#access = new Access({ policy, defaultGroupId });
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);
-    this.#reads = new Turnstile(options.limits.feedReadsMax);
+    this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
       options.defaultGroupId,
@@ -219,6 +219,7 @@ class Engine implements RunningBroker {
     closers.add(() => this.#dispatcher.stop(leftMs()));
     closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     closers.add(() => this.#cluster?.deliveries.stop(signal));
+    closers.add(() => this.#subscriptions.stop());
     // A worker that is ending can no longer be cut back, so from its end on no index may go back.
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
@@ -281,8 +282,8 @@ class Engine implements RunningBroker {
     });
   }
 
-  async #resume(groupId: GroupId): Promise<void> {
-    if (this.#cluster === undefined) await this.#subscriptions.resume(groupId);
+  #resume(groupId: GroupId): void {
+    if (this.#cluster === undefined) this.#subscriptions.resume(groupId);
     else this.#cluster.resume(groupId);
   }
 
@@ -309,7 +310,7 @@ class Engine implements RunningBroker {
     const group = this.#groups.find(groupId);
     const progress = group?.progress ?? new IndexProgress();
     const findGeneration = this.#cluster && group && (() => group.findGeneration());
-    return { ...this.#options, groupId, progress, findGeneration, reads: this.#reads };
+    return { ...this.#options, groupId, progress, findGeneration, recent: this.#recent };
   }
 
   #createWorker(subscription: CallbackSubscription): DeliveryWorker {

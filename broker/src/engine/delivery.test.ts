@@ -1,5 +1,5 @@
 import { encodeEvents } from "@stele/wire";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createDeferred } from "../lib/deferred.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
@@ -13,6 +13,12 @@ afterEach(() => engine.stop());
 
 const topic = (name: string) => ({ topic: name, groupId: undefined });
 const content = new Uint8Array([1, 2, 3]);
+const state = async () => (await engine.listSubscriptions())[0]?.state;
+
+async function restart(): Promise<void> {
+  await engine.rebuild();
+  await engine.broker.start();
+}
 
 describe("delivery", () => {
   it("tries the same event again, with growing waits, and the next only when it is accepted", async () => {
@@ -170,6 +176,74 @@ describe("delivery", () => {
     await clock.settle();
     expect(sink.sequencesOf(gone)).toEqual([1, 1, 2]);
     expect(sink.sequencesOf(down).slice(-2)).toEqual([1, 2]);
+  });
+
+  describe("of a receiver that fails, while the broker starts again,", () => {
+    const limits = { giveUpAfterMs: 60_000, retryDelayMsMax: 5_000 };
+    let isWorking: boolean;
+    let id: string;
+
+    beforeEach(async () => {
+      const { broker, sink, clock } = await start({ limits });
+      isWorking = false;
+      sink.receive("http://receiver/", () =>
+        isWorking ? { status: "accepted" } : { status: "failed", reason: "500" },
+      );
+      await broker.open(topic("a"));
+      id = await engine.subscribe("a");
+      await engine.publish("a", "1");
+      await clock.advance(40_000);
+    });
+
+    it("gives up when it has failed for as long as without the restarts", async () => {
+      for (const runMs of [7_000, 3_000]) {
+        await restart();
+        await engine.clock.advance(runMs);
+      }
+      expect(await state()).toBe("active");
+      await engine.clock.advance(20_000);
+      expect(await state()).toBe("suspended");
+    });
+
+    it("does not count waits that a restart cut short", async () => {
+      for (let run = 0; run < 10; run += 1) {
+        await restart();
+        await engine.clock.advance(1_000);
+      }
+      expect(await state()).toBe("active");
+    });
+
+    it("begins to count anew once it has accepted", async () => {
+      isWorking = true;
+      await engine.clock.advance(10_000);
+      expect(engine.sink.sequencesOf(id).at(-1)).toBe(1);
+      isWorking = false;
+      await engine.publish("a", "2");
+      await engine.clock.advance(5_000);
+      await restart();
+      await engine.clock.advance(45_000);
+      expect(await state()).toBe("active");
+      await engine.clock.advance(20_000);
+      expect(await state()).toBe("suspended");
+    });
+  });
+
+  it("writes seldom how long a receiver has failed", async () => {
+    const { broker, sink, clock, store } = await start();
+    await broker.open(topic("a"));
+    sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    const saveProgress = store.saveProgress.bind(store);
+    let writes = 0;
+    store.saveProgress = (rows) => {
+      writes += 1;
+      return saveProgress(rows);
+    };
+    await clock.advance(24 * 3_600_000);
+    expect(sink.sequencesOf(id).length).toBeGreaterThan(150);
+    expect(writes).toBeGreaterThan(15);
+    expect(writes).toBeLessThan(25);
   });
 
   it("resumes on subscribe also when the suspension could not be written", async () => {

@@ -29,8 +29,8 @@ export interface GroupLifeParts {
   readonly randomness: Randomness;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Called each time that the index has caught up, before the group is opened. Doing it twice does no harm. */
-  readonly onReady: (groupId: GroupId) => Promise<void>;
+  /** Called once the index has caught up and the group takes calls. */
+  readonly onReady: (groupId: GroupId) => void;
 }
 
 /** Brings one group up, however long its chain is away, and tells how it is. */
@@ -99,8 +99,8 @@ export class GroupLife {
     group.close(catchingUp);
     await role.start(signal);
     if (signal.aborted) return;
-    await onReady(group.id);
     group.open();
+    onReady(group.id);
     this.#scrubbing ??= this.#parts.scrubber.run(this.#stopping.signal);
     this.#parts.logger.info("group ready", group.ledger.view().facts);
   }

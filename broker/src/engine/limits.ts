@@ -28,6 +28,8 @@ export interface EngineLimits {
   readonly readBytesMax: number;
   /** Such reads at once, of all subscriptions; the others wait for their turn, so that the store has room for what else is asked of it. */
   readonly feedReadsMax: number;
+  /** What such reads keep in memory for the next of them, of all subscriptions: encoded events, with what they take when decoded. */
+  readonly recentBytesMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
   /** Time after an acknowledgement in which its cursor is written. */
@@ -89,6 +91,7 @@ export const defaultEngineLimits: EngineLimits = {
   readBatchesMax: 64,
   readBytesMax: 1024 * 1024,
   feedReadsMax: 4,
+  recentBytesMax: 8 * 1024 * 1024,
   progressEventsMax: 100,
   progressDelayMs: 50,
   progressRetryDelayMsMin: 100,

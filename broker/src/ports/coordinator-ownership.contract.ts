@@ -51,7 +51,13 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       await scenario.expire(a, [b]);
       expect(await scenario.other.claim(subscriptionOf(1).id, b)).toMatchObject({ status: "held" });
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 1 });
-      const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
+      const progress = {
+        cursor: subscriptionOf(9).cursor,
+        notifiedCount: 9,
+        notifiedAt: 9,
+        failedAttempts: 0,
+        failedMs: 0,
+      };
       const { id } = subscriptionOf(1);
       expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 0 }])).toEqual([id]);
       expect(await scenario.store.saveProgress([{ ...progress, id, epoch: 1 }])).toEqual([]);
@@ -129,7 +135,13 @@ export function testOwnership(scenario: CoordinatorScenario): void {
       expect(await scenario.ownerOf(1)).toEqual({ owner: b, epoch: 8 });
       expect(await scenario.ownerOf(2)).toEqual({ owner: undefined, epoch: 8 });
       expect(await scenario.ownerOf(3)).toEqual({ owner: a, epoch: 7 });
-      const progress = { cursor: subscriptionOf(9).cursor, notifiedCount: 9, notifiedAt: 9 };
+      const progress = {
+        cursor: subscriptionOf(9).cursor,
+        notifiedCount: 9,
+        notifiedAt: 9,
+        failedAttempts: 0,
+        failedMs: 0,
+      };
       expect(await scenario.store.saveProgress([{ ...keyOf(2, 7), ...progress }])).toEqual([subscriptionOf(2).id]);
       await scenario.one.letGo([]);
     });

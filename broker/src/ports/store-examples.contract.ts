@@ -87,6 +87,8 @@ export function subscriptionOf<Kind extends Delivery = WebhookDelivery>(
     cursor: toPosition(number, 7),
     notifiedCount: number,
     notifiedAt: 1_700_000_000_123,
+    failedAttempts: 3,
+    failedMs: 7_000,
     owner: undefined,
     epoch: 0,
     createdAt: 1_700_000_000_000 + number,

@@ -245,6 +245,8 @@ function testCursors(store: () => Store): void {
         cursor: toPosition(3, 0),
         notifiedCount: 4,
         notifiedAt: 1,
+        failedAttempts: 0,
+        failedMs: 0,
       },
     ]);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({

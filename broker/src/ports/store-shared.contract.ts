@@ -215,7 +215,15 @@ function testGoingBack(fixture: () => SharedStoreFixture): void {
 }
 
 function progress(number: number, epoch: number): Progress {
-  return { id: subscriptionOf(number).id, epoch, cursor: toPosition(6, 0), notifiedCount: 50, notifiedAt: 1 };
+  return {
+    id: subscriptionOf(number).id,
+    epoch,
+    cursor: toPosition(6, 0),
+    notifiedCount: 50,
+    notifiedAt: 1,
+    failedAttempts: 0,
+    failedMs: 0,
+  };
 }
 
 function testHints(fixture: () => SharedStoreFixture): void {

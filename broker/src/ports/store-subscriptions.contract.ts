@@ -33,13 +33,14 @@ export function testSubscriptions(store: () => Store): void {
     ).toBe("taken");
     expect(await store().listSubscriptions()).toEqual([subscriptionOf(1)]);
   });
-  it("an update changes only delivery and state", async () => {
+  it("an update changes delivery and state, and clears failures", async () => {
     await store().insertSubscription(subscriptionOf(1), 0);
     await store().insertSubscription(subscriptionOf(2), 0);
     const delivery = webhookTo({ url: "http://new/", format: "JsonRPC", secret: undefined });
     const change = { delivery, state: "suspended" } as const;
     expect(await store().updateSubscription(subscriptionOf(1), { ...subscriptionOf(9), ...change })).toBe(true);
-    expect(await store().listSubscriptions()).toEqual([{ ...subscriptionOf(1), ...change }, subscriptionOf(2)]);
+    const changed = { ...subscriptionOf(1), ...change, failedAttempts: 0, failedMs: 0 };
+    expect(await store().listSubscriptions()).toEqual([changed, subscriptionOf(2)]);
     expect(await store().setSubscriptionState(subscriptionOf(1), "active")).toBe(true);
     expect(await store().findSubscription(subscriptionOf(1).id)).toMatchObject({ state: "active", delivery });
   });
@@ -181,6 +182,23 @@ export function testProgress(store: () => Store): void {
     expect(await store().saveProgress([progress(1, toPosition(4, 0))])).toEqual([]);
     expect(await store().findSubscription(moved.id)).toEqual(moved);
   });
+  it("keeps how long the event after the cursor has failed, until the cursor moves", async () => {
+    await store().insertSubscription(subscriptionOf(1, { failedAttempts: 0, failedMs: 0 }), 0);
+    const { id, cursor } = subscriptionOf(1);
+    const failing = async (attempts: number, failedMs: number) => {
+      const rows = [{ ...progress(1, cursor), notifiedCount: 1, failedAttempts: attempts, failedMs }];
+      expect(await store().saveProgress(rows)).toEqual([]);
+      const { failedAttempts, failedMs: keptMs } = (await store().findSubscription(id)) ?? {};
+      return [failedAttempts, keptMs];
+    };
+    expect(await failing(2, 3_000)).toEqual([2, 3_000]);
+    expect(await failing(1, 1_000)).toEqual([2, 3_000]);
+    expect(await failing(900, 259_200_000)).toEqual([900, 259_200_000]);
+    await store().setSubscriptionState({ id, epoch: 0 }, "suspended");
+    expect(await store().findSubscription(id)).toMatchObject({ failedAttempts: 900, failedMs: 259_200_000 });
+    await store().saveProgress([progress(1, toPosition(2, 0))]);
+    expect(await store().findSubscription(id)).toMatchObject({ failedAttempts: 0, failedMs: 0 });
+  });
   it("accepts no rows, and thousands", async () => {
     expect(await store().saveProgress([])).toEqual([]);
     const numbers = Array.from({ length: 3000 }, (_, index) => index + 1);
@@ -206,5 +224,7 @@ function progress(number: number, cursor: Position): Progress {
     cursor,
     notifiedCount: 100 + number,
     notifiedAt: 1_800_000_000_000,
+    failedAttempts: 0,
+    failedMs: 0,
   };
 }

@@ -132,6 +132,8 @@ export interface Progress extends SubscriptionKey {
   readonly cursor: Position;
   readonly notifiedCount: number;
   readonly notifiedAt: number;
+  readonly failedAttempts: number;
+  readonly failedMs: number;
 }
 
 export interface ApplyOptions {
@@ -250,12 +252,15 @@ export interface Store {
    * is before every event, a rollback cannot affect it, and the generation does not matter.
    */
   insertSubscription(subscription: Subscription, generation: number): Promise<InsertOutcome>;
-  /** Sets delivery and state of a callback subscription; returns false if there is no subscription with that epoch. */
+  /** Sets delivery and state of a callback subscription and clears its failures; returns false if there is no subscription with that epoch. */
   updateSubscription(key: SubscriptionKey, change: CallbackChange): Promise<boolean>;
   /** Returns false if there is no subscription with that epoch. */
   setSubscriptionState(key: SubscriptionKey, state: SubscriptionState): Promise<boolean>;
   /** Returns false if there is no subscription with that epoch. */
   deleteSubscription(key: SubscriptionKey): Promise<boolean>;
-  /** Moves cursors forward only. Returns the subscriptions that do not exist with their epoch. Give each subscription once. */
+  /**
+   * Moves cursors forward only, and how long the event after the cursor has failed. Returns the subscriptions that do not exist with their epoch. Give
+   * each subscription once.
+   */
   saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]>;
 }

@@ -320,3 +320,18 @@ describe("the listing", () => {
       expect(listing.flatMap(({ subscriptions }) => subscriptions)).toMatchObject([{ notifyingCount: 2 }]);
   });
 });
+
+it("a node that takes over goes on with the time for which a receiver has failed", async () => {
+  cluster = await TestCluster.start(2, { limits: { giveUpAfterMs: 60_000, retryDelayMsMax: 5_000 } });
+  await cluster.run(cluster.node(0).broker.open(topic("a")));
+  cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
+  const id = await cluster.run(cluster.subscribe(0, "a"));
+  await cluster.run(cluster.publish(0, "a", "1"));
+  await cluster.clock.advance(45_000);
+  const owner = (await cluster.owners()).get(id);
+  const state = async () => (await cluster.shared.store.findSubscription(parseSubscriptionId(id)))?.state;
+  expect(await state()).toBe("active");
+  cluster.kill(owner === "node-0:1" ? 0 : 1);
+  await cluster.clock.advance(2 * membershipMs + 25_000);
+  expect(await state()).toBe("suspended");
+});

@@ -2,6 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -23,6 +24,7 @@ export interface ClusterParts {
   readonly dispatcher: Dispatcher;
   readonly progressWriter: ProgressWriter;
   readonly turns: KeyedMutex<SubscriptionId>;
+  readonly slices: TimeSlices;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;

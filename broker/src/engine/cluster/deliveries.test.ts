@@ -245,6 +245,8 @@ function rowOf(index: number, owner: NodeId | undefined): Subscription {
     state: "active",
     cursor: 0 as Subscription["cursor"],
     notifiedCount: 0,
+    failedAttempts: 0,
+    failedMs: 0,
     notifiedAt: 0,
     createdAt: 0,
     owner,

@@ -7,6 +7,7 @@ import {
 } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Holding } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
@@ -29,6 +30,7 @@ export interface DeliveriesParts {
   readonly progressWriter: ProgressWriter;
   /** Those of whoever makes, continues or removes a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
+  readonly slices: TimeSlices;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
@@ -168,7 +170,7 @@ export class Deliveries {
 
   /** Looks again at subscriptions whose workers may be wrong, now that nobody else changes them. */
   async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
-    const { store, dispatcher, progressWriter } = this.#parts;
+    const { store, dispatcher, progressWriter, slices } = this.#parts;
     await this.#inTurn(page, async () => {
       if (!this.#serves(membership)) return;
       await progressWriter.flush();
@@ -180,7 +182,11 @@ export class Deliveries {
       const wrong = page.items.filter((id) => dispatcher.findWorker(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
       if (!this.#serves(membership)) return;
-      for (const row of own.values()) if (dispatcher.findWorker(row.id) === undefined) dispatcher.add(row);
+      for (const row of own.values()) {
+        if (dispatcher.findWorker(row.id) === undefined) dispatcher.add(row);
+        await slices.pause();
+        if (!this.#serves(membership)) return;
+      }
     });
   }
 

@@ -22,12 +22,22 @@ export interface AttemptsParts {
 /** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
 export type DeliveryResult = "accepted" | "given-up" | "interrupted";
 
+/** How long the delivery of an event has failed: attempts, and what was waited after them in milliseconds. */
+export interface Failing {
+  readonly attempts: number;
+  readonly waitedMs: number;
+}
+
 /** `stopping`: make no further attempt, and do not send one that waits to be sent. `aborting`: break off the one under way. */
 export interface DeliverySignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;
   /** Whether this node may still deliver; asked right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
+  /** What has failed before, in another run of the broker or at another node; nothing when left out. */
+  readonly failing?: Failing | undefined;
+  /** Told after each wait. */
+  readonly onFailing?: ((failing: Failing) => void) | undefined;
 }
 
 /**
@@ -40,8 +50,8 @@ export async function deliver(
   notification: Notification,
   signals: DeliverySignals,
 ): Promise<DeliveryResult> {
-  let waitedMs = 0;
-  for (let failures = 1; !signals.stopping.aborted; failures += 1) {
+  let { attempts, waitedMs } = signals.failing ?? nothingFailed;
+  while (!signals.stopping.aborted) {
     const outcome = await attempt(parts, notification, signals);
     if (outcome.status === "accepted") {
       parts.failures.accepted(notification.subscription.url, parts.logger);
@@ -51,14 +61,16 @@ export async function deliver(
     report(parts, notification, outcome);
     if (outcome.status === "gone") return "given-up";
     if (waitedMs >= parts.limits.giveUpAfterMs) return "given-up";
-    waitedMs += await pauseAfter(parts, failures, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
+    attempts += 1;
+    waitedMs += await pauseAfter(parts, attempts, { signal: signals.stopping, delayMsMin: outcome.retryAfterMs });
+    signals.onFailing?.({ attempts, waitedMs });
   }
   return "interrupted";
 }
 
 /**
  * Waits as long as backoff bids after `failures` failures, and at least `delayMsMin`; less when `signal` aborts. Answers how many milliseconds
- * were to be waited.
+ * were waited, and no more than were to be.
  */
 export async function pauseAfter(
   parts: Pick<AttemptsParts, "clock" | "randomness" | "limits">,
@@ -68,9 +80,12 @@ export async function pauseAfter(
   const { retryDelayMsMin: delayMsMin, retryDelayMsMax: delayMsMax } = parts.limits;
   const delayMs = backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: parts.randomness.fraction() });
   const waitMs = Math.max(delayMs, options.delayMsMin ?? 0);
+  const startedAt = parts.clock.monotonic();
   await pause(parts.clock, waitMs, options.signal);
-  return waitMs;
+  return options.signal.aborted ? Math.min(waitMs, Math.floor(parts.clock.monotonic() - startedAt)) : waitMs;
 }
+
+const nothingFailed: Failing = { attempts: 0, waitedMs: 0 };
 
 async function attempt(
   parts: AttemptsParts,

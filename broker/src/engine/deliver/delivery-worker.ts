@@ -8,7 +8,7 @@ import type { Progress } from "../../ports/store.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { Troubles } from "../integrity/troubles.ts";
-import { type AttemptsParts, type DeliverySignals, deliver, pauseAfter } from "./attempts.ts";
+import { type AttemptsParts, type DeliverySignals, deliver, type Failing, pauseAfter } from "./attempts.ts";
 import type { ProgressWriter } from "./progress-writer.ts";
 
 export interface DeliveryWorkerParts extends AttemptsParts {
@@ -27,6 +27,9 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
+/** How often the store is told, until delivery gives up, how long it has failed: a kill costs no more than such a part of that time. */
+const failingSaves = 64;
+
 /**
  * Delivers the events of one callback subscription, one at a time and in order. The cursor moves when the receiver has accepted an
  * event, and over events that the filter does not match.
@@ -43,6 +46,8 @@ export class DeliveryWorker {
   readonly #aborting = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #progress: Progress;
+  /** Of the progress that the store was given last. */
+  #savedFailedMs: number;
   /** The event under way; undefined also when it has vanished. */
   #current: Event | undefined;
 
@@ -52,8 +57,9 @@ export class DeliveryWorker {
     this.#subscription = subscription;
     const { format, url, secret } = subscription.delivery;
     this.#target = { id: subscription.id, format, url, secret };
-    const { id, epoch, cursor, notifiedCount, notifiedAt } = subscription;
-    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt };
+    const { id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs } = subscription;
+    this.#progress = { id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs };
+    this.#savedFailedMs = failedMs;
   }
 
   /** How far the subscription is, ahead of what the store has been told. */
@@ -110,6 +116,7 @@ export class DeliveryWorker {
     await this.#running;
     cancel();
     this.#passUnmatched();
+    this.#saveFailing(1);
   }
 
   async #run(): Promise<void> {
@@ -135,7 +142,26 @@ export class DeliveryWorker {
 
   #signals(): DeliverySignals {
     const { mayStart } = this.#parts;
-    return { stopping: this.#attempts.signal, aborting: this.#aborting.signal, mayStart };
+    const { failedAttempts: attempts, failedMs: waitedMs } = this.#progress;
+    return {
+      stopping: this.#attempts.signal,
+      aborting: this.#aborting.signal,
+      mayStart,
+      failing: { attempts, waitedMs },
+      onFailing: (failing) => this.#fail(failing),
+    };
+  }
+
+  #fail({ attempts: failedAttempts, waitedMs: failedMs }: Failing): void {
+    this.#progress = { ...this.#progress, failedAttempts, failedMs };
+    this.#saveFailing(this.#parts.limits.giveUpAfterMs / failingSaves);
+  }
+
+  /** Where it has failed for so many milliseconds more than the store was told. */
+  #saveFailing(sinceMs: number): void {
+    if (this.#progress.failedMs - this.#savedFailedMs < sinceMs) return;
+    this.#savedFailedMs = this.#progress.failedMs;
+    this.#parts.progressWriter.note(this.#progress);
   }
 
   /** An attempt that cannot be called back may still be answered; the answer counts for nothing. */
@@ -171,7 +197,10 @@ export class DeliveryWorker {
 
   #acknowledge(cursor: Position): void {
     const { id, epoch, notifiedCount } = this.#progress;
-    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt: this.#parts.clock.now() };
+    const notifiedAt = this.#parts.clock.now();
+    const nothing = { failedAttempts: 0, failedMs: 0 };
+    this.#savedFailedMs = 0;
+    this.#progress = { id, epoch, cursor, notifiedCount: notifiedCount + 1, notifiedAt, ...nothing };
     this.#parts.progressWriter.note(this.#progress);
   }
 

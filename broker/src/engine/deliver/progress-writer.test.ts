@@ -15,6 +15,8 @@ const progress = (index: number): Progress => ({
   epoch: 0,
   cursor: toPosition(1, index),
   notifiedCount: index,
+  failedAttempts: 0,
+  failedMs: 0,
   notifiedAt: 0,
 });
 

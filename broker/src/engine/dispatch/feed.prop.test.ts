@@ -10,10 +10,13 @@ import { parseTopicFilter, matchesFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import type { IndexedBlock } from "../../ports/store.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { IndexProgress } from "../follow/index-progress.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { Feed } from "./feed.ts";
+import { RecentBatches } from "./recent-batches.ts";
 
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
 const payload = { content: new Uint8Array([1]), extensions: [] };
@@ -87,34 +90,40 @@ async function takeFrom(feed: Feed, count: number): Promise<readonly Event[]> {
 it.each(["a/1", "a/+", "#"])("feeds %s every matching event once and in order, whatever the pace", async (text) => {
   const filter = parseTopicFilter(text);
   await fc.assert(
-    fc.asyncProperty(steps, fc.integer({ min: 1, max: 8 }), async (history, feedEventsMax) => {
-      const index = new Index();
-      const { store, progress } = index;
-      const limits = { ...defaultEngineLimits, feedEventsMax, readBatchesMax: 2, readBytesMax: 40 };
-      const createFeed = (after: Position): Feed =>
-        new Feed({ store, progress, groupId: defaultGroupId, interest: toInterest(filter), after, limits });
-      let feed = createFeed(positionZero);
-      const fed: string[] = [];
-      let number = 0;
-      let cursor = positionZero;
-      for (const step of [...history, { take: Number.MAX_SAFE_INTEGER, restart: false }]) {
-        if ("take" in step) {
-          const taken = await takeFrom(feed, step.take);
-          fed.push(...taken.map((event) => `${event.topic} ${event.sequence}`));
-          cursor = taken.at(-1)?.position ?? cursor;
-          if (step.restart) feed = createFeed(cursor);
-          continue;
+    fc.asyncProperty(
+      steps,
+      fc.integer({ min: 1, max: 8 }),
+      fc.constantFrom(0, 2_000, 1e6),
+      async (history, feedEventsMax, recentBytesMax) => {
+        const index = new Index();
+        const { store, progress } = index;
+        const limits = { ...defaultEngineLimits, feedEventsMax, recentBytesMax, readBatchesMax: 2, readBytesMax: 40 };
+        const recent = new RecentBatches({ store, limits, slices: new TimeSlices(new VirtualClock()) });
+        const createFeed = (after: Position): Feed =>
+          new Feed({ recent, progress, groupId: defaultGroupId, interest: toInterest(filter), after, limits });
+        let feed = createFeed(positionZero);
+        const fed: string[] = [];
+        let number = 0;
+        let cursor = positionZero;
+        for (const step of [...history, { take: Number.MAX_SAFE_INTEGER, restart: false }]) {
+          if ("take" in step) {
+            const taken = await takeFrom(feed, step.take);
+            fed.push(...taken.map((event) => `${event.topic} ${event.sequence}`));
+            cursor = taken.at(-1)?.position ?? cursor;
+            if (step.restart) feed = createFeed(cursor);
+            continue;
+          }
+          number += 1;
+          const batches = await index.seal(number, step);
+          for (const batch of batches) if (matchesFilter(filter, batch.topic)) feed.offer(batch);
+          index.progress.advanceTo(number);
         }
-        number += 1;
-        const batches = await index.seal(number, step);
-        for (const batch of batches) if (matchesFilter(filter, batch.topic)) feed.offer(batch);
-        index.progress.advanceTo(number);
-      }
-      const expected = index.published.filter((event) =>
-        matchesFilter(filter, parseTopicName(event.split(" ")[0] ?? "")),
-      );
-      expect(fed).toEqual(expected);
-    }),
+        const expected = index.published.filter((event) =>
+          matchesFilter(filter, parseTopicName(event.split(" ")[0] ?? "")),
+        );
+        expect(fed).toEqual(expected);
+      },
+    ),
     { numRuns: 200 },
   );
 });

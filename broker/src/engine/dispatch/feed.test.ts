@@ -9,11 +9,14 @@ import { endOfBlock, toPosition } from "../../domain/position.ts";
 import { toInterest } from "../../domain/interest.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import { Turnstile } from "../../lib/turnstile.ts";
+import { TimeSlices } from "../../lib/time-slices.ts";
+import type { Store } from "../../ports/store.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { IndexProgress } from "../follow/index-progress.ts";
-import { defaultEngineLimits } from "../limits.ts";
+import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { Feed } from "./feed.ts";
+import { RecentBatches } from "./recent-batches.ts";
 
 const { signal } = new AbortController();
 const batchEvents = 10;
@@ -24,7 +27,7 @@ class SteadyFeed {
     groupId: defaultGroupId,
     interest: toInterest(parseTopicFilter("a")),
     after: endOfBlock(0),
-    store: createMemoryStore(),
+    recent: recentOf(createMemoryStore()),
     progress: new IndexProgress(),
     limits: defaultEngineLimits,
   });
@@ -92,7 +95,7 @@ it("a feed from a row of an index that this node has not seen yet is fed nothing
     groupId: defaultGroupId,
     interest: toInterest(parseTopicFilter("#")),
     after: endOfBlock(2),
-    store,
+    recent: recentOf(store),
     progress,
     limits: defaultEngineLimits,
     findGeneration: async () => generation,
@@ -134,7 +137,7 @@ describe("a feed whose row may be of another index", () => {
       groupId: defaultGroupId,
       interest: toInterest(parseTopicFilter("#")),
       after: endOfBlock(2),
-      store: createMemoryStore(),
+      recent: recentOf(createMemoryStore()),
       progress,
       limits: defaultEngineLimits,
       findGeneration: () => {
@@ -191,18 +194,17 @@ it("feeds that are behind together read the store so many at once, and each has 
     await new Promise<void>((resolve) => void under.push(resolve));
     return [];
   };
-  const reads = new Turnstile(2);
+  const recent = recentOf(store, { feedReadsMax: 2 });
   const feeds = Array.from(
     { length: 5 },
-    () =>
+    (_, index) =>
       new Feed({
         groupId: defaultGroupId,
-        interest: toInterest(parseTopicFilter("#")),
+        interest: toInterest(parseTopicFilter(`topic ${index}`)),
         after: endOfBlock(2),
-        store,
+        recent,
         progress,
         limits: defaultEngineLimits,
-        reads,
       }),
   );
   const stopping = new AbortController();
@@ -218,6 +220,11 @@ it("feeds that are behind together read the store so many at once, and each has 
   }
   expect(feeds.map(({ isLive }) => isLive)).toEqual([true, true, false, true, true]);
 });
+
+function recentOf(store: Store, limits: Partial<EngineLimits> = {}): RecentBatches {
+  const slices = new TimeSlices(new VirtualClock());
+  return new RecentBatches({ store, slices, limits: { ...defaultEngineLimits, ...limits } });
+}
 
 function batchOf(blockNumber: number): EventBatch {
   return {

@@ -1,13 +1,12 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
-import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
+import { before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { IndexProgress } from "../follow/index-progress.ts";
-import type { Turnstile } from "../../lib/turnstile.ts";
-import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
+import type { Page, RecentBatches } from "./recent-batches.ts";
 
 /** Events that stay in the queue after they were taken: a queue under steady load is never empty, and must let go of them all the same. */
 const consumedKeptMax = 128;
@@ -17,12 +16,11 @@ export interface FeedParts {
   readonly interest: Interest;
   /** Feeding begins after this position. */
   readonly after: Position;
-  readonly store: Store;
+  /** Shared by all feeds of a node. */
+  readonly recent: RecentBatches;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
-  /** Shared by all feeds of a node, so that those that catch up at once leave the store to others too; as many as there are when left out. */
-  readonly reads?: Turnstile | undefined;
-  /** Called after each read from the store that succeeded. */
+  /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
   /** Whether events of a topic may reach the subscriber; all may when left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
@@ -32,7 +30,8 @@ export interface FeedParts {
 
 /**
  * The events of one subscription or session, in order, each once. While it keeps up it is fed from memory (`live`); when more than
- * `feedEventsMax` events or `feedBytesMax` bytes would wait, it leaves the live feed and reads from the store until it has caught up (`behind`).
+ * `feedEventsMax` events or `feedBytesMax` bytes would wait, it leaves the live feed, and takes one event after the other from what is read
+ * for all that are behind, until it has caught up (`behind`).
  *
  * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
  * in which `#fedUpTo` is seen to be the end of the newest indexed block, and an offer always begins after that block.
@@ -169,31 +168,31 @@ export class Feed {
     if (!this.#isConfirmed) await this.#waitForOffer(signal);
   }
 
-  /** Joins the live feed when everything is read, else reads on when it is this feed's turn. */
+  /** Joins the live feed when everything is read, else takes what comes next. */
   async #catchUp(signal: AbortSignal): Promise<void> {
-    const { reads } = this.#parts;
-    if (this.#fedUpTo >= this.#indexedUpTo()) this.#mode = "live";
-    else if (reads === undefined) await this.#read();
-    else await reads.run(() => this.#read(), signal);
+    const { recent, groupId, interest, progress, onRead } = this.#parts;
+    const after = this.#fedUpTo;
+    const upTo = this.#indexedUpTo();
+    if (after >= upTo) {
+      this.#mode = "live";
+      return;
+    }
+    const place = { groupId, topic: interest.only, after, upTo, progress };
+    const cuts = this.#cuts;
+    const page = recent.find(place) ?? (await recent.read(place, signal));
+    if (page === undefined) return;
+    onRead?.();
+    if (cuts === this.#cuts) this.#takeNext(page);
   }
 
-  async #read(): Promise<void> {
-    const { store, groupId, interest, limits } = this.#parts;
-    const upTo = this.#indexedUpTo();
-    const after = this.#fedUpTo;
-    if (after >= upTo) return;
-    const cuts = this.#cuts;
-    const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
-    const batches = await store.readBatches(groupId, { after, upTo, topic: interest.only, batchesMax, bytesMax });
-    this.#parts.onRead?.();
-    if (cuts !== this.#cuts) return;
-    for (const batch of batches) {
-      if (interest.includes(batch.topic) && this.#mayReceive(batch.topic)) {
-        this.#push(eventsBetween(batch, { after, upTo }));
-      }
-    }
-    const last = batches.at(-1);
-    this.#fedUpTo = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
+  #takeNext(page: Page): void {
+    const event = firstAfter(this.#fedUpTo, { page, isWanted: (topic) => this.#isWanted(topic) });
+    if (event !== undefined) this.#push([event]);
+    this.#fedUpTo = event?.position ?? page.upTo;
+  }
+
+  #isWanted(topic: TopicName): boolean {
+    return this.#parts.interest.includes(topic) && this.#mayReceive(topic);
   }
 
   #mayReceive(topic: TopicName): boolean {
@@ -230,9 +229,16 @@ function maxOf(left: Position, right: Position): Position {
   return left > right ? left : right;
 }
 
-function eventsBetween(
-  batch: EventBatch,
-  range: { readonly after: Position; readonly upTo: Position },
-): readonly Event[] {
-  return eventsOf(batch).filter((event) => event.position > range.after && event.position <= range.upTo);
+/** The page's first event after a position that the filter matches. */
+function firstAfter(
+  after: Position,
+  { page, isWanted }: { readonly page: Page; readonly isWanted: (topic: TopicName) => boolean },
+): Event | undefined {
+  const { batches, upTo } = page;
+  const isNext = ({ firstPosition, count, topic }: EventBatch): boolean =>
+    firstPosition + count > after + 1 && isWanted(topic);
+  const batch = batches.find(isNext);
+  if (batch === undefined) return undefined;
+  const event = eventsOf(batch)[Math.max(0, after + 1 - batch.firstPosition)];
+  return event !== undefined && event.position <= upTo ? event : undefined;
 }

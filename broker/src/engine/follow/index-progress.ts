@@ -9,6 +9,7 @@ interface Waiter {
 export class IndexProgress {
   #blockNumber = -1;
   #generation = -1;
+  #version = 0;
   #waiters: Waiter[] = [];
 
   /** The newest indexed block; -1 before the first. */
@@ -21,8 +22,14 @@ export class IndexProgress {
     return this.#generation;
   }
 
+  /** Another one each time that the index went back: what was read under an earlier one may be no more. */
+  get version(): number {
+    return this.#version;
+  }
+
   /** From now on it is the index of that generation. */
   enterGeneration(generation: number): void {
+    this.#version += 1;
     this.#generation = generation;
   }
 
@@ -39,6 +46,7 @@ export class IndexProgress {
 
   /** What was indexed after the block is no more; who waits for a later block than that one cannot know what becomes of it. */
   rollBackTo(blockNumber: number): void {
+    this.#version += 1;
     this.#blockNumber = Math.min(this.#blockNumber, blockNumber);
     const waiting = this.#waiters;
     this.#waiters = waiting.filter((waiter) => waiter.blockNumber <= blockNumber);

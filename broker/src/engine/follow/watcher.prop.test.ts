@@ -13,7 +13,6 @@ import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { SharedMutex } from "../../lib/shared-mutex.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
-import { Turnstile } from "../../lib/turnstile.ts";
 import { noMetrics } from "../../ports/metrics.ts";
 import type { Store } from "../../ports/store.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
@@ -23,8 +22,9 @@ import { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import { Feed } from "../dispatch/feed.ts";
+import { RecentBatches } from "../dispatch/recent-batches.ts";
 import { EventIds } from "../event-ids.ts";
-import { defaultEngineLimits } from "../limits.ts";
+import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexHealth } from "./index-health.ts";
@@ -76,7 +76,6 @@ class Node {
   readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
   readonly #parts;
   readonly #watcher: Watcher;
-  readonly #turnstile: Turnstile;
   readonly #batches: EventBatch[] = [];
   readonly #sequences = new Map<number, number>();
   /** Reads of the index by workers. */
@@ -87,9 +86,8 @@ class Node {
 
   constructor(
     scheduler: fc.Scheduler,
-    options: { readonly page: WatchPage; readonly feedEventsMax: number; readonly feedReadsMax: number },
+    options: { readonly page: WatchPage } & Pick<EngineLimits, "feedEventsMax" | "feedReadsMax">,
   ) {
-    this.#turnstile = new Turnstile(options.feedReadsMax);
     this.#store = this.#index;
     const { findHead, readBatches } = this.#index;
     this.#store = Object.assign(createMemoryStore(), {
@@ -101,6 +99,8 @@ class Node {
     });
     const clock = new VirtualClock();
     const logger = silentLogger;
+    const slices = new TimeSlices(clock);
+    const ownLimits = { ...limits, ...options };
     this.#parts = {
       store: this.#store,
       groupId: defaultGroupId,
@@ -110,9 +110,10 @@ class Node {
       sink: this.sink,
       metrics: noMetrics,
       eventIds: new EventIds(),
-      slices: new TimeSlices(clock),
+      slices,
+      recent: new RecentBatches({ store: this.#store, slices, limits: ownLimits }),
       randomness: { fraction: () => 0, uuid: () => "" },
-      limits: { ...limits, feedEventsMax: options.feedEventsMax },
+      limits: ownLimits,
       progressWriter: new ProgressWriter({ store: createMemoryStore(), clock, logger, limits, onRefused: () => {} }),
     };
     this.#watcher = new Watcher({
@@ -198,6 +199,8 @@ class Node {
       delivery: { kind: "webhook", format: "RESTful", url: "http://receiver/", secret: undefined },
       state: "active",
       notifiedCount: 0,
+      failedAttempts: 0,
+      failedMs: 0,
       notifiedAt: 0,
       createdAt: 0,
       owner: undefined,
@@ -231,13 +234,7 @@ class Node {
     return new DeliveryWorker(subscription, {
       troubles: new Troubles(),
       ...this.#parts,
-      feed: new Feed({
-        ...this.#parts,
-        interest: toInterest(filter),
-        after: cursor,
-        findGeneration,
-        reads: this.#turnstile,
-      }),
+      feed: new Feed({ ...this.#parts, interest: toInterest(filter), after: cursor, findGeneration }),
       failures: new ReceiverFailures(this.#parts.clock),
       onGivenUp: () => expect.unreachable("every attempt is accepted"),
     });

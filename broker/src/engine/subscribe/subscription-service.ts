@@ -29,8 +29,8 @@ import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
-import { subscriptionsOf } from "../subscriptions-of.ts";
 import type { Ownership } from "./ownership.ts";
+import { Resumption } from "./resumption.ts";
 import { ReceiverQuota } from "./receiver-quota.ts";
 import { findStartPosition } from "./start-position.ts";
 
@@ -72,12 +72,14 @@ const randomDigits = 10;
 export class SubscriptionService {
   readonly #parts: SubscriptionServiceParts;
   readonly #receivers: ReceiverQuota;
+  readonly #resumption: Resumption;
   /** Where nobody else makes and removes any. */
   #count = 0;
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
     this.#receivers = new ReceiverQuota(parts);
+    this.#resumption = new Resumption(parts);
   }
 
   /** Counts what there is. Delivery begins with {@link resume}. */
@@ -85,20 +87,14 @@ export class SubscriptionService {
     this.#count = await this.#parts.store.countSubscriptions();
   }
 
-  /**
-   * Starts delivery to every active callback subscription of a group that has none yet. Assumes that the group's index has caught up, and
-   * that it takes no calls meanwhile. The index does not go back between the reading of a cursor and the start of its worker.
-   */
-  async resume(groupId: GroupId): Promise<void> {
-    await this.#unchanged(groupId, () => this.#startWorkers(groupId));
+  /** Delivery begins, page after page, to every active callback subscription of a group that has none yet; calls are taken meanwhile. */
+  resume(groupId: GroupId): void {
+    this.#resumption.begin(groupId);
   }
 
-  async #startWorkers(groupId: GroupId): Promise<void> {
-    const { dispatcher } = this.#parts;
-    for await (const subscription of subscriptionsOf(this.#parts)) {
-      const isIdle = subscription.state === "active" && dispatcher.findWorker(subscription.id) === undefined;
-      if (isIdle && subscription.groupId === groupId && isCallback(subscription)) dispatcher.add(subscription);
-    }
+  /** Starts no further delivery by itself. */
+  async stop(): Promise<void> {
+    await this.#resumption.stop();
   }
 
   /**
@@ -216,6 +212,8 @@ export class SubscriptionService {
       cursor: position,
       notifiedCount: 0,
       notifiedAt: now,
+      failedAttempts: 0,
+      failedMs: 0,
       createdAt: now,
       owner,
       epoch: this.#firstEpoch(),
@@ -237,7 +235,7 @@ export class SubscriptionService {
   }
 
   async #continue(stored: Subscription, order: Order): Promise<boolean> {
-    const { dispatcher, store, ownership } = this.#parts;
+    const { dispatcher, store, ownership, progressWriter } = this.#parts;
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
@@ -246,12 +244,14 @@ export class SubscriptionService {
     const progress = await dispatcher.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
+      // What the worker noted at its end must not come after the change.
+      if (progress !== undefined) await progressWriter.flush();
       if (!(await store.updateSubscription(existing, change))) return false;
     } catch (error) {
       if (existing.state === "active") ownership.begin(current);
       throw error;
     }
-    ownership.begin({ ...current, ...change });
+    ownership.begin({ ...current, ...change, failedAttempts: 0, failedMs: 0 });
     return true;
   }
 

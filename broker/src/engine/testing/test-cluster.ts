@@ -4,6 +4,8 @@ import type { Subscription } from "../../domain/subscription.ts";
 import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
 import { silentLogger } from "../../lib/logger.ts";
+import { createMonotonic } from "../../lib/system/clock.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import { noMetrics } from "../../ports/metrics.ts";
@@ -60,6 +62,8 @@ export class TestCluster {
   readonly attempts: BegunAttempt[] = [];
   readonly #options: TestClusterOptions;
   readonly #nodes = new Map<string, TestNode>();
+  /** What the time of day of each machine is ahead, by its node. */
+  readonly #aheadMs = new Map<number, number>();
   #uuids = 0;
 
   constructor(options: TestClusterOptions = {}) {
@@ -122,6 +126,11 @@ export class TestCluster {
     this.#nodes.clear();
   }
 
+  /** Sets the time of day of one machine forward or back. */
+  stepClock(index: number, ms: number): void {
+    this.#aheadMs.set(index, (this.#aheadMs.get(index) ?? 0) + ms);
+  }
+
   subscribe(index: number, topic: string, call: Partial<SubscribeCall> = {}): Promise<string> {
     return this.node(index).broker.subscribe({
       topic,
@@ -175,7 +184,7 @@ export class TestCluster {
       ledgers: [this.#ledgerOf(gate, index)],
       store,
       sink: this.#sinkOf(gate, () => node),
-      clock: gate.clock,
+      clock: this.#clockOf(gate, index),
       randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
       metrics: noMetrics,
       logger: silentLogger,
@@ -187,6 +196,12 @@ export class TestCluster {
     });
     node = { address, broker: asCaller(running), gate, ids };
     return node;
+  }
+
+  #clockOf({ clock }: NodeGate, index: number): Clock {
+    const day = (): number => clock.now() + (this.#aheadMs.get(index) ?? 0);
+    const timer = (): number => clock.monotonic();
+    return { ...clock, now: day, monotonic: createMonotonic({ timer, day, uptime: timer }) };
   }
 
   #ledgerOf(gate: NodeGate, index: number): Ledger {

@@ -33,6 +33,8 @@ export const sampleSubscription: SubscriptionStatus = {
   cursor: toPosition(3, 0),
   notifiedCount: 12,
   notifiedAt: Date.UTC(2026, 1, 3, 4, 5, 6, 789),
+  failedAttempts: 0,
+  failedMs: 0,
   owner: undefined,
   epoch: 0,
   createdAt: 0,

@@ -1,3 +1,7 @@
+import { uptime } from "node:os";
+
+const msPerSecond = 1_000;
+
 /** Longest delay that one timer supports; a longer one would fire at once. */
 const timerDelayMsMax = 2 ** 31 - 1;
 
@@ -9,23 +13,29 @@ export interface SystemClock {
   soon(action: () => void): void;
 }
 
-/** A larger jump of the wall clock, in milliseconds, counts as sleep. */
+/** When the wall clock jumps forward by more, in milliseconds, the machine may have slept. */
 const jumpMsMax = 500;
 
-/**
- * Milliseconds that only increase, including time that the machine sleeps. Sleep stops the clock of the timers but not the wall clock. Setting the
- * wall clock forward counts as sleep; setting it back has no effect.
- */
-export function createMonotonic(timerNow: () => number, dayNow: () => number): () => number {
-  let timer = timerNow();
-  let day = dayNow();
+/** Clocks of the machine, in milliseconds. Sleep stops only the clock of the timers. */
+export interface ClockSources {
+  readonly timer: () => number;
+  /** The wall clock: cheap to read, and anybody can set it. */
+  readonly day: () => number;
+  /** Since the machine started, sleep included; nobody can set it. Reading it reads a file. */
+  readonly uptime: () => number;
+}
+
+/** Milliseconds that only increase, including time that the machine sleeps. Setting the wall clock has no effect. */
+export function createMonotonic(sources: ClockSources): () => number {
+  const start = { timer: sources.timer(), uptime: sources.uptime() };
+  let last = { timer: start.timer, day: sources.day() };
   let sleptMs = 0;
   return () => {
-    const jumpMs = dayNow() - day - (timerNow() - timer);
-    timer = timerNow();
-    day = dayNow();
-    if (jumpMs > jumpMsMax) sleptMs += jumpMs;
-    return timer + sleptMs;
+    const now = { timer: sources.timer(), day: sources.day() };
+    const jumpMs = now.day - last.day - (now.timer - last.timer);
+    last = now;
+    if (jumpMs > jumpMsMax) sleptMs = Math.max(sleptMs, sources.uptime() - start.uptime - (now.timer - start.timer));
+    return now.timer + sleptMs;
   };
 }
 
@@ -33,10 +43,11 @@ export function createMonotonic(timerNow: () => number, dayNow: () => number): (
 export function createSystemClock(): SystemClock {
   return {
     now: () => Date.now(),
-    monotonic: createMonotonic(
-      () => performance.now(),
-      () => Date.now(),
-    ),
+    monotonic: createMonotonic({
+      timer: () => performance.now(),
+      day: () => Date.now(),
+      uptime: () => uptime() * msPerSecond,
+    }),
     after: startTimer,
     soon: (action) => void setImmediate(action),
   };

@@ -13,9 +13,8 @@ const settlingTurns = 12;
 /** Time that moves only when the test moves it. */
 export class VirtualClock implements Clock {
   #now = 1_700_000_000_000;
-  /** Offset of the wall clock to the timers, and value of the monotonic clock. */
+  /** Offset of the wall clock to the timers. */
   #dayAheadMs = 0;
-  #aheadMs = 0;
   #order = 0;
   readonly #timers = new Set<Timer>();
 
@@ -24,13 +23,12 @@ export class VirtualClock implements Clock {
   }
 
   monotonic(): number {
-    return this.#now + this.#aheadMs;
+    return this.#now;
   }
 
-  /** Sets the wall clock. Setting it forward looks like a sleep of the machine: the monotonic clock follows, timers do not. */
+  /** Sets the wall clock; the monotonic clock and the timers do not follow. */
   step(ms: number): void {
     this.#dayAheadMs += ms;
-    this.#aheadMs += Math.max(0, ms);
   }
 
   after(delayMs: number, action: () => void): () => void {

@@ -197,7 +197,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     if (known === undefined) return false;
     this.#count(known, -1);
     this.#count(change, 1);
-    return this.#change(key, { delivery: change.delivery, state: change.state });
+    return this.#change(key, { delivery: change.delivery, state: change.state, failedAttempts: 0, failedMs: 0 });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
@@ -225,10 +225,10 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     const refused: SubscriptionId[] = [];
-    for (const { cursor, notifiedCount, notifiedAt, ...key } of rows) {
-      const known = this.#find(key);
-      if (known === undefined) refused.push(key.id);
-      else if (known.cursor < cursor) this.#change(key, { cursor, notifiedCount, notifiedAt });
+    for (const row of rows) {
+      const known = this.#find(row);
+      if (known === undefined) refused.push(row.id);
+      else if (isFurther(row, known)) this.#change(row, row);
     }
     return refused;
   }
@@ -251,4 +251,8 @@ export class MemoryStore extends MemoryGroups implements Store {
     this.#subscriptions.set(key.id, { ...known, ...change });
     return true;
   }
+}
+
+function isFurther(row: Progress, known: Subscription): boolean {
+  return known.cursor < row.cursor || (known.cursor === row.cursor && known.failedMs < row.failedMs);
 }

@@ -170,6 +170,8 @@ async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("cursor", "bigint", (column) => column.notNull())
     .addColumn("notified_count", "bigint", (column) => column.notNull())
     .addColumn("notified_at", "bigint", (column) => column.notNull())
+    .addColumn("failed_attempts", "bigint", (column) => column.notNull())
+    .addColumn("failed_ms", "bigint", (column) => column.notNull())
     .addColumn("created_at", "bigint", (column) => column.notNull())
     .addColumn("owner", "text")
     .addColumn("epoch", "bigint", (column) => column.notNull())

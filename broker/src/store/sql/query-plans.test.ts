@@ -72,7 +72,17 @@ describe("query plans", () => {
   it.each<[string, (queries: KeyedQueries) => CompiledQuery]>([
     [
       "advance",
-      (q) => q.advance.bind({ id: "a", epoch: 0, cursor: 1, notified_count: 1, notified_at: 1, progress_check: 1 }),
+      (q) =>
+        q.advance.bind({
+          id: "a",
+          epoch: 0,
+          cursor: 1,
+          notified_count: 1,
+          notified_at: 1,
+          failed_attempts: 0,
+          failed_ms: 0,
+          progress_check: 1,
+        }),
     ],
     ["find", (q) => q.find.bind({ id: "a", epoch: 0 })],
     ["delete", (q) => q.delete.bind({ id: "a", epoch: 0 })],

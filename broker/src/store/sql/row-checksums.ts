@@ -76,14 +76,26 @@ export const progressPrime = 2_147_483_647;
 /**
  * What stands in `progress_check`: sums, so that a database can work it out where it changes many rows at once.
  */
-export function progressCheck(row: Pick<SubscriptionTable, "cursor" | "notified_count" | "notified_at">): number {
-  const { cursor, notified_count, notified_at } = row;
-  return (cursor % progressPrime) * 3 + (notified_count % progressPrime) * 5 + (notified_at % progressPrime) * 7;
+export function progressCheck(row: ProgressColumns): number {
+  const { cursor, notified_count, notified_at, failed_attempts, failed_ms } = row;
+  return (
+    (cursor % progressPrime) * 3 +
+    (notified_count % progressPrime) * 5 +
+    (notified_at % progressPrime) * 7 +
+    (failed_attempts % progressPrime) * 11 +
+    (failed_ms % progressPrime) * 13
+  );
 }
 
-/** The same, worked out by the database of expressions for the three. */
+type ProgressColumns = Pick<
+  SubscriptionTable,
+  "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms"
+>;
+
+/** The same, worked out by the database of expressions for the first three. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
-  return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7`;
+  return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
+    + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13`;
 }
 
 /** Whether a subscription's row is as it was written. */

@@ -118,12 +118,14 @@ export interface SubscriptionTable {
   readonly cursor: number;
   readonly notified_count: number;
   readonly notified_at: number;
+  readonly failed_attempts: number;
+  readonly failed_ms: number;
   readonly created_at: number;
   readonly owner: string | null;
   readonly epoch: number;
   /** The node that asks the owner for it; of the database alone. */
   readonly wanted_by: string | null;
-  /** Over cursor, notified_count and notified_at; see progressCheck. */
+  /** Over what is written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;
 }
@@ -192,7 +194,7 @@ export interface Schema {
 /** How far one subscription is, as it is written. */
 export type ProgressRow = Pick<
   SubscriptionTable,
-  "id" | "epoch" | "cursor" | "notified_count" | "notified_at" | "progress_check"
+  "id" | "epoch" | "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "progress_check"
 >;
 
 /** `shared` keeps out those that want it `exclusive`, and only them. */

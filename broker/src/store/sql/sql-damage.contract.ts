@@ -147,7 +147,15 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       const { id } = subscriptionOf(1);
       await store.insertSubscription(subscriptionOf(1, { cursor: toPosition(1, 0) }), 0);
       await store.saveProgress([
-        { id, epoch: 0, cursor: toPosition(4, 2), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
+        {
+          id,
+          epoch: 0,
+          cursor: toPosition(4, 2),
+          notifiedCount: 6,
+          notifiedAt: 1_800_000_000_000,
+          failedAttempts: 0,
+          failedMs: 0,
+        },
       ]);
       await store.setSubscriptionState({ id, epoch: 0 }, "suspended");
       const delivery = webhookTo({ url: "http://127.0.0.1:9/b", format: "JsonRPC", secret: "new" });

@@ -59,7 +59,15 @@ describe("the SQLite store", () => {
     await store.applyBlocks(group, history);
     await store.insertSubscription(subscriptionOf(1), 0);
     await store.saveProgress([
-      { id: subscriptionOf(1).id, epoch: 0, cursor: endOfBlock(6), notifiedCount: 6, notifiedAt: 1_800_000_000_000 },
+      {
+        id: subscriptionOf(1).id,
+        epoch: 0,
+        cursor: endOfBlock(6),
+        notifiedCount: 6,
+        notifiedAt: 1_800_000_000_000,
+        failedAttempts: 0,
+        failedMs: 0,
+      },
     ]);
     const snapshot = async () => ({
       head: await store.findHead(group),

@@ -68,7 +68,8 @@ export class SqlSubscriptions {
   }
 
   async update(key: SubscriptionKey, { delivery, state }: CallbackChange): Promise<boolean> {
-    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...toDeliveryColumns(delivery), state });
+    const columns = { ...toDeliveryColumns(delivery), state, failed_attempts: 0, failed_ms: 0 };
+    return this.#change((row) => row.epoch === key.epoch, { id: key.id, ...columns });
   }
 
   async replaceSecrets(changes: readonly SecretChange[]): Promise<number> {
@@ -93,8 +94,14 @@ export class SqlSubscriptions {
   async saveProgress(rows: readonly Progress[]): Promise<readonly SubscriptionId[]> {
     if (rows.length === 0) return [];
     const refused = await this.#database.saveProgress(
-      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt }) => {
-        const progress = { cursor, notified_count: notifiedCount, notified_at: notifiedAt };
+      rows.map(({ id, epoch, cursor, notifiedCount, notifiedAt, failedAttempts, failedMs }) => {
+        const progress = {
+          cursor,
+          notified_count: notifiedCount,
+          notified_at: notifiedAt,
+          failed_attempts: failedAttempts,
+          failed_ms: failedMs,
+        };
         return { id, epoch, ...progress, progress_check: progressCheck(progress) };
       }),
     );
@@ -115,7 +122,8 @@ export class SqlSubscriptions {
     const finding = transaction.selectFrom("subscriptions").selectAll().where("id", "=", change.id);
     const row = await this.#database.locking(finding).executeTakeFirst();
     if (row === undefined || !isDue(row) || !isIntactSubscription(row)) return false;
-    const changed = withChecksum("subscriptions", { ...row, ...change });
+    const next = { ...row, ...change };
+    const changed = withChecksum("subscriptions", { ...next, progress_check: progressCheck(next) });
     await transaction.executeQuery(this.#queries.update.bind(changed));
     return true;
   }

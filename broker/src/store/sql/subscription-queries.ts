@@ -5,7 +5,8 @@ import type { GroupTable, Schema, SqlDatabase, SubscriptionTable } from "./schem
 export type SubscriptionQueries = ReturnType<typeof createSubscriptionQueries>;
 
 type Change = Identified &
-  Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "state" | "checksum">;
+  Pick<SubscriptionTable, "url" | "receiver" | "interface_type" | "secret" | "state" | "checksum"> &
+  Pick<SubscriptionTable, "failed_attempts" | "failed_ms" | "progress_check">;
 type Identified = Pick<SubscriptionTable, "id">;
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
@@ -25,7 +26,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     insert: prepare((row: SubscriptionTable) => {
       const { id, group_id, filter, interface_type, url, receiver, secret } = row;
       const { state, cursor, notified_count, notified_at, created_at, owner, epoch, wanted_by } = row;
-      const { progress_check, checksum } = row;
+      const { failed_attempts, failed_ms, progress_check, checksum } = row;
       return database
         .insertInto("subscriptions")
         .values({
@@ -40,6 +41,8 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
           cursor,
           notified_count,
           notified_at,
+          failed_attempts,
+          failed_ms,
           created_at,
           owner,
           epoch,
@@ -52,12 +55,14 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
     findGeneration: prepare(({ group_id }: Pick<GroupTable, "group_id">) =>
       database.selectFrom("groups").select("generation").where("group_id", "=", group_id),
     ),
-    update: prepare(({ id, url, receiver, interface_type, secret, state, checksum }: Change) =>
-      database
+    update: prepare((columns: Change) => {
+      const { id, url, receiver, interface_type, secret, state, checksum } = columns;
+      const { failed_attempts, failed_ms, progress_check } = columns;
+      return database
         .updateTable("subscriptions")
-        .set({ url, receiver, interface_type, secret, state, checksum })
-        .where("id", "=", id),
-    ),
+        .set({ url, receiver, interface_type, secret, state, checksum, failed_attempts, failed_ms, progress_check })
+        .where("id", "=", id);
+    }),
     delete: prepare(({ id, epoch }: Key) =>
       database.deleteFrom("subscriptions").where("id", "=", id).where("epoch", "=", epoch),
     ),

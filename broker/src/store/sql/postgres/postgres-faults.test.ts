@@ -304,12 +304,8 @@ function listing(lines: (readonly [string, string, LogFields])[], fields: LogFie
 
 const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9, count: 1 })] });
 
-const progressOf = (number: number) => ({
-  id: subscriptionOf(number).id,
-  epoch: 0,
-  notifiedCount: number,
-  notifiedAt: 1_800_000_000_000,
-});
+const progressOf = (number: number) =>
+  subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, failedAttempts: 0, failedMs: 0 });
 
 /** Every topic has the events that its sequence says, each batch once. */
 async function expectWhole(store: SqlStore): Promise<void> {

@@ -83,9 +83,14 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
   it("progress goes by key", async () => {
     const hundred = Array.from({ length: 100 }, (_, index) => index);
     const columns = { ids: hundred.map((n) => `sub-${n}`), epochs: hundred.map(() => 0), cursors: hundred };
-    const query = progressQuery({ ...columns, counts: hundred, times: hundred, checks: hundred }).compile(
-      database.relaxed,
-    );
+    const query = progressQuery({
+      ...columns,
+      counts: hundred,
+      times: hundred,
+      attempts: hundred,
+      waits: hundred,
+      checks: hundred,
+    }).compile(database.relaxed);
     for (const known of [false, true]) {
       const plan = (await planOf(query, known)).join("\n");
       expect(plan.match(/Index Scan (using|on) subscriptions_pkey/g)).toHaveLength(2);
@@ -173,7 +178,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
        select '1', n, n * 2^20, n * 2^20, case when n % 2 = 0 then 17 else 1 + n % ${topics} end, n, n, 200, '0x', 0, '0x', 0, 0, repeat('x', 200)::bytea
        from generate_series(1, ${batches}) n`,
       `insert into subscriptions
-       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
+       select 'sub-' || n, '1', 'topic/#', 'RESTful', 'http://x/', null, null, 'active', n, 0, 0, 0, 0, n, 'node-' || n % 100, 0, null, 0, 0
        from generate_series(1, 10000) n`,
     ];
     for (const statement of statements) await server.query(statement);

@@ -17,6 +17,8 @@ export async function saveProgress(
     cursors: rows.map(({ cursor }) => cursor),
     counts: rows.map(({ notified_count }) => notified_count),
     times: rows.map(({ notified_at }) => notified_at),
+    attempts: rows.map(({ failed_attempts }) => failed_attempts),
+    waits: rows.map(({ failed_ms }) => failed_ms),
     checks: rows.map(({ progress_check }) => progress_check),
   };
   const query = progressQuery(columns);
@@ -31,14 +33,18 @@ interface ProgressColumns {
   readonly cursors: readonly number[];
   readonly counts: readonly number[];
   readonly times: readonly number[];
+  readonly attempts: readonly number[];
+  readonly waits: readonly number[];
   readonly checks: readonly number[];
 }
 
-export function progressQuery({ ids, epochs, cursors, counts, times, checks }: ProgressColumns) {
+export function progressQuery(columns: ProgressColumns) {
+  const { ids, epochs, cursors, counts, times, attempts, waits, checks } = columns;
   return sql<{ id: string }>`
     with given as materialized (
       select * from unnest(${ids}::text[], ${epochs}::bigint[], ${cursors}::bigint[], ${counts}::bigint[], ${times}::bigint[],
-        ${checks}::bigint[]) as given (id, epoch, cursor, notified_count, notified_at, progress_check)
+        ${attempts}::bigint[], ${waits}::bigint[], ${checks}::bigint[])
+        as given (id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check)
     ),
     held as materialized (
       select given.id from given cross join lateral (
@@ -48,10 +54,10 @@ export function progressQuery({ ids, epochs, cursors, counts, times, checks }: P
     moved as (
       update subscriptions as kept
       set cursor = given.cursor, notified_count = given.notified_count, notified_at = given.notified_at,
-        progress_check = given.progress_check
+        failed_attempts = given.failed_attempts, failed_ms = given.failed_ms, progress_check = given.progress_check
       from given
       where kept.id = any (array(select id from held)) -- All of them, before the first row is changed.
-        and kept.id = given.id and kept.cursor < given.cursor
+        and kept.id = given.id and (kept.cursor, kept.failed_ms) < (given.cursor, given.failed_ms)
     )
     select id from given where not exists (select from held where held.id = given.id)`;
 }

@@ -32,14 +32,16 @@ export class ProgressWriter {
 
 export function createProgressQueries(database: Kysely<Schema>) {
   return {
-    advance: prepare(({ id, epoch, cursor, notified_count, notified_at, progress_check }: ProgressRow) =>
-      database
+    advance: prepare((progress: ProgressRow) => {
+      const { id, epoch, cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check } = progress;
+      return database
         .updateTable("subscriptions")
-        .set({ cursor, notified_count, notified_at, progress_check })
+        .set({ cursor, notified_count, notified_at, failed_attempts, failed_ms, progress_check })
         .where("id", "=", id)
         .where("epoch", "=", epoch)
-        .where("cursor", "<", cursor),
-    ),
+        .where("cursor", "<=", cursor)
+        .where((row) => row.or([row("cursor", "<", cursor), row("failed_ms", "<", failed_ms)]));
+    }),
     find: prepare(({ id, epoch }: Key) =>
       database.selectFrom("subscriptions").select("id").where("id", "=", id).where("epoch", "=", epoch),
     ),

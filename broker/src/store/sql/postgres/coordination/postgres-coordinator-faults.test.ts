@@ -227,7 +227,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await other.renew(b, renewal);
     const numbers = Array.from({ length: 40 }, (_, index) => index);
     const insert =
-      "insert into subscriptions select $1 || lpad(to_hex(n), 12, '0'), '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, n, null, 0, null, 0, 0 from generate_series(0, 39) n";
+      "insert into subscriptions select $1 || lpad(to_hex(n), 12, '0'), '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, 0, n, null, 0, null, 0, 0 from generate_series(0, 39) n";
     await (await session()).query(insert, [subscriptionOf(0).id.slice(0, -12)]);
     const ids = numbers.map((number) => subscriptionOf(number).id);
     for (let round = 0; round < 10; round += 1) {
@@ -262,7 +262,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   /** Of nobody. */
   async function insertOne(): Promise<void> {
     const insert =
-      "insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, null, 0, null, 0, 0";
+      "insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, 0, 0, null, 0, null, 0, 0";
     await (await session()).query(insert, [subscriptionOf(1).id]);
   }
 

@@ -1,0 +1,154 @@
+import type { EventBatch } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { advance, type Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import { Turnstile } from "../../lib/turnstile.ts";
+import type { Store } from "../../ports/store.ts";
+import type { IndexProgress } from "../follow/index-progress.ts";
+import type { EngineLimits } from "../limits.ts";
+
+/** What a decoded event takes in memory beside its bytes, about; also what an empty page takes. */
+const overheadBytes = 512;
+
+/** Every batch of a topic, or of all topics, that holds an event after `after` and up to `upTo`. */
+export interface Page {
+  readonly after: Position;
+  readonly upTo: Position;
+  readonly batches: readonly EventBatch[];
+}
+
+interface KeptPage extends Page {
+  readonly key: string;
+  readonly bytes: number;
+  /** Of the progress when the page was read. */
+  readonly version: number;
+}
+
+/** Where a subscription that is behind goes on. */
+export interface Place {
+  readonly groupId: GroupId;
+  readonly progress: IndexProgress;
+  /** Undefined for all topics. */
+  readonly topic: TopicName | undefined;
+  readonly after: Position;
+  /** The end of the index. */
+  readonly upTo: Position;
+}
+
+export interface RecentBatchesParts {
+  readonly store: Pick<Store, "readBatches">;
+  readonly slices: TimeSlices;
+  readonly limits: EngineLimits;
+}
+
+/**
+ * What subscriptions read that are behind, `recentBytesMax` of it: those in the same range share a read, and none of them holds more than the
+ * event that it delivers. At most `feedReadsMax` reads are under way, and each ends a slice of the event loop.
+ */
+export class RecentBatches {
+  readonly #parts: RecentBatchesParts;
+  readonly #turnstile: Turnstile;
+  /** By topic; of each, ascending by `after`. */
+  readonly #byKey = new Map<string, KeptPage[]>();
+  /** The one that was used longest ago first. */
+  readonly #pages = new Set<KeptPage>();
+  /** Reads of the store under way, by key and place. */
+  readonly #loading = new Map<string, Promise<Page | undefined>>();
+  #bytes = 0;
+
+  constructor(parts: RecentBatchesParts) {
+    this.#parts = parts;
+    this.#turnstile = new Turnstile(parts.limits.feedReadsMax);
+  }
+
+  /** The page that the place lies in; undefined when it is not in memory. */
+  find({ groupId, topic, after, progress }: Place): Page | undefined {
+    const page = lastUpTo(this.#byKey.get(keyOf(groupId, topic)) ?? [], after);
+    if (page === undefined || page.upTo <= after) return undefined;
+    if (page.version !== progress.version) return this.#drop(page);
+    this.#pages.delete(page);
+    this.#pages.add(page);
+    return page;
+  }
+
+  /** The page from the store, or from memory by then; undefined when `signal` aborts first, or the index goes back meanwhile. */
+  read(place: Place, signal: AbortSignal): Promise<Page | undefined> {
+    return this.#turnstile.run(async () => {
+      const page = this.find(place) ?? (await this.#loadOnce(place));
+      await this.#parts.slices.pause();
+      return page;
+    }, signal);
+  }
+
+  /** Those that go on at the same place share the read under way. */
+  async #loadOnce(place: Place): Promise<Page | undefined> {
+    const name = `${place.after} ${keyOf(place.groupId, place.topic)}`;
+    const loading = this.#loading.get(name) ?? this.#load(place);
+    this.#loading.set(name, loading);
+    try {
+      return await loading;
+    } finally {
+      this.#loading.delete(name);
+    }
+  }
+
+  async #load({ groupId, topic, after, upTo, progress }: Place): Promise<Page | undefined> {
+    const { store, limits } = this.#parts;
+    const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
+    const { version } = progress;
+    const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+    if (version !== progress.version) return undefined;
+    const last = batches.at(-1);
+    const end = last === undefined ? upTo : advance(last.firstPosition, last.count - 1);
+    const page = { after, upTo: end, batches, key: keyOf(groupId, topic), bytes: bytesOf(batches), version };
+    this.#keep(page);
+    return page;
+  }
+
+  #keep(page: KeptPage): void {
+    const { limits } = this.#parts;
+    const pages = this.#byKey.get(page.key) ?? [];
+    this.#byKey.set(page.key, pages);
+    pages.splice(indexAfter(pages, page.after), 0, page);
+    this.#pages.add(page);
+    this.#bytes += page.bytes;
+    for (const oldest of this.#pages) {
+      if (this.#bytes <= limits.recentBytesMax || oldest === page) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(page: KeptPage): undefined {
+    const pages = this.#byKey.get(page.key);
+    pages?.splice(pages.indexOf(page), 1);
+    if (pages?.length === 0) this.#byKey.delete(page.key);
+    this.#pages.delete(page);
+    this.#bytes -= page.bytes;
+  }
+}
+
+function keyOf(groupId: GroupId, topic: TopicName | undefined): string {
+  return topic === undefined ? groupId : `${groupId} ${topic}`; // No group has a space in its name.
+}
+
+function bytesOf(batches: readonly EventBatch[]): number {
+  return batches.reduce((sum, { count, events }) => sum + count * overheadBytes + events.byteLength, overheadBytes);
+}
+
+/** The last page that begins at `after` or before. */
+function lastUpTo(pages: readonly KeptPage[], after: Position): KeptPage | undefined {
+  return pages[indexAfter(pages, after) - 1];
+}
+
+/** How many pages begin at `after` or before. */
+function indexAfter(pages: readonly KeptPage[], after: Position): number {
+  let [low, high] = [0, pages.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const page = pages[middle];
+    if (page !== undefined && page.after <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

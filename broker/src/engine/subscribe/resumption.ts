@@ -1,0 +1,107 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { isCallback, type Subscription, type SubscriptionId } from "../../domain/subscription.ts";
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
+import { ReportedTrouble } from "../../lib/reported-trouble.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+
+export interface ResumptionParts {
+  readonly store: Store;
+  readonly groups: Groups;
+  readonly dispatcher: Dispatcher;
+  readonly turns: KeyedMutex<SubscriptionId>;
+  readonly slices: TimeSlices;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: EngineLimits;
+}
+
+/** Subscriptions that are begun together: calls for one of them wait until all are. */
+const pageMax = 100;
+
+/**
+ * Starts delivery to what was subscribed before this process, in slices of the event loop: thousands that are behind hold up neither calls nor
+ * each other. Where nodes share the store, Deliveries does that.
+ */
+export class Resumption {
+  readonly #parts: ResumptionParts;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>[] = [];
+
+  constructor(parts: ResumptionParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins with a group whose index has caught up. */
+  begin(groupId: GroupId): void {
+    this.#running.push(this.#run(groupId, this.#stopping.signal));
+  }
+
+  /** Answers when nothing is started any more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#running);
+  }
+
+  async #run(groupId: GroupId, signal: AbortSignal): Promise<void> {
+    const { clock, limits, randomness, logger } = this.#parts;
+    const { startDelayMsMin: delayMsMin, startDelayMsMax: delayMsMax } = limits;
+    const trouble = new ReportedTrouble(logger, "deliveries not resumed, trying again", "deliveries resumed");
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        await this.#startAll(groupId, signal);
+        trouble.done();
+        return;
+      } catch (error) {
+        trouble.failed(error);
+        await pause(
+          clock,
+          backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: randomness.fraction() }),
+          signal,
+        );
+      }
+    }
+  }
+
+  async #startAll(groupId: GroupId, signal: AbortSignal): Promise<void> {
+    const { store, slices } = this.#parts;
+    for (let after: SubscriptionId | undefined; !signal.aborted; ) {
+      const page = await store.listSubscriptions({ after, limit: pageMax });
+      await slices.pause();
+      const ids = page.filter((row) => this.#isDue(row, groupId)).map(({ id }) => id);
+      await this.#startPage(groupId, { ids, signal });
+      after = page.at(-1)?.id;
+      if (page.length < pageMax) return;
+    }
+  }
+
+  /** The rows are read again, now that nobody changes them, and no index goes back between the reading of a cursor and the start of its worker. */
+  async #startPage(
+    groupId: GroupId,
+    { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { groups, turns, store, dispatcher, slices } = this.#parts;
+    const start = async (): Promise<void> => {
+      for (const row of await store.findSubscriptions(ids)) {
+        if (signal.aborted) return;
+        if (isCallback(row) && this.#isDue(row, groupId)) dispatcher.add(row);
+        await slices.pause();
+      }
+    };
+    const group = groups.find(groupId);
+    await turns.runAll(ids, () => (group === undefined ? start() : group.changes.shared(start)));
+  }
+
+  #isDue({ id, state, groupId }: Subscription, dueGroupId: GroupId): boolean {
+    return state === "active" && groupId === dueGroupId && this.#parts.dispatcher.findWorker(id) === undefined;
+  }
+}
