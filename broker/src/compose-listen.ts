@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import type { Config } from "./config/settings.ts";
 import type { HttpServer } from "./gateway/http-server.ts";
 
@@ -27,13 +29,28 @@ const refusals: ReadonlyMap<string, (place: Place) => string> = new Map([
   ],
 ]);
 
+/** Listens for a moment. @throws Error that says why that cannot be and what to do. */
+export async function checkPlace({ host, port }: Place): Promise<void> {
+  const probe = createServer();
+  await explained({ host, port }, async () => {
+    probe.listen({ host, port });
+    await once(probe, "listening");
+  });
+  probe.close();
+  await once(probe, "close");
+}
+
 /** Answers the base URL. @throws Error that says why not and what to do. */
 export async function listen(server: HttpServer, { host, port }: Place): Promise<string> {
+  return explained({ host, port }, () => server.listen({ host, port }));
+}
+
+async function explained<Result>(place: Place, action: () => Promise<Result>): Promise<Result> {
   try {
-    return await server.listen({ host, port });
+    return await action();
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
     const refusal = refusals.get(code);
-    throw refusal === undefined ? cause : new Error(refusal({ host, port }), { cause });
+    throw refusal === undefined ? cause : new Error(refusal(place), { cause });
   }
 }

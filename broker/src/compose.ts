@@ -3,13 +3,14 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
-import { listen } from "./compose-listen.ts";
+import { checkPlace, listen } from "./compose-listen.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
   addressOfNode,
   callbackOrigin,
   consentModeOf,
+  type GroupConfig,
   groupsOf,
   hostNamesOf,
   isClustered,
@@ -29,6 +30,7 @@ import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
+import { NewFiles } from "./lib/system/new-files.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
@@ -105,19 +107,23 @@ interface Surroundings extends ServerOptions {
 
 async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
   reportCrypto(logger);
+  await checkPlace(config);
   const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
-  await checkDataFolder(folder, config);
-  const failure = createDeferred<Error>();
   const groups = groupsOf(config);
+  const newFiles = new NewFiles(folder.path("."));
+  let isStarted = false;
+  const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
+  closers.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
+  await checkDataFolder(folder, config, logger);
+  const failure = createDeferred<Error>();
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.monotonic()));
-  const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve, graceMs })
-    : undefined;
+  const parts = { folder, logger, closers, onFailure: failure.resolve, hasFailed };
+  const embedded = groups.some(isEmbedded) ? await startEmbedded(config, { ...parts, graceMs }) : undefined;
   signal?.throwIfAborted();
-  const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
+  const { store, cluster } = createSharing(config, parts);
   const metrics = createMetrics();
   const sink = createSink(config, { metrics, closers });
   closers.add(() => sink.stop());
@@ -150,7 +156,13 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
     stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
     return closers.closeAll();
   };
+  isStarted = true;
   return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
+}
+
+/** What a start makes for such groups nobody outside has seen. */
+function isEmbedded({ endpoints }: GroupConfig): boolean {
+  return endpoints === "embedded";
 }
 
 /** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
@@ -196,6 +208,8 @@ interface FolderParts {
   readonly logger: Logger;
   readonly closers: Closers;
   readonly onFailure: FailureListener;
+  /** Whether this is the end of a start that has failed, which leaves each file as it is. */
+  readonly hasFailed: () => boolean;
 }
 
 interface ChainParts extends FolderParts {
@@ -203,7 +217,10 @@ interface ChainParts extends FolderParts {
   readonly graceMs: () => number;
 }
 
-async function startEmbedded(config: Config, { folder, logger, closers, onFailure, graceMs }: ChainParts) {
+async function startEmbedded(
+  config: Config,
+  { folder, logger, closers, onFailure, hasFailed, graceMs }: ChainParts,
+) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
@@ -213,7 +230,7 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
     checkInterval: config.chainCheckInterval,
   });
-  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
+  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
   watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }
@@ -232,10 +249,10 @@ interface Sharing {
 }
 
 function createSharing(config: Config, parts: FolderParts): Sharing {
-  const { folder, logger, onFailure: onFault } = parts;
+  const { folder, logger, onFailure: onFault, hasFailed: keepsLog } = parts;
   if (isClustered(config)) return createShared(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
-  return { store: createSqlStore({ file: storeFile(folder), logger, onFault }), cluster: undefined };
+  return { store: createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog }), cluster: undefined };
 }
 
 function createShared(config: Config, { logger, closers }: FolderParts): Sharing {

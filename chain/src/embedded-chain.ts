@@ -18,6 +18,7 @@ import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 import { ChainFileError } from "./chain-file-error.ts";
+import type { CloseOptions } from "./storage/open-database.ts";
 import { findWorkerFile } from "./worker-file.ts";
 
 export interface EmbeddedChainOptions {
@@ -155,13 +156,14 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Finishes the block under way and closes the database. Requests made after this are refused. A thread that has not ended after
-   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all.
+   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all. With `keepsLog` the file and its
+   * log stay as they are: for whoever has found that something is wrong with the chain, or has not found yet that nothing is.
    */
-  async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT): Promise<void> {
+  async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
     await this.reader.stop();
     if (!this.#isStopping && this.#closed === undefined) {
       this.#isStopping = true;
-      this.#post({ kind: "stop" });
+      this.#post({ kind: "stop", keepsLog });
     }
     const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs);
     await this.#exited;

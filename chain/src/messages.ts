@@ -34,7 +34,7 @@ export type ToWorker =
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "feed" }
-  | { readonly kind: "stop" };
+  | { readonly kind: "stop"; readonly keepsLog: boolean };
 
 export type FromWorker =
   | { readonly kind: "ready" }

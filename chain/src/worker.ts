@@ -10,7 +10,7 @@ import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { toErrorMessage } from "./rpc-error.ts";
-import { explain } from "./storage/open-database.ts";
+import { type CloseOptions, explain } from "./storage/open-database.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
@@ -90,14 +90,14 @@ function receive(context: WorkerContext, message: ToWorker): void {
     case "history":
       return post({ kind: "result", id: message.id, result: context.chain.nodes.shareHistory(message.after) });
     case "stop":
-      return void stop(context);
+      return void stop(context, message);
   }
 }
 
 /** The port goes in any case, so that the owner never waits for a thread that cannot end. */
-async function stop({ chain }: RpcContext): Promise<void> {
+async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void> {
   try {
-    await chain.stop();
+    await chain.stop(options);
   } catch (error) {
     post({ kind: "fault", message: error instanceof Error ? error.message : String(error) });
   } finally {

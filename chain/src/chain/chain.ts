@@ -13,6 +13,7 @@ import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
+import type { CloseOptions } from "../storage/open-database.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
@@ -126,11 +127,11 @@ export class Chain implements ReadableChain {
   }
 
   /** Finishes the block under way and closes the database. */
-  async stop(): Promise<void> {
+  async stop(options: CloseOptions = {}): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#retry);
     await this.#sealing;
-    this.#database.close();
+    this.#database.close(options);
   }
 
   /** Waits for the messages that are already here, so that all waiting transactions go into one block. */

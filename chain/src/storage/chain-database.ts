@@ -7,7 +7,7 @@ import { isSameBytes } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { StateDatabase } from "../state/node-store.ts";
-import type { OwnedDatabase } from "./open-database.ts";
+import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 
 /** Rows of the log index read at once: a thread that is to end does so between two reads. */
@@ -141,12 +141,13 @@ export class ChainDatabase implements StateDatabase {
     return checkpointed >= log;
   }
 
-  /** Leaves one file, without a log beside it where that can be written. */
-  close(): void {
+  /** Leaves one file, without a log beside it where that can be written; or what is there as it is. */
+  close(options: CloseOptions = {}): void {
     try {
-      this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (options.keepsLog !== true) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
-      (this.#owned ?? this.#database).close();
+      if (this.#owned === undefined) this.#database.close();
+      else this.#owned.close(options);
     }
   }
 

@@ -1,24 +1,16 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Metrics } from "../../ports/metrics.ts";
-import type { Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** Longest wait from a start to the first round, in milliseconds: a broker that is often restarted scrubs, too. */
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, so that a round takes little of the machine. */
 const restMs = 100;
-/** Batches that one step reads. */
-const batchesPerStepMax = 64;
-/** Bytes of encoded events with which a step ends. */
-const bytesPerStepMax = 1024 * 1024;
-
 /** Something that is gone through step by step, to find what is damaged in it before anybody asks for it. */
 export interface Scrubbable {
-  /** Reads on from where the last step ended, and mends what it finds. Answers whether there is more. @throws what cannot be read or mended. */
+  /** Reads on from where the last step ended, and mends what it finds. What cannot be mended is counted and passed over. Answers whether there is more. @throws what cannot be read for now. */
   step(): Promise<boolean>;
   /** For the log. */
   readonly progress: Readonly<Record<string, unknown>>;
@@ -65,43 +57,5 @@ export class Scrubber {
     } catch (error) {
       logger.error("scrubbing ended early", { ...one.progress, error });
     }
-  }
-}
-
-export interface IndexScrubParts {
-  readonly groupId: GroupId;
-  /** One that mends what it reads. */
-  readonly store: Store;
-  readonly metrics: Metrics;
-}
-
-/** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
-export class IndexScrub implements Scrubbable {
-  readonly #parts: IndexScrubParts;
-  #after: Position = positionZero;
-  #batches = 0;
-
-  constructor(parts: IndexScrubParts) {
-    this.#parts = parts;
-  }
-
-  get progress(): Readonly<Record<string, unknown>> {
-    return { part: "index", batches: this.#batches };
-  }
-
-  async step(): Promise<boolean> {
-    const { store, groupId, metrics } = this.#parts;
-    const head = await store.findHead(groupId);
-    if (head === undefined) return false;
-    const upTo = endOfBlock(head.blockNumber);
-    const limits = { batchesMax: batchesPerStepMax, bytesMax: bytesPerStepMax };
-    const batches = await store.readBatches(groupId, { after: this.#after, upTo, topic: undefined, ...limits });
-    for (const { topic, firstSequence } of batches) await store.findBatch(groupId, { topic, sequence: firstSequence });
-    this.#batches += batches.length;
-    const last = batches.at(-1);
-    metrics.scrubbed(groupId, { block: last?.blockNumber ?? head.blockNumber, batches: batches.length });
-    if (last === undefined) return false;
-    this.#after = advance(last.firstPosition, last.count - 1);
-    return true;
   }
 }
