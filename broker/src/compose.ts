@@ -101,13 +101,47 @@ export interface ServerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Surroundings extends ServerOptions {
+export interface Surroundings extends ServerOptions {
   readonly closers: Closers;
 }
 
-async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
-  reportCrypto(logger);
+async function start(config: Config, surroundings: Surroundings): Promise<RunningServer> {
+  const { logger, signal, closers } = surroundings;
   await checkPlace(config);
+  const engine = await startEngine(config, surroundings);
+  const { broker, chain, metrics, folder } = engine;
+  const server = createServer(config, { broker, chain, metrics, logger });
+  closers.add(() => server.close());
+  const url = await listen(server, config);
+  signal?.throwIfAborted();
+  const stop = (): Promise<void> => {
+    engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
+    return closers.closeAll();
+  };
+  engine.confirm();
+  return { url, health: () => broker.health(), dataDir: folder.path("."), failure: engine.failure, stop };
+}
+
+/** The broker without its port. */
+export interface RunningEngine {
+  readonly broker: RunningBroker;
+  readonly chain: EmbeddedChain | undefined;
+  readonly metrics: MetricsRegistry;
+  readonly folder: DataFolder;
+  /** See RunningServer. */
+  readonly failure: Promise<Error>;
+  /** Says that the start has succeeded; until then, closing leaves each file as it was. */
+  confirm(): void;
+  /** Before closing: how long that may take. */
+  stopWithin(graceMs: number): void;
+}
+
+/** Starts all but the port; `closers` close it. @throws as startServer. */
+export async function startEngine(
+  config: Config,
+  { logger, secrets, signal, closers }: Surroundings,
+): Promise<RunningEngine> {
+  reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
   const groups = groupsOf(config);
@@ -148,16 +182,15 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
-  const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
-  closers.add(() => server.close());
-  const url = await listen(server, config);
-  signal?.throwIfAborted();
-  const stop = (): Promise<void> => {
-    stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
-    return closers.closeAll();
+  return {
+    broker,
+    chain: embedded?.chain,
+    metrics,
+    folder,
+    failure: failure.promise,
+    confirm: () => void (isStarted = true),
+    stopWithin: (ms) => void (stopBy = clock.monotonic() + ms),
   };
-  isStarted = true;
-  return { url, health: () => broker.health(), dataDir: folder.path("."), failure: failure.promise, stop };
 }
 
 /** What a start makes for such groups nobody outside has seen. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
 import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-block.ts";
+import type { CheckedBlocks, KnownCall } from "./chain/check-blocks.ts";
 import type { Hex } from "./lib/hex.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
@@ -8,6 +9,7 @@ import {
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
   CHECK_INTERVAL_DEFAULT,
+  CHECKED_BYTES_MAX,
   READER_CALL_GAS_MAX_DEFAULT,
   STOP_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
@@ -55,6 +57,13 @@ export interface EmbeddedChainEvents {
   damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
+}
+
+/** Blocks from one to another; `isSpare` where whoever asks can do without them. */
+export interface BlocksWanted {
+  readonly from: number;
+  readonly to: number;
+  readonly isSpare?: boolean;
 }
 
 /** Receives one block after another. */
@@ -128,13 +137,29 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Reads blocks as `follow` hands them over, each held against its hashes: the first, and as many after it as have {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
-   * @throws ChainFileError when one is damaged, which the event `damage` tells as well.
+   * @throws ChainFileError when one is damaged, which the event `damage` tells as well, unless `isSpare`: then the caller can do without.
    */
-  async readBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly CommittedBlock[]> {
+  async readBlocks({ from, to, isSpare = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
     const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
-    // The worker answers nothing else.
-    const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
-    return encoded.map(decodeCommittedBlock);
+    try {
+      // The worker answers nothing else.
+      const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
+      return encoded.map(decodeCommittedBlock);
+    } catch (error) {
+      if (error instanceof ChainFileError && !isSpare) this.#events.emit("damage", error);
+      throw error;
+    }
+  }
+
+  /** Holds blocks against their hashes: the first, and as many after it as have {@link CHECKED_BYTES_MAX} bytes. Tells nobody else of what is damaged. */
+  async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
+    const range = { from: BigInt(from), to: BigInt(to), bytesMax: CHECKED_BYTES_MAX };
+    return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
+  }
+
+  /** Puts known calls in the place of damaged ones, where the block then fits its hashes; answers whether it does. */
+  async mendBlock(number: number, calls: readonly KnownCall[]): Promise<boolean> {
+    return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), calls } })) as boolean; // as above
   }
 
   on<Name extends keyof EmbeddedChainEvents>(
@@ -233,9 +258,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
-    const error = new ChainFileError(message);
-    this.#take(id)?.reject(error);
-    this.#events.emit("damage", error);
+    this.#take(id)?.reject(new ChainFileError(message));
   }
 
   #take(id: number): Pending | undefined {

@@ -1,4 +1,5 @@
 import type { Hex } from "./lib/hex.ts";
+import type { BlockMending } from "./chain/check-blocks.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */
@@ -33,6 +34,8 @@ export type ToWorker =
   | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
   | { readonly kind: "feed" }
   | { readonly kind: "stop"; readonly keepsLog: boolean };
 

@@ -77,6 +77,14 @@ function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, {
   }
 }
 
+function answerWith({ id }: { readonly id: number }, answer: () => unknown): void {
+  try {
+    post({ kind: "result", id, result: answer() });
+  } catch (error) {
+    post({ kind: "error", id, error: toErrorMessage(error) });
+  }
+}
+
 function receive(context: WorkerContext, message: ToWorker): void {
   switch (message.kind) {
     case "request":
@@ -85,6 +93,10 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return submit(context, message);
     case "blocks":
       return readBlocks(context, message);
+    case "check":
+      return answerWith(message, () => context.chain.checkBlocks(message.range));
+    case "mend":
+      return answerWith(message, () => context.chain.mendBlock(message.mending));
     case "feed":
       return context.feed.turnOn();
     case "history":

@@ -29,10 +29,11 @@ import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
+import { ChainDamage } from "./integrity/chain-damage.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { Mender } from "./integrity/mender.ts";
-import { IndexScrub } from "./integrity/index-scrub.ts";
-import { Scrubber } from "./integrity/scrubber.ts";
+import { createScrubs } from "./integrity/create-scrubs.ts";
+import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Inlet } from "./publish/inlet.ts";
@@ -84,6 +85,8 @@ export interface RunningBroker extends Broker {
    * others waits for attempts no longer than for a hand-over, and keeps some of the time for leaving.
    */
   stop(graceMs: number): Promise<void>;
+  /** Goes once through all that each group has, to find and mend what is damaged, as fast as it can. To be called after `start`. */
+  scrub(): Promise<readonly ScrubReport[]>;
 }
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
@@ -92,12 +95,14 @@ export function createBroker(options: EngineOptions): RunningBroker {
   const mender = new Mender(options);
   return new Engine({
     ...options,
+    mender,
     troubles,
     store: createMendedStore(options.store, { ...options, mender, troubles }),
   });
 }
 
 interface EngineParts extends EngineOptions {
+  readonly mender: Mender;
   readonly troubles: Troubles;
 }
 
@@ -201,6 +206,12 @@ class Engine implements RunningBroker {
     await closers.closeAll();
   }
 
+  async scrub(): Promise<readonly ScrubReport[]> {
+    const reports: ScrubReport[] = [];
+    for (const life of this.#lives) reports.push(...(await life.scrub()));
+    return reports;
+  }
+
   open: Broker["open"] = (call) => this.#topics.open(call);
   close: Broker["close"] = (call) => this.#topics.close(call);
   exist: Broker["exist"] = (call) => this.#topics.exist(call);
@@ -253,8 +264,8 @@ class Engine implements RunningBroker {
   #createLife(group: Group): GroupLife {
     const indexHealth = new IndexHealth(this.#options.clock);
     const roles = this.#createRole(group, indexHealth);
-    const own = { groupId: group.id, logger: this.#loggerOf(group.id) };
-    const begin = () => [new IndexScrub({ ...this.#options, ...own })];
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: new ChainDamage() };
+    const begin = (): readonly Scrubbable[] => createScrubs({ ...this.#options, ...own, ledger: group.ledger });
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,

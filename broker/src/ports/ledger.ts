@@ -1,6 +1,7 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { ChainCheck } from "./chain-check.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
 
 /** How much one transaction may carry, and how many may be under way. Each is at least 1. May change from one call to the next. */
@@ -131,6 +132,8 @@ export interface Ledger {
   readonly isFinal: boolean;
   /** The address that signs what this ledger sends; no two nodes may sign with one. Undefined where that cannot be: the chain is this node's own. */
   readonly sender?: Address | undefined;
+  /** Undefined where the chain's file is not this process's own. */
+  readonly chainCheck?: ChainCheck | undefined;
   /** How long a caller waits for its transaction and its block; as long as the engine's limit says when left out. */
   readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry where none is. To be called before anything else; again after it has failed. */
@@ -152,7 +155,7 @@ export interface Ledger {
    * continues the chain that `after`, and then the step before, is on; a chain that is merely behind gives nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
-  /** A final block as `follow` gives it; undefined when the chain is not that high. @throws 200205. */
+  /** A final block as `follow` gives it, for whoever can do without it; undefined when the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** How the chain is seen at this moment. */
   view(): LedgerView;

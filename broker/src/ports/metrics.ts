@@ -32,6 +32,12 @@ export interface Metrics {
   indexDamaged(groupId: string, outcome: "mended" | "unmended"): void;
   /** The index was read up to a block, to find what is damaged in it. */
   scrubbed(groupId: string, measure: { readonly block: number; readonly batches: number }): void;
+  /** A block in the chain's file was not as it was written: it was made anew from the index, or could not be. */
+  chainDamaged(groupId: string, outcome: "mended" | "unmended"): void;
+  /** The chain's file was read up to a block, to find what is damaged in it. */
+  chainScrubbed(groupId: string, measure: { readonly block: number; readonly blocks: number }): void;
+  /** A round went through all of a part; `at` is in milliseconds since the epoch. */
+  scrubEnded(groupId: string, round: { readonly part: "index" | "chain"; readonly at: number }): void;
   /** Final blocks were taken back, and events with them. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
@@ -55,6 +61,9 @@ export const noMetrics: Metrics = {
   entrySkipped: () => {},
   indexDamaged: () => {},
   scrubbed: () => {},
+  chainDamaged: () => {},
+  chainScrubbed: () => {},
+  scrubEnded: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
   lookupEnded: () => {},

@@ -17,6 +17,7 @@ import type { CloseOptions } from "../storage/open-database.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
+import { type BlockMending, type CheckedBlocks, checkBlocks, mendBlock } from "./check-blocks.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { Sealer } from "./sealer.ts";
@@ -124,6 +125,17 @@ export class Chain implements ReadableChain {
   readBlocks(range: BlockRange): Uint8Array[] {
     const head = this.#head.header.number;
     return readVerifiedBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
+  }
+
+  /** See {@link checkBlocks}. */
+  checkBlocks(range: BlockRange): CheckedBlocks {
+    const head = this.#head.header.number;
+    return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
+  }
+
+  /** See {@link mendBlock}. */
+  mendBlock(mending: BlockMending): boolean {
+    return mendBlock(this.#database, mending);
   }
 
   /** Finishes the block under way and closes the database. */

@@ -89,6 +89,28 @@ export class ChainDatabase implements StateDatabase {
     return rows.map((row) => toPlaced(row as TransactionRow)); // the columns are those of the statement
   }
 
+  /** A block's transactions as bytes, whatever they are. */
+  readRaw(number: bigint): readonly Pick<TransactionRow, "place" | "raw">[] {
+    const rows = this.#statements.selectTransactions.all(toPlace(number, 0), toPlace(number + 1n, 0));
+    return rows as unknown as readonly TransactionRow[]; // the columns are those of the statement
+  }
+
+  replaceRaw(place: Place, raw: Uint8Array): void {
+    this.#statements.updateRaw.run(raw, place);
+  }
+
+  /** Undoes what `change` has done where it answers false. */
+  tryChange(change: () => boolean): boolean {
+    this.#database.exec("BEGIN IMMEDIATE");
+    let isDone = false;
+    try {
+      isDone = change();
+    } finally {
+      this.#database.exec(isDone ? "COMMIT" : "ROLLBACK");
+    }
+    return isDone;
+  }
+
   findPlaced(place: Place): PlacedTransaction | undefined {
     const row: unknown = this.#statements.selectTransaction.get(place);
     return row === undefined ? undefined : toPlaced(row as TransactionRow);
@@ -183,6 +205,7 @@ function prepareStatements(database: DatabaseSyncInstance) {
   return {
     insertBlock: prepare("INSERT INTO blocks (number, hash_key, header) VALUES (?, ?, ?)"),
     insertTransaction: prepare("INSERT INTO transactions (place, hash_key, receipt, raw) VALUES (?, ?, ?, ?)"),
+    updateRaw: prepare("UPDATE transactions SET raw = ? WHERE place = ?"),
     insertLogPlace: prepare("INSERT OR IGNORE INTO log_places (key, place) VALUES (?, ?)"),
     insertCode: prepare("INSERT OR IGNORE INTO codes (hash, code) VALUES (?, ?)"),
     insertSetting: prepare("INSERT INTO settings (name, value) VALUES (?, ?)"),

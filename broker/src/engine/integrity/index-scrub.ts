@@ -2,6 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { advance, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
+import type { Mender } from "./mender.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
 /** Batches that one step reads. */
@@ -13,24 +14,29 @@ export interface IndexScrubParts {
   readonly groupId: GroupId;
   /** One that mends what it reads. */
   readonly store: Store;
+  readonly mender: Pick<Mender, "mendedIn">;
   readonly metrics: Metrics;
 }
 
 /** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
 export class IndexScrub implements Scrubbable {
+  readonly part = "index";
   readonly #parts: IndexScrubParts;
   readonly #damagedBlocks = new Set<number>();
   #after: Position = positionZero;
   /** The next block that is passed over; what comes before it is read. */
   #passedOver: number | undefined;
   #batches = 0;
+  readonly #mendedBefore: number;
 
   constructor(parts: IndexScrubParts) {
     this.#parts = parts;
+    this.#mendedBefore = parts.mender.mendedIn(parts.groupId);
   }
 
-  get progress(): Readonly<Record<string, unknown>> {
-    return { part: "index", batches: this.#batches, damagedBlocks: [...this.#damagedBlocks].toSorted((a, b) => a - b) };
+  get progress() {
+    const mended = this.#parts.mender.mendedIn(this.#parts.groupId) - this.#mendedBefore;
+    return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended };
   }
 
   async step(): Promise<boolean> {

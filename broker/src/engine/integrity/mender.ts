@@ -34,6 +34,7 @@ export class Mender {
   readonly #parts: MenderParts;
   readonly #turns = new KeyedMutex<GroupId>();
   readonly #told = new Set<string>();
+  readonly #mended = new Map<GroupId, number>();
 
   constructor(parts: MenderParts) {
     this.#parts = parts;
@@ -47,6 +48,11 @@ export class Mender {
       if (!(error instanceof IndexDamagedError)) throw error;
       return this.#turns.run(groupId, () => this.#readMending(groupId, read));
     }
+  }
+
+  /** Batches of a group that were mended since the start. */
+  mendedIn(groupId: GroupId): number {
+    return this.#mended.get(groupId) ?? 0;
   }
 
   async #readMending<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
@@ -140,6 +146,7 @@ export class Mender {
 
   #tell(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
     const { metrics, logger } = this.#parts;
+    this.#mended.set(groupId, this.mendedIn(groupId) + 1);
     metrics.indexDamaged(groupId, "mended");
     const place = { topic, firstSequence, lastSequence: firstSequence + count - 1, blockNumber };
     logger.warn("index damaged, mended from the chain", { groupId, ...place });

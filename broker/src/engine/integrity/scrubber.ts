@@ -2,18 +2,34 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Metrics } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** Longest wait from a start to the first round, in milliseconds: a broker that is often restarted scrubs, too. */
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, so that a round takes little of the machine. */
 const restMs = 100;
+/** How far a round is: batches or blocks. */
+export interface ScrubProgress {
+  readonly checked: number;
+  readonly damaged: number;
+  readonly mended: number;
+  /** What to do where something stays damaged. */
+  readonly advice?: string | undefined;
+}
+
 /** Something that is gone through step by step, to find what is damaged in it before anybody asks for it. */
 export interface Scrubbable {
   /** Reads on from where the last step ended, and mends what it finds. What cannot be mended is counted and passed over. Answers whether there is more. @throws what cannot be read for now. */
   step(): Promise<boolean>;
-  /** For the log. */
-  readonly progress: Readonly<Record<string, unknown>>;
+  readonly part: "index" | "chain";
+  readonly progress: ScrubProgress;
+}
+
+/** What a round has found in a part of a group. */
+export interface ScrubReport extends ScrubProgress {
+  readonly groupId: GroupId;
+  readonly part: Scrubbable["part"];
 }
 
 export interface ScrubberParts {
@@ -23,6 +39,7 @@ export interface ScrubberParts {
   /** Whether it is this node that scrubs the group. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: Pick<EngineLimits, "scrubPeriodMs">;
 }
@@ -47,15 +64,28 @@ export class Scrubber {
     }
   }
 
+  /** One round without rest. @throws what cannot be read. */
+  async runOnce(): Promise<readonly ScrubReport[]> {
+    const { groupId, begin } = this.#parts;
+    const reports: ScrubReport[] = [];
+    for (const one of begin()) {
+      while (await one.step()) continue;
+      reports.push({ groupId, part: one.part, ...one.progress });
+    }
+    return reports;
+  }
+
   async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<void> {
-    const { clock, logger, isDue } = this.#parts;
+    const { clock, logger, isDue, metrics, groupId } = this.#parts;
     const startedAt = clock.monotonic();
     try {
       while (!signal.aborted && isDue() && (await one.step())) await pause(clock, restMs, signal);
       if (signal.aborted || !isDue()) return;
-      logger.info("scrubbed", { ...one.progress, durationMs: Math.round(clock.monotonic() - startedAt) });
+      metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
+      const durationMs = Math.round(clock.monotonic() - startedAt);
+      logger.info("scrubbed", { part: one.part, ...one.progress, durationMs });
     } catch (error) {
-      logger.error("scrubbing ended early", { ...one.progress, error });
+      logger.error("scrubbing ended early", { part: one.part, ...one.progress, error });
     }
   }
 }
