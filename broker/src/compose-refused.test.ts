@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,7 +84,12 @@ const emptyOfMeaning = /-shm$|lock(-journal)?$/;
 function contentsOf(path: string): Readonly<Record<string, string>> {
   const names = readdirSync(path).filter((name) => !emptyOfMeaning.test(name));
   return Object.fromEntries(
-    names.toSorted().map((name) => [name, createHash("sha256").update(readFileSync(join(path, name))).digest("hex")]),
+    names.toSorted().map((name) => [
+      name,
+      createHash("sha256")
+        .update(readFileSync(join(path, name)))
+        .digest("hex"),
+    ]),
   );
 }
 

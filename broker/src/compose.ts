@@ -250,10 +250,7 @@ interface ChainParts extends FolderParts {
   readonly graceMs: () => number;
 }
 
-async function startEmbedded(
-  config: Config,
-  { folder, logger, closers, onFailure, hasFailed, graceMs }: ChainParts,
-) {
+async function startEmbedded(config: Config, { folder, logger, closers, onFailure, hasFailed, graceMs }: ChainParts) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({

@@ -1,7 +1,8 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
 import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-block.ts";
-import type { CheckedBlocks, KnownCall } from "./chain/check-blocks.ts";
+import type { CheckedBlocks } from "./chain/check-blocks.ts";
+import type { KnownTransaction } from "./chain/mend-block.ts";
 import type { Hex } from "./lib/hex.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
@@ -157,9 +158,9 @@ export class EmbeddedChain implements AsyncDisposable {
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
   }
 
-  /** Puts known calls in the place of damaged ones, where the block then fits its hashes; answers whether it does. */
-  async mendBlock(number: number, calls: readonly KnownCall[]): Promise<boolean> {
-    return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), calls } })) as boolean; // as above
+  /** Puts what is known of a block's transactions in the place of what is damaged, where all of it then fits its hashes; answers whether it does. */
+  async mendBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
+    return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
   }
 
   on<Name extends keyof EmbeddedChainEvents>(

@@ -1,5 +1,5 @@
 import type { Hex } from "./lib/hex.ts";
-import type { BlockMending } from "./chain/check-blocks.ts";
+import type { BlockMending } from "./chain/mend-block.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */

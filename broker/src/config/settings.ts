@@ -111,7 +111,7 @@ export const settings = {
   scrubPeriodMs: integer({
     section: "Storage",
     description:
-      "Wait between two rounds in which the broker slowly reads all that its index holds, checks it, and mends from the chain what is damaged; 0 for none. The first round begins within an hour of a start. Where nodes share a database, the node that writes the index does it.",
+      "Wait between two rounds in which the broker slowly reads all that its index and the embedded chain hold, checks it, and mends what is damaged, each from the other; 0 for none. The first round begins within an hour of a start. Where nodes share a database, the node that writes the index does it.",
     default: 7 * dayMs,
     unit: "milliseconds",
     min: 0,

@@ -17,9 +17,10 @@ import type { CloseOptions } from "../storage/open-database.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
-import { type BlockMending, type CheckedBlocks, checkBlocks, mendBlock } from "./check-blocks.ts";
+import { type CheckedBlocks, checkBlocks } from "./check-blocks.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
+import { type BlockMending, mendBlock } from "./mend-block.ts";
 import { Sealer } from "./sealer.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 

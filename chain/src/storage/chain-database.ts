@@ -21,7 +21,7 @@ export interface BlockCommit {
 }
 
 /** A transaction as stored; `raw` and `receipt` are decoded together because one refers to the other. */
-interface TransactionRow {
+export interface TransactionRow {
   readonly place: number;
   readonly receipt: Uint8Array;
   readonly raw: Uint8Array;
@@ -89,14 +89,14 @@ export class ChainDatabase implements StateDatabase {
     return rows.map((row) => toPlaced(row as TransactionRow)); // the columns are those of the statement
   }
 
-  /** A block's transactions as bytes, whatever they are. */
-  readRaw(number: bigint): readonly Pick<TransactionRow, "place" | "raw">[] {
+  /** A block's transactions as they are stored, whatever they are. */
+  readRows(number: bigint): readonly TransactionRow[] {
     const rows = this.#statements.selectTransactions.all(toPlace(number, 0), toPlace(number + 1n, 0));
     return rows as unknown as readonly TransactionRow[]; // the columns are those of the statement
   }
 
-  replaceRaw(place: Place, raw: Uint8Array): void {
-    this.#statements.updateRaw.run(raw, place);
+  replaceRow({ place, raw, receipt }: TransactionRow): void {
+    this.#statements.updateTransaction.run(raw, receipt, place);
   }
 
   /** Undoes what `change` has done where it answers false. */
@@ -205,7 +205,7 @@ function prepareStatements(database: DatabaseSyncInstance) {
   return {
     insertBlock: prepare("INSERT INTO blocks (number, hash_key, header) VALUES (?, ?, ?)"),
     insertTransaction: prepare("INSERT INTO transactions (place, hash_key, receipt, raw) VALUES (?, ?, ?, ?)"),
-    updateRaw: prepare("UPDATE transactions SET raw = ? WHERE place = ?"),
+    updateTransaction: prepare("UPDATE transactions SET raw = ?, receipt = ? WHERE place = ?"),
     insertLogPlace: prepare("INSERT OR IGNORE INTO log_places (key, place) VALUES (?, ?)"),
     insertCode: prepare("INSERT OR IGNORE INTO codes (hash, code) VALUES (?, ?)"),
     insertSetting: prepare("INSERT INTO settings (name, value) VALUES (?, ?)"),

@@ -2,7 +2,7 @@ import type { AddressedBatch, ChainCheck } from "../../ports/chain-check.ts";
 import type { BatchVerifier } from "./batch-verifier.ts";
 import { fromHex } from "./hex.ts";
 import { encodePublish } from "./publish-calldata.ts";
-import type { EvmProvider } from "./rpc.ts";
+import type { EvmProvider, KnownTransaction } from "./rpc.ts";
 
 interface OwnChainCheckParts {
   readonly provider: EvmProvider;
@@ -17,18 +17,19 @@ export function createChainCheck({ provider, verifier, head }: OwnChainCheckPart
   return {
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
     mend: async (blockNumber, batches) => {
-      const calls = groupByTransaction(batches).map((own) => ({
-        hash: fromHex(own[0].transactionHash),
-        data: encodePublish(
-          own.map((batch) => ({ ...batch, eventsRoot: verifier.rootOf(batch.events, batch.count) })),
-        ),
-      }));
-      return (await provider.mendBlock?.(blockNumber, calls)) ?? false;
+      const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
+      return (await provider.mendBlock?.(blockNumber, transactions)) ?? false;
     },
   };
 }
 
 type Batches = [AddressedBatch, ...AddressedBatch[]];
+
+function toTransaction(batches: Batches, verifier: BatchVerifier): KnownTransaction {
+  const encoded = batches.map((batch) => ({ ...batch, eventsRoot: verifier.rootOf(batch.events, batch.count) }));
+  const logged = batches.map(({ events }) => events);
+  return { hash: fromHex(batches[0].transactionHash), data: encodePublish(encoded), logged };
+}
 
 /** In the order of their logs, which is that of the call. */
 function groupByTransaction(batches: readonly AddressedBatch[]): readonly Batches[] {

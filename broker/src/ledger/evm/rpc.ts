@@ -10,6 +10,15 @@ export interface RpcRequest {
   readonly params?: readonly unknown[];
 }
 
+/** What is known of a transaction from another place than the chain. */
+export interface KnownTransaction {
+  readonly hash: Uint8Array;
+  /** What it called with. */
+  readonly data: Uint8Array;
+  /** Parts of the data that its logs repeat. */
+  readonly logged: readonly Uint8Array[];
+}
+
 interface BlockSpan {
   readonly from: number;
   readonly to: number;
@@ -40,11 +49,8 @@ export interface EvmProvider {
   readBlocks?(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[]>;
   /** Which blocks of a range are not what their hashes say, up to the last that it looked at. Only a chain in this process has it. */
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
-  /** Makes a damaged block anew from what its transactions called with, where it fits its hashes then. Only a chain in this process has it. */
-  mendBlock?(
-    number: number,
-    calls: readonly { readonly hash: Uint8Array; readonly data: Uint8Array }[],
-  ): Promise<boolean>;
+  /** Makes a damaged block anew from what is known of its transactions, where it fits its hashes then. Only a chain in this process has it. */
+  mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
   failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
