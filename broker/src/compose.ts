@@ -145,11 +145,11 @@ export async function startEngine(
   const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
   const groups = groupsOf(config);
-  const newFiles = new NewFiles(folder.path("."));
   let isStarted = false;
   const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
-  closers.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
   await checkDataFolder(folder, config, logger);
+  const newFiles = new NewFiles(folder.path("."));
+  closers.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
   const failure = createDeferred<Error>();
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);

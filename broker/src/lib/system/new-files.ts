@@ -1,7 +1,10 @@
 import { readdirSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** The files that came into a folder since this was made. */
+/** What a broker makes itself, but its lock. Whatever else comes into the folder is somebody's who restores a backup. */
+const madeByBroker = /^(?:chain|store)\.sqlite|^(?:signer|secrets)\.key/;
+
+/** The files of a broker that came into its data folder since this was made. */
 export class NewFiles {
   readonly #folder: string;
   readonly #known: ReadonlySet<string>;
@@ -13,7 +16,7 @@ export class NewFiles {
 
   remove(): void {
     for (const name of readdirSync(this.#folder)) {
-      if (!this.#known.has(name)) rmSync(resolve(this.#folder, name), { force: true });
+      if (!this.#known.has(name) && madeByBroker.test(name)) rmSync(resolve(this.#folder, name), { force: true });
     }
   }
 }

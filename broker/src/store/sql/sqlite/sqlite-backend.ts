@@ -120,12 +120,14 @@ async function openConfigured(file: string, { description, keepsLog }: SqliteSes
 
 /**
  * Leaves a database whose next opening writes nothing. Whether there is a log is written in the file, and the session had to leave that mode to give
- * the file up.
+ * the file up. Where this fails, on a full disk, the next opening does it.
  */
 async function setLogMode(file: string): Promise<void> {
   const native = await openNative(file);
   try {
     native.exec("pragma journal_mode = wal");
+  } catch {
+    return;
   } finally {
     native.close();
   }
