@@ -10,6 +10,7 @@ import {
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
   CHECK_INTERVAL_DEFAULT,
+  CHECKED_BLOCKS_MAX,
   CHECKED_BYTES_MAX,
   READER_CALL_GAS_MAX_DEFAULT,
   STOP_TIME_MS_MAX_DEFAULT,
@@ -152,9 +153,10 @@ export class EmbeddedChain implements AsyncDisposable {
     }
   }
 
-  /** Holds blocks against their hashes: the first, and as many after it as have {@link CHECKED_BYTES_MAX} bytes. Tells nobody else of what is damaged. */
+  /** Holds blocks against their hashes: the first, and as many after it as a short time allows. Tells nobody else of what is damaged. */
   async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
-    const range = { from: BigInt(from), to: BigInt(to), bytesMax: CHECKED_BYTES_MAX };
+    const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
+    const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
   }
 

@@ -83,8 +83,8 @@ export class Follower {
     const seen = `its newest block is ${head.number} with hash ${head.hash}, but ${found}`;
     return new Error(
       isFinal
-        ? `The chain is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
-            "Restore the chain's file from a backup, with its -wal file where the backup has one; delete nothing of what is here."
+        ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
+            "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing of what is here."
         : `The chain has none of the blocks that the index of group ${groupId} can go back to: ${seen}. It is tried again. ` +
             "Only if it stays so was the index made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );
