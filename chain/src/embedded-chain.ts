@@ -1,8 +1,6 @@
 import { EventEmitter } from "node:events";
 import { Worker } from "node:worker_threads";
 import { type CommittedBlock, decodeCommittedBlock } from "./blocks/committed-block.ts";
-import type { CheckedBlocks } from "./chain/check-blocks.ts";
-import type { KnownTransaction } from "./chain/mend-block.ts";
 import type { Hex } from "./lib/hex.ts";
 import {
   BLOCK_GAS_LIMIT_DEFAULT,
@@ -17,7 +15,14 @@ import {
   TRANSACTION_BYTES_MAX_DEFAULT,
   WORKER_YOUNG_MEBIBYTES_MAX,
 } from "./limits.ts";
-import type { FromWorker, ReaderSettings, ToWorker, WorkerSettings } from "./messages.ts";
+import type {
+  CheckedBlocks,
+  FromWorker,
+  KnownTransaction,
+  ReaderSettings,
+  ToWorker,
+  WorkerSettings,
+} from "./messages.ts";
 import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 import type { SharedLayer } from "./state/state-history.ts";

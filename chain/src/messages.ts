@@ -1,5 +1,4 @@
 import type { Hex } from "./lib/hex.ts";
-import type { BlockMending } from "./chain/mend-block.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 
 /** What the worker is started with. */
@@ -20,6 +19,32 @@ export interface BlockRange {
   readonly from: bigint;
   readonly to: bigint;
   readonly bytesMax: number;
+}
+
+/** A block that is not what its hashes say, or cannot be read. */
+export interface DamagedBlock {
+  readonly number: number;
+  readonly reason: string;
+}
+
+export interface CheckedBlocks {
+  /** The last block that was looked at. */
+  readonly upTo: number;
+  readonly damaged: readonly DamagedBlock[];
+}
+
+/** What is known of a transaction from another place than the chain. */
+export interface KnownTransaction {
+  readonly hash: Uint8Array;
+  /** What it called with. */
+  readonly data: Uint8Array;
+  /** Parts of the data that its logs repeat. */
+  readonly logged: readonly Uint8Array[];
+}
+
+export interface BlockMending {
+  readonly number: bigint;
+  readonly transactions: readonly KnownTransaction[];
 }
 
 /** An error on its way between threads, where classes are lost. */

@@ -1,18 +1,6 @@
-import type { BlockRange } from "../messages.ts";
+import type { BlockRange, CheckedBlocks, DamagedBlock } from "../messages.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { BlockDamagedError, readVerifiedBlocks } from "./verified-blocks.ts";
-
-/** A block that is not what its hashes say, or cannot be read. */
-export interface DamagedBlock {
-  readonly number: number;
-  readonly reason: string;
-}
-
-export interface CheckedBlocks {
-  /** The last block that was looked at. */
-  readonly upTo: number;
-  readonly damaged: readonly DamagedBlock[];
-}
 
 /** Holds blocks against their hashes, as many as have `bytesMax` bytes, and goes on behind those that do not fit. */
 export function checkBlocks(database: ChainDatabase, { from, to, bytesMax }: BlockRange): CheckedBlocks {

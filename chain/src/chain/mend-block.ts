@@ -1,21 +1,8 @@
 import { isSameBytes, toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
+import type { BlockMending, KnownTransaction } from "../messages.ts";
 import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
-
-/** What is known of a transaction from another place than the chain. */
-export interface KnownTransaction {
-  readonly hash: Uint8Array;
-  /** What it called with. */
-  readonly data: Uint8Array;
-  /** Parts of the data that its logs repeat. */
-  readonly logged: readonly Uint8Array[];
-}
-
-export interface BlockMending {
-  readonly number: bigint;
-  readonly transactions: readonly KnownTransaction[];
-}
 
 /** Most bytes before a transaction's data: its other fields come first, and lengths. */
 const FIELDS_BYTES_MAX = 160;
