@@ -39,13 +39,18 @@ beforeEach(() => {
   cpSync(join(root, "whole"), folder, { recursive: true });
 });
 
-/** Spoils bytes in front of, in, or behind a content where a file has it. */
+/** Spoils bytes in front of, in, or behind a content wherever a file has it: pages keep remnants. */
 function spoil(name: string, content: string | undefined, { at = 0, bytes = 1 } = {}): void {
   const file = join(folder, name);
   const whole = readFileSync(file);
-  const place = whole.indexOf(content ?? "?") + at;
-  expect(place).toBeGreaterThan(0);
-  for (let index = place; index < place + bytes; index += 1) whole[index] = (whole[index] ?? 0) ^ 0x55;
+  const places: number[] = [];
+  for (let place = whole.indexOf(content ?? "?"); place >= 0; place = whole.indexOf(content ?? "?", place + 1)) {
+    places.push(place + at);
+  }
+  expect(places).not.toEqual([]);
+  for (const place of places) {
+    for (let index = place; index < place + bytes; index += 1) whole[index] = (whole[index] ?? 0) ^ 0x55;
+  }
   writeFileSync(file, whole);
 }
 
