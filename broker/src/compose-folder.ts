@@ -3,7 +3,9 @@ import { basename } from "node:path";
 import { embeddedKeyFile, groupKeyFile } from "./compose-signer.ts";
 import { type GroupConfig, groupsOf, isClustered } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
+import { type Logger, silentLogger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";
+import { inspectLog } from "./lib/system/write-ahead-log.ts";
 import { type KnownGroups, readKnownGroups } from "./store/sql/sqlite/known-groups.ts";
 
 /** A page of SQLite's; a database that is no longer holds no table. */
@@ -26,7 +28,7 @@ export function storeFile(folder: DataFolder): string {
  * owns nothing. Changes nothing in the folder.
  * @throws Error that names what is missing and says what to do.
  */
-export async function checkDataFolder(folder: DataFolder, config: Config): Promise<void> {
+export async function checkDataFolder(folder: DataFolder, config: Config, logger = silentLogger): Promise<void> {
   if (isStoreUsed(config) && sizeOf(storeFile(folder)) === 0 && sizeOf(`${storeFile(folder)}-wal`) > 0) {
     throw new Error(withoutStore(folder));
   }
@@ -42,6 +44,42 @@ export async function checkDataFolder(folder: DataFolder, config: Config): Promi
   if (indexedTo !== undefined && !hasChain) throw new Error(withoutChain(folder, { indexedTo, hasKey }));
   const signed = keyless.find(({ id }) => known.signed.has(id));
   if (signed !== undefined) throw new Error(withoutGroupKey(folder, signed));
+  if (embedded !== undefined && hasChain) checkChainLog(chainFile(folder));
+  if (embedded !== undefined && !hasChain && hasKey) warnOfNewChain(folder, logger);
+  if (isStoreUsed(config)) warnOfStoreLog(storeFile(folder), logger);
+}
+
+/** SQLite would take the damaged place for the end, and write over the blocks behind it. */
+function checkChainLog(file: string): void {
+  const { damagedAt } = inspectLog(file);
+  if (damagedAt === undefined) return;
+  throw new Error(
+    [
+      `${file}-wal is damaged at byte ${damagedAt}: it holds the newest blocks, and those behind that place would be lost.`,
+      `Restore the folder from a backup, ${basename(file)} and ${basename(file)}-wal together; delete nothing of what is here.`,
+      nothingChanged,
+    ].join(" "),
+  );
+}
+
+function warnOfNewChain(folder: DataFolder, logger: Logger): void {
+  const remedy = "if this folder had a chain, stop now and restore the folder from a backup";
+  logger.warn("new chain begun beside an old key: neither chain nor store is here", {
+    key: embeddedKeyFile(folder),
+    remedy,
+  });
+}
+
+/** The index is caught up from the chain; of subscriptions the store is all there is. */
+function warnOfStoreLog(file: string, logger: Logger): void {
+  const { damagedAt } = inspectLog(file);
+  if (damagedAt === undefined) return;
+  logger.error("store's log damaged: what was written behind that place is lost", {
+    file: `${file}-wal`,
+    damagedAt,
+    remedy:
+      "check the newest subscriptions, and make those anew that are missing; others may be given events again; the index is caught up from the chain",
+  });
 }
 
 /** SQLite deletes the log beside a database that is missing or empty. */

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { environmentName, flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { Listener, Place } from "./gateway/shared/connection/listener.ts";
@@ -50,18 +52,31 @@ const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Ma
   ],
 ]);
 
+/** Listens for a moment at each place, to find out before anything is changed. @throws Error as {@link listenAll}. */
+export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<void> {
+  for (const { host, port, ...settings } of places) {
+    const probe = createServer();
+    await explained({ host, port, ...settings }, async () => {
+      probe.listen({ host, port });
+      await once(probe, "listening");
+    });
+    probe.close();
+    await once(probe, "close");
+  }
+}
+
 /** Starts listeners in their order. @throws Error that says which place cannot be listened at, why, and what to do. */
 export async function listenAll(listeners: readonly PlacedListener[]): Promise<readonly ListenerAddress[]> {
   const addresses: ListenerAddress[] = [];
   for (const { listener, place } of listeners) {
-    addresses.push({ name: listener.name, address: await listen(listener, place) });
+    addresses.push({ name: listener.name, address: await explained(place, () => listener.listen(place)) });
   }
   return addresses;
 }
 
-async function listen(listener: Listener, place: ConfiguredPlace): Promise<string> {
+async function explained<Result>(place: ConfiguredPlace, action: () => Promise<Result>): Promise<Result> {
   try {
-    return await listener.listen(place);
+    return await action();
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
     const refusal = refusals.get(code);

@@ -3,16 +3,16 @@ import { type EmbeddedChain, startEmbeddedChain, TRANSACTION_BYTES_MAX_DEFAULT }
 import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
-import { closeAll, type ListenerAddress, listenAll, type PlacedListener } from "./compose-listen.ts";
-import { createMqtt } from "./compose-mqtt.ts";
+import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
+import { createListeners, placesOf } from "./compose-listeners.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
   addressOfNode,
   callbackOrigin,
   consentModeOf,
+  type GroupConfig,
   groupsOf,
-  hostNamesOf,
   isClustered,
   listensOnLoopbackOnly,
 } from "./config/derived.ts";
@@ -20,18 +20,16 @@ import type { Secrets } from "./config/load-config.ts";
 import { environmentName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
-import type { Broker, GroupHealth } from "./engine/broker.ts";
+import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
-import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
-import { createHttpServer } from "./gateway/http-server.ts";
-import type { Listener } from "./gateway/shared/connection/listener.ts";
 import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
 import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
+import { NewFiles } from "./lib/system/new-files.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
 import type { Journal } from "./ports/journal.ts";
@@ -104,25 +102,72 @@ export interface ServerOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Surroundings extends ServerOptions {
+export interface Surroundings extends ServerOptions {
   readonly closers: Closers;
 }
 
-async function start(config: Config, { logger, secrets, signal, closers }: Surroundings): Promise<RunningServer> {
+async function start(config: Config, surroundings: Surroundings): Promise<RunningServer> {
+  const { logger, signal, closers } = surroundings;
+  await checkPlaces(placesOf(config));
+  const engine = await startEngine(config, surroundings);
+  const { broker, chain, metrics, folder } = engine;
+  const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
+  const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
+  const listeners = createListeners(config, parts);
+  closers.add(() => closeAll(listeners));
+  const addresses = await listenAll(listeners);
+  signal?.throwIfAborted();
+  const stop = (): Promise<void> => {
+    engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
+    return closers.closeAll();
+  };
+  engine.confirm();
+  return {
+    url: addresses[0]?.address ?? "",
+    listeners: addresses,
+    health: () => broker.groupHealth(),
+    dataDir: folder.path("."),
+    failure: engine.failure,
+    stop,
+  };
+}
+
+/** The broker without its port. */
+export interface RunningEngine {
+  readonly broker: RunningBroker;
+  readonly chain: EmbeddedChain | undefined;
+  readonly metrics: MetricsRegistry;
+  readonly folder: DataFolder;
+  /** See RunningServer. */
+  readonly failure: Promise<Error>;
+  /** Says that the start has succeeded; until then, closing leaves each file as it was. */
+  confirm(): void;
+  /** Before closing: how long that may take. */
+  stopWithin(graceMs: number): void;
+}
+
+/** Starts all but the port; `closers` close it. @throws as startServer. */
+export async function startEngine(
+  config: Config,
+  { logger, secrets, signal, closers }: Surroundings,
+): Promise<RunningEngine> {
   reportCrypto(logger);
   const folder = openDataFolder(config.dataDir, logger);
   closers.add(() => folder.release());
-  await checkDataFolder(folder, config);
-  const failure = createDeferred<Error>();
   const groups = groupsOf(config);
+  let isStarted = false;
+  const hasFailed = (): boolean => !isStarted && signal?.aborted !== true;
+  await checkDataFolder(folder, config, logger);
+  const newFiles = new NewFiles(folder.path("."));
+  closers.add(() => (hasFailed() && groups.every(isEmbedded) ? newFiles.remove() : undefined));
+  const failure = createDeferred<Error>();
   let stopBy: number | undefined;
   const unstartedGraceMs = (): number => (signal?.aborted === true ? config.shutdownDeadlineMs : failedStartGraceMs);
   const graceMs = (): number => (stopBy === undefined ? unstartedGraceMs() : Math.max(0, stopBy - clock.monotonic()));
-  const embedded = groups.some(({ endpoints }) => endpoints === "embedded")
-    ? await startEmbedded(config, { folder, logger, closers, onFailure: failure.resolve, graceMs })
-    : undefined;
+  const parts = { folder, logger, closers, onFailure: failure.resolve, hasFailed };
+  const embedded = groups.some(isEmbedded) ? await startEmbedded(config, { ...parts, graceMs }) : undefined;
   signal?.throwIfAborted();
-  const { store, cluster } = createSharing(config, { folder, logger, closers, onFailure: failure.resolve });
+  const { store, cluster } = createSharing(config, parts);
   const metrics = createMetrics();
   const sink = createSink(config, { metrics, closers });
   closers.add(() => sink.stop());
@@ -147,28 +192,20 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
-  const mqtt = createMqtt(config, { broker: broker.calls, randomness, logger });
-  const upgrades = mqtt === undefined ? [] : [mqtt.listener.route];
-  const server = createServer(config, { broker: broker.calls, chain: embedded?.chain, metrics, logger, upgrades });
-  const { host, port } = config;
-  const http: PlacedListener = { listener: server, place: { host, port, hostSetting: "host", portSetting: "port" } };
-  const listeners = mqtt === undefined ? [http] : [http, mqtt];
-  closers.add(() => closeAll(listeners));
-  const addresses = await listenAll(listeners);
-  signal?.throwIfAborted();
-  const stop = (): Promise<void> => {
-    stopBy = clock.monotonic() + config.shutdownDelayMs + config.shutdownDeadlineMs;
-    return closers.closeAll();
-  };
-  const url = addresses[0]?.address ?? "";
   return {
-    url,
-    listeners: addresses,
-    health: () => broker.groupHealth(),
-    dataDir: folder.path("."),
+    broker,
+    chain: embedded?.chain,
+    metrics,
+    folder,
     failure: failure.promise,
-    stop,
+    confirm: () => void (isStarted = true),
+    stopWithin: (ms) => void (stopBy = clock.monotonic() + ms),
   };
+}
+
+/** What a start makes for such groups nobody outside has seen. */
+function isEmbedded({ endpoints }: GroupConfig): boolean {
+  return endpoints === "embedded";
 }
 
 /** JavaScript signs as well as the addon and gives the same bytes, at a tenth of the speed. */
@@ -214,6 +251,8 @@ interface FolderParts {
   readonly logger: Logger;
   readonly closers: Closers;
   readonly onFailure: FailureListener;
+  /** Whether this is the end of a start that has failed, which leaves each file as it is. */
+  readonly hasFailed: () => boolean;
 }
 
 interface ChainParts extends FolderParts {
@@ -221,7 +260,7 @@ interface ChainParts extends FolderParts {
   readonly graceMs: () => number;
 }
 
-async function startEmbedded(config: Config, { folder, logger, closers, onFailure, graceMs }: ChainParts) {
+async function startEmbedded(config: Config, { folder, logger, closers, onFailure, hasFailed, graceMs }: ChainParts) {
   const file = chainFile(folder);
   const privateKey = embeddedKey({ folder, logger });
   const chain = await startEmbeddedChain({
@@ -231,7 +270,7 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
     checkInterval: config.chainCheckInterval,
   });
-  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs())));
+  closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
   watchChain(chain, { file, logger, onFailure });
   return { chain, privateKey };
 }
@@ -250,10 +289,10 @@ interface Sharing {
 }
 
 function createSharing(config: Config, parts: FolderParts): Sharing {
-  const { folder, logger, onFailure: onFault } = parts;
+  const { folder, logger, onFailure: onFault, hasFailed: keepsLog } = parts;
   if (isClustered(config)) return createShared(config, parts);
   if (config.coordination === "none") return { store: createMemoryStore(), cluster: undefined };
-  return { store: createSqlStore({ file: storeFile(folder), logger, onFault }), cluster: undefined };
+  return { store: createSqlStore({ file: storeFile(folder), logger, onFault, keepsLog }), cluster: undefined };
 }
 
 function createShared(config: Config, { logger, closers }: FolderParts): Sharing {
@@ -329,32 +368,6 @@ function toEngineLimits(config: Config): EngineLimits {
     membershipMs: config.takeOverAfterMs,
     scrubPeriodMs: config.scrubPeriodMs,
   };
-}
-
-interface ServerParts {
-  readonly broker: Broker;
-  readonly chain: EmbeddedChain | undefined;
-  readonly metrics: MetricsRegistry;
-  readonly logger: Logger;
-  readonly upgrades: readonly UpgradeRoute[];
-}
-
-function createServer(config: Config, { chain, ...parts }: ServerParts): Listener {
-  return createHttpServer({
-    ...parts,
-    chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
-    version,
-    defaultGroup: config.defaultGroup,
-    basePath: config.basePath,
-    extensionPrefix: config.extensionPrefix,
-    bodyBytesMax: config.requestBodyBytesMax,
-    memoryInFlightBytesMax: config.memoryInFlightBytesMax,
-    advertisedAddress: config.advertisedAddress,
-    allowedHosts: hostNamesOf(config),
-    allowedOrigins: config.allowedOrigins,
-    closeDelayMs: config.shutdownDelayMs,
-    closeDeadlineMs: config.shutdownDeadlineMs - leavingMs(config),
-  });
 }
 
 function leavingMs(config: Config): number {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { toBanner } from "./banner.ts";
 import { type RunningServer, startServer } from "./compose.ts";
 import { findDatabaseProblems } from "./compose-database.ts";
+import { runScrub } from "./compose-scrub.ts";
 import { findSecretProblems } from "./compose-secrets.ts";
 import { findSignerProblems } from "./compose-signer.ts";
 import { type LoadOutcome, loadConfig } from "./config/load-config.ts";
@@ -27,6 +28,7 @@ await main();
 async function main(): Promise<void> {
   const [command, ...rest] = process.argv.slice(2);
   if (command === "verify") await verify(rest);
+  else if (command === "scrub") await scrub(rest);
   else await run();
 }
 
@@ -35,6 +37,16 @@ async function verify(argv: readonly string[]): Promise<void> {
   process.stdout.write(output);
   process.stderr.write(problem);
   process.exitCode = exitCode;
+}
+
+async function scrub(argv: readonly string[]): Promise<void> {
+  stayAlive();
+  const { exitCode, output, problem } = await runScrub(argv, {
+    env: process.env,
+    log: (line) => void process.stderr.write(line),
+  });
+  process.stderr.write(problem);
+  process.stdout.write(output, () => process.exit(exitCode));
 }
 
 async function run(): Promise<void> {

@@ -8,16 +8,26 @@ import {
   CALL_GAS_MAX_DEFAULT,
   CALL_TIME_MS_MAX_DEFAULT,
   CHECK_INTERVAL_DEFAULT,
+  CHECKED_BLOCKS_MAX,
+  CHECKED_BYTES_MAX,
   READER_CALL_GAS_MAX_DEFAULT,
   STOP_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
   WORKER_YOUNG_MEBIBYTES_MAX,
 } from "./limits.ts";
-import type { FromWorker, ReaderSettings, ToWorker, WorkerSettings } from "./messages.ts";
+import type {
+  CheckedBlocks,
+  FromWorker,
+  KnownTransaction,
+  ReaderSettings,
+  ToWorker,
+  WorkerSettings,
+} from "./messages.ts";
 import { SnapshotReader } from "./reader/snapshot-reader.ts";
 import { fromErrorMessage, ProviderRpcError, RPC_ERROR_CODES } from "./rpc-error.ts";
 import type { SharedLayer } from "./state/state-history.ts";
 import { ChainFileError } from "./chain-file-error.ts";
+import type { CloseOptions } from "./storage/open-database.ts";
 import { findWorkerFile } from "./worker-file.ts";
 
 export interface EmbeddedChainOptions {
@@ -54,6 +64,13 @@ export interface EmbeddedChainEvents {
   damage: [error: ChainFileError];
   /** The chain ended without being asked to; nothing will answer any more. */
   disconnect: [error: Error];
+}
+
+/** Blocks from one to another; `isSpare` where whoever asks can do without them. */
+export interface BlocksWanted {
+  readonly from: number;
+  readonly to: number;
+  readonly isSpare?: boolean;
 }
 
 /** Receives one block after another. */
@@ -127,13 +144,30 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Reads blocks as `follow` hands them over, each held against its hashes: the first, and as many after it as have {@link BLOCKS_ANSWER_BYTES_MAX} bytes.
-   * @throws ChainFileError when one is damaged, which the event `damage` tells as well.
+   * @throws ChainFileError when one is damaged, which the event `damage` tells as well, unless `isSpare`: then the caller can do without.
    */
-  async readBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<readonly CommittedBlock[]> {
+  async readBlocks({ from, to, isSpare = false }: BlocksWanted): Promise<readonly CommittedBlock[]> {
     const range = { from: BigInt(from), to: BigInt(to), bytesMax: BLOCKS_ANSWER_BYTES_MAX };
-    // The worker answers nothing else.
-    const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
-    return encoded.map(decodeCommittedBlock);
+    try {
+      // The worker answers nothing else.
+      const encoded = (await this.#ask({ kind: "blocks", range })) as readonly Uint8Array[];
+      return encoded.map(decodeCommittedBlock);
+    } catch (error) {
+      if (error instanceof ChainFileError && !isSpare) this.#events.emit("damage", error);
+      throw error;
+    }
+  }
+
+  /** Holds blocks against their hashes: the first, and as many after it as a short time allows. Tells nobody else of what is damaged. */
+  async checkBlocks({ from, to }: { readonly from: number; readonly to: number }): Promise<CheckedBlocks> {
+    const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
+    const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
+    return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
+  }
+
+  /** Puts what is known of a block's transactions in the place of what is damaged, where all of it then fits its hashes; answers whether it does. */
+  async mendBlock(number: number, transactions: readonly KnownTransaction[]): Promise<boolean> {
+    return (await this.#ask({ kind: "mend", mending: { number: BigInt(number), transactions } })) as boolean; // as above
   }
 
   on<Name extends keyof EmbeddedChainEvents>(
@@ -155,13 +189,14 @@ export class EmbeddedChain implements AsyncDisposable {
 
   /**
    * Finishes the block under way and closes the database. Requests made after this are refused. A thread that has not ended after
-   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all.
+   * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all. With `keepsLog` the file and its
+   * log stay as they are: for whoever has found that something is wrong with the chain, or has not found yet that nothing is.
    */
-  async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT): Promise<void> {
+  async stop(timeoutMs = STOP_TIME_MS_MAX_DEFAULT, { keepsLog = false }: CloseOptions = {}): Promise<void> {
     await this.reader.stop();
     if (!this.#isStopping && this.#closed === undefined) {
       this.#isStopping = true;
-      this.#post({ kind: "stop" });
+      this.#post({ kind: "stop", keepsLog });
     }
     const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs);
     await this.#exited;
@@ -234,9 +269,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   #tellDamage({ id, message }: Extract<FromWorker, { kind: "damage" }>): void {
-    const error = new ChainFileError(message);
-    this.#take(id)?.reject(error);
-    this.#events.emit("damage", error);
+    this.#take(id)?.reject(new ChainFileError(message));
   }
 
   #take(id: number): Pending | undefined {

@@ -73,6 +73,12 @@ export const BLOCKS_ANSWER_BYTES_MAX = 4_194_304;
 /** Most addresses, or alternatives of one topic, in a log filter. */
 export const LOG_FILTER_ALTERNATIVES_MAX = 1_000;
 
+/** Bytes of blocks with which one look for damage ends; new blocks wait for it. */
+export const CHECKED_BYTES_MAX = 262_144;
+
+/** Blocks with which it ends, too. */
+export const CHECKED_BLOCKS_MAX = 16;
+
 /** Most blocks in one `eth_feeHistory`. */
 export const FEE_HISTORY_BLOCKS_MAX = 1_024;
 

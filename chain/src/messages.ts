@@ -21,6 +21,32 @@ export interface BlockRange {
   readonly bytesMax: number;
 }
 
+/** A block that is not what its hashes say, or cannot be read. */
+export interface DamagedBlock {
+  readonly number: number;
+  readonly reason: string;
+}
+
+export interface CheckedBlocks {
+  /** The last block that was looked at. */
+  readonly upTo: number;
+  readonly damaged: readonly DamagedBlock[];
+}
+
+/** What is known of a transaction from another place than the chain. */
+export interface KnownTransaction {
+  readonly hash: Uint8Array;
+  /** What it called with. */
+  readonly data: Uint8Array;
+  /** Parts of the data that its logs repeat. */
+  readonly logged: readonly Uint8Array[];
+}
+
+export interface BlockMending {
+  readonly number: bigint;
+  readonly transactions: readonly KnownTransaction[];
+}
+
 /** An error on its way between threads, where classes are lost. */
 export interface ErrorMessage {
   readonly code: number;
@@ -33,8 +59,10 @@ export type ToWorker =
   | { readonly kind: "history"; readonly id: number; readonly after: bigint | undefined }
   | { readonly kind: "submit"; readonly id: number; readonly raw: Uint8Array }
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
+  | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
   | { readonly kind: "feed" }
-  | { readonly kind: "stop" };
+  | { readonly kind: "stop"; readonly keepsLog: boolean };
 
 export type FromWorker =
   | { readonly kind: "ready" }

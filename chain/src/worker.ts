@@ -12,7 +12,7 @@ import { dispatch } from "./rpc/dispatch.ts";
 import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { toErrorMessage } from "./rpc-error.ts";
-import { explain } from "./storage/open-database.ts";
+import { type CloseOptions, explain } from "./storage/open-database.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
@@ -86,6 +86,14 @@ function readBlocks({ chain }: WorkerContext, { id, range }: Extract<ToWorker, {
   }
 }
 
+function answerWith({ id }: { readonly id: number }, answer: () => unknown): void {
+  try {
+    post({ kind: "result", id, result: answer() });
+  } catch (error) {
+    post({ kind: "error", id, error: toErrorMessage(error) });
+  }
+}
+
 function receive(context: WorkerContext, message: ToWorker): void {
   switch (message.kind) {
     case "request":
@@ -94,19 +102,23 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return submit(context, message);
     case "blocks":
       return readBlocks(context, message);
+    case "check":
+      return answerWith(message, () => context.chain.checkBlocks(message.range));
+    case "mend":
+      return answerWith(message, () => context.chain.mendBlock(message.mending));
     case "feed":
       return context.feed.turnOn();
     case "history":
       return post({ kind: "result", id: message.id, result: context.chain.nodes.shareHistory(message.after) });
     case "stop":
-      return void stop(context);
+      return void stop(context, message);
   }
 }
 
 /** The port goes in any case, so that the owner never waits for a thread that cannot end. */
-async function stop({ chain }: RpcContext): Promise<void> {
+async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void> {
   try {
-    await chain.stop();
+    await chain.stop(options);
   } catch (error) {
     post({ kind: "fault", message: error instanceof Error ? error.message : String(error) });
   } finally {

@@ -10,6 +10,7 @@ export function renderHelp(table: SettingsTable): string {
     "Usage: stele [flags]",
     "       stele verify <eventId|file>    verify an event against the chain",
     "       stele verify --topic TOPIC     compare a topic's events with the chain's; see stele verify --help",
+    "       stele scrub [flags]            look for damage in a data folder that no broker uses; see stele scrub --help",
     "",
     "An event broker that commits every event to a blockchain.",
     "",

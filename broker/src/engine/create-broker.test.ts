@@ -321,7 +321,7 @@ describe("subscribe", () => {
 
 describe("start", () => {
   it.each([
-    ["is higher than the chain", 99, /the chain is not that high/],
+    ["is higher than the chain", 99, /the chain is shorter/],
     ["is beside the chain", 0, /the chain has 0x/],
   ])("is refused when the index %s", async (_, number, reason) => {
     engine = new TestEngine();

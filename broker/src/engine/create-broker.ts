@@ -34,9 +34,11 @@ import { IndexProgress } from "./follow/index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
+import { ChainDamage } from "./integrity/chain-damage.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
 import { Mender } from "./integrity/mender.ts";
-import { IndexScrub, Scrubber } from "./integrity/scrubber.ts";
+import { createScrubs } from "./integrity/create-scrubs.ts";
+import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
 import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Inlet } from "./publish/inlet.ts";
@@ -96,6 +98,8 @@ export interface RunningBroker {
   stop(graceMs: number): Promise<void>;
   /** As `health` of the calls, for the process itself: nobody's right is asked. */
   groupHealth(): readonly GroupHealth[];
+  /** Goes once through all that each group has, to find and mend what is damaged, as fast as it can. To be called after `start`. */
+  scrub(): Promise<readonly ScrubReport[]>;
 }
 
 /** Builds the engine on its ports. Nothing runs before `start`. */
@@ -104,12 +108,14 @@ export function createBroker(options: EngineOptions): RunningBroker {
   const mender = new Mender(options);
   return new Engine({
     ...options,
+    mender,
     troubles,
     store: createMendedStore(options.store, { ...options, mender, troubles }),
   });
 }
 
 interface EngineParts extends EngineOptions {
+  readonly mender: Mender;
   readonly troubles: Troubles;
 }
 
@@ -228,6 +234,12 @@ class Engine implements RunningBroker {
     await closers.closeAll();
   }
 
+  async scrub(): Promise<readonly ScrubReport[]> {
+    const reports: ScrubReport[] = [];
+    for (const life of this.#lives) reports.push(...(await life.scrub()));
+    return reports;
+  }
+
   groupHealth(): readonly GroupHealth[] {
     const failure = this.#cluster?.member.failure;
     const healths = this.#lives.map((life) => this.#withPause(life.health()));
@@ -267,8 +279,8 @@ class Engine implements RunningBroker {
   #createLife(group: Group): GroupLife {
     const indexHealth = new IndexHealth(this.#options.clock);
     const roles = this.#createRole(group, indexHealth);
-    const own = { groupId: group.id, logger: this.#loggerOf(group.id) };
-    const begin = () => [new IndexScrub({ ...this.#options, ...own })];
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: new ChainDamage() };
+    const begin = (): readonly Scrubbable[] => createScrubs({ ...this.#options, ...own, ledger: group.ledger });
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
       ...this.#options,

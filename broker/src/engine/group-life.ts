@@ -8,7 +8,8 @@ import type { GroupHealth } from "./broker.ts";
 import type { Admission } from "./follow/admission.ts";
 import type { IndexHealth } from "./follow/index-health.ts";
 import type { Role } from "./follow/role.ts";
-import type { Scrubber } from "./integrity/scrubber.ts";
+import type { ChainDamage } from "./integrity/chain-damage.ts";
+import type { Scrubber, ScrubReport } from "./integrity/scrubber.ts";
 import type { Troubles } from "./integrity/troubles.ts";
 import { chainNotAnswered, type Group } from "./group.ts";
 import type { EngineLimits } from "./limits.ts";
@@ -20,6 +21,7 @@ export interface GroupLifeParts {
   readonly role: Role;
   readonly indexHealth: IndexHealth;
   readonly troubles: Troubles;
+  readonly chainDamage: ChainDamage;
   readonly scrubber: Scrubber;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
@@ -72,12 +74,17 @@ export class GroupLife {
     await this.#parts.role.stop();
   }
 
+  /** One round without rest. */
+  scrub(): Promise<readonly ScrubReport[]> {
+    return this.#parts.scrubber.runOnce();
+  }
+
   health(): GroupHealth {
-    const { group, indexHealth, role, countSubscriptions } = this.#parts;
+    const { group, indexHealth, chainDamage, role, countSubscriptions } = this.#parts;
     const reason =
       this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? this.#parts.troubles.reasonOf(group.id);
     const { headBlock, facts, warning } = group.ledger.view();
-    const warnings = [warning, indexHealth.warning].filter((text) => text !== undefined);
+    const warnings = [warning, indexHealth.warning, chainDamage.warning].filter((text) => text !== undefined);
     return {
       groupId: group.id,
       ready: reason === undefined,

@@ -1,6 +1,7 @@
 import type { GroupId } from "../domain/group-id.ts";
 import type { Address, Hash } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
+import type { ChainCheck } from "./chain-check.ts";
 import type { ChainProof, ProofPlace } from "./chain-proof.ts";
 
 /** Limits for one transaction, and for transactions in flight. Each is at least 1, and may change between calls. */
@@ -133,6 +134,8 @@ export interface Ledger {
   readonly isFinal: boolean;
   /** The address that signs this ledger's transactions; no two nodes may share one. Undefined if the chain is this node's own. */
   readonly sender?: Address | undefined;
+  /** Undefined if the chain's file is not this process's own. */
+  readonly chainCheck?: ChainCheck | undefined;
   /** How long a caller waits for its transaction and its block; defaults to the engine's limit. */
   readonly publishTimeoutMs?: number | undefined;
   /** Connects, and deploys the registry if there is none. Call it before anything else; call it again after a failure. */
@@ -154,7 +157,7 @@ export interface Ledger {
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.
    */
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
-  /** A final block as `follow` returns it; undefined if the chain is not that high. @throws 200205. */
+  /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
   /** The current state of the chain, as far as known. */
   view(): LedgerView;

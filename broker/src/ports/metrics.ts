@@ -32,6 +32,12 @@ export interface Metrics {
   indexDamaged(groupId: string, outcome: "mended" | "unmended"): void;
   /** The scan for damage has reached a block of the index. */
   scrubbed(groupId: string, measure: { readonly block: number; readonly batches: number }): void;
+  /** A block in the chain's file was damaged: it was rebuilt from the index, or could not be. */
+  chainDamaged(groupId: string, outcome: "mended" | "unmended"): void;
+  /** The scan for damage has reached a block of the chain's file. */
+  chainScrubbed(groupId: string, measure: { readonly block: number; readonly blocks: number }): void;
+  /** A round went through all of a part; `at` is in milliseconds since the epoch. */
+  scrubEnded(groupId: string, round: { readonly part: "index" | "chain"; readonly at: number }): void;
   /** A reorg removed final blocks with their events. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;
@@ -55,6 +61,9 @@ export const noMetrics: Metrics = {
   entrySkipped: () => {},
   indexDamaged: () => {},
   scrubbed: () => {},
+  chainDamaged: () => {},
+  chainScrubbed: () => {},
+  scrubEnded: () => {},
   reorganised: () => {},
   attemptEnded: () => {},
   lookupEnded: () => {},

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
+import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
 /** Metrics in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
@@ -225,6 +226,19 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#integrity.scrubbedBlock.set({ group }, block);
   }
 
+  chainDamaged(group: string, outcome: "mended" | "unmended"): void {
+    this.#integrity.chainDamaged.inc({ group, outcome });
+  }
+
+  chainScrubbed(group: string, { block, blocks }: { readonly block: number; readonly blocks: number }): void {
+    this.#integrity.chainScrubbed.inc({ group }, blocks);
+    this.#integrity.chainScrubbedBlock.set({ group }, block);
+  }
+
+  scrubEnded(group: string, { part, at }: { readonly part: "index" | "chain"; readonly at: number }): void {
+    this.#integrity.scrubEnded.set({ group, part }, at * secondsPerMs);
+  }
+
   reorganised(group: string, measure: { readonly events: number }): void {
     this.#reorganisations.inc({ group });
     this.#vanished.inc({ group }, measure.events);
@@ -241,29 +255,4 @@ class PrometheusMetrics implements MetricsRegistry {
   consentAsked(reply: "agreed" | "refused" | "unknown" | "unreachable"): void {
     this.#consents.inc({ reply });
   }
-}
-
-/** Damage in the store, and progress of the scan for it. */
-function createIntegrityMetrics(registry: Registry) {
-  const registers = [registry];
-  return {
-    damaged: new Counter({
-      registers,
-      labelNames: ["group", "outcome"] as const,
-      name: "stele_index_damaged_total",
-      help: "Damaged batches in the store, by whether the chain could repair them.",
-    }),
-    scrubbed: new Counter({
-      registers,
-      labelNames: ["group"] as const,
-      name: "stele_batches_scrubbed_total",
-      help: "Batches that the scan for damage has read.",
-    }),
-    scrubbedBlock: new Gauge({
-      registers,
-      labelNames: ["group"] as const,
-      name: "stele_scrubbed_block",
-      help: "Block that the current scan for damage has reached.",
-    }),
-  };
 }

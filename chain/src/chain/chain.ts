@@ -6,7 +6,7 @@ import { Executor } from "../execution/executor.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
 import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX, UNSAVED_BYTES_MAX } from "../limits.ts";
-import type { BlockRange } from "../messages.ts";
+import type { BlockMending, BlockRange, CheckedBlocks } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
@@ -14,11 +14,14 @@ import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
+import type { CloseOptions } from "../storage/open-database.ts";
 import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
+import { checkBlocks } from "./check-blocks.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
+import { mendBlock } from "./mend-block.ts";
 import { Sealer } from "./sealer.ts";
 import { readVerifiedBlocks } from "./verified-blocks.ts";
 
@@ -132,12 +135,23 @@ export class Chain implements ReadableChain {
     return readVerifiedBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
+  /** See {@link checkBlocks}. */
+  checkBlocks(range: BlockRange): CheckedBlocks {
+    const head = this.#head.header.number;
+    return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
+  }
+
+  /** See {@link mendBlock}. */
+  mendBlock(mending: BlockMending): boolean {
+    return mendBlock(this.#database, mending);
+  }
+
   /** Finishes the block under way and closes the database. */
-  async stop(): Promise<void> {
+  async stop(options: CloseOptions = {}): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#retry);
     await this.#sealing;
-    this.#database.close();
+    this.#database.close(options);
   }
 
   /** Waits for the messages that are already here, so that all waiting transactions go into one block. */

@@ -17,7 +17,7 @@ export async function openChainDatabase(settings: WorkerSettings): Promise<Chain
     checkSettings(chainDatabase, settings);
     return chainDatabase;
   } catch (cause) {
-    owned.close();
+    owned.close({ keepsLog: true });
     throw cause instanceof ChainFileError ? cause : explain(file, cause);
   }
 }

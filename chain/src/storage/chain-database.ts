@@ -8,7 +8,7 @@ import { isSameBytes, toBuffer } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
 import type { NodeChanges } from "../state/node-changes.ts";
 import type { StateDatabase } from "../state/checked-source.ts";
-import type { OwnedDatabase } from "./open-database.ts";
+import type { CloseOptions, OwnedDatabase } from "./open-database.ts";
 import { decodeEffects, encodeEffects } from "./effects-codec.ts";
 import { fromPlace, logKeys, type Place, toHashKey, toPlace } from "./places.ts";
 import { type BlockEffects, type IndexEntry, UnsavedEffects } from "./unsaved-effects.ts";
@@ -24,7 +24,7 @@ export interface BlockCommit {
 }
 
 /** A transaction as stored; `raw` and `receipt` are decoded together because one refers to the other. */
-interface TransactionRow {
+export interface TransactionRow {
   readonly place: number;
   readonly receipt: Uint8Array;
   readonly raw: Uint8Array;
@@ -130,6 +130,28 @@ export class ChainDatabase implements StateDatabase {
     return rows.map((row) => toPlaced(row as TransactionRow)); // the columns are those of the statement
   }
 
+  /** A block's transactions as they are stored, whatever they are. */
+  readRows(number: bigint): readonly TransactionRow[] {
+    const rows = this.#statements.selectTransactions.all(toPlace(number, 0), toPlace(number + 1n, 0));
+    return rows.map((row) => row as TransactionRow); // as above
+  }
+
+  replaceRow({ place, raw, receipt }: TransactionRow): void {
+    this.#statements.updateTransaction.run(raw, receipt, place);
+  }
+
+  /** Undoes what `change` has done where it answers false. */
+  tryChange(change: () => boolean): boolean {
+    this.#database.exec("BEGIN IMMEDIATE");
+    let isDone = false;
+    try {
+      isDone = change();
+    } finally {
+      this.#database.exec(isDone ? "COMMIT" : "ROLLBACK");
+    }
+    return isDone;
+  }
+
   findPlaced(place: Place): PlacedTransaction | undefined {
     const row: unknown = this.#statements.selectTransaction.get(place);
     return row === undefined ? undefined : toPlaced(row as TransactionRow);
@@ -184,12 +206,13 @@ export class ChainDatabase implements StateDatabase {
     return checkpointed >= log;
   }
 
-  /** Leaves one file, without a log beside it where that can be written. */
-  close(): void {
+  /** Leaves one file, without a log beside it where that can be written; or what is there as it is. */
+  close(options: CloseOptions = {}): void {
     try {
-      this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (options.keepsLog !== true) this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } finally {
-      (this.#owned ?? this.#database).close();
+      if (this.#owned === undefined) this.#database.close();
+      else this.#owned.close(options);
     }
   }
 
@@ -255,6 +278,7 @@ function prepareStatements(database: DatabaseSyncInstance) {
   return {
     insertBlock: prepare("INSERT INTO blocks (number, header) VALUES (?, ?)"),
     insertTransaction: prepare("INSERT INTO transactions (place, receipt, raw) VALUES (?, ?, ?)"),
+    updateTransaction: prepare("UPDATE transactions SET raw = ?, receipt = ? WHERE place = ?"),
     insertPlace: prepare("INSERT OR IGNORE INTO places (key, place) VALUES (?, ?)"),
     insertUnsaved: prepare("INSERT INTO unsaved (number, effects) VALUES (?, ?)"),
     deleteUnsaved: prepare("DELETE FROM unsaved"),

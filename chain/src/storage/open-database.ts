@@ -8,7 +8,12 @@ export interface OwnedDatabase {
   readonly database: DatabaseSyncInstance;
   /** Length of the write-ahead log, in bytes. */
   logBytes(): number;
-  close(): void;
+  close(options?: CloseOptions): void;
+}
+
+export interface CloseOptions {
+  /** Leaves the file and its log as they are: nobody has found yet whether the chain is whole. */
+  readonly keepsLog?: boolean;
 }
 
 /**
@@ -17,7 +22,9 @@ export interface OwnedDatabase {
  */
 export async function openDatabase(file: string): Promise<OwnedDatabase> {
   const lock = isInMemory(file) ? undefined : await openLocked(file);
+  let guard: DatabaseSyncInstance | undefined;
   try {
+    guard = await openGuard(file);
     const database = await openConfigured(file, [
       `PRAGMA busy_timeout = ${BUSY_TIME_MS_MAX};`,
       "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;",
@@ -26,7 +33,7 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
       "BEGIN IMMEDIATE; COMMIT;",
     ]);
     const logBytes = (): number => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-    return { database, logBytes, close: () => closeBoth(database, lock) };
+    return { database, logBytes, close: (options) => closeAll({ database, guard, lock }, options) };
   } catch (cause) {
     lock?.close();
     throw cause;
@@ -60,9 +67,28 @@ async function openLocked(file: string): Promise<DatabaseSyncInstance> {
   }
 }
 
-/** The lock goes last: until then nobody else may write. */
-function closeBoth(database: DatabaseSyncInstance, lock: DatabaseSyncInstance | undefined): void {
+interface OpenFiles {
+  readonly database: DatabaseSyncInstance;
+  readonly guard: DatabaseSyncInstance | undefined;
+  readonly lock: DatabaseSyncInstance | undefined;
+}
+
+/**
+ * Whoever closes a database last copies the log into it and deletes the log. A reader that closes after the writer prevents that, and copies
+ * nothing itself. A new file needs none.
+ */
+async function openGuard(file: string): Promise<DatabaseSyncInstance | undefined> {
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined;
+  return openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { readOnly: true });
+}
+
+/**
+ * The lock goes last: until then nobody else may write. A guard that is needed stays open until the thread ends, since statements that are not
+ * collected yet keep the database open after its close.
+ */
+function closeAll({ database, guard, lock }: OpenFiles, { keepsLog = false }: CloseOptions = {}): void {
   try {
+    if (!keepsLog) guard?.close();
     database.close();
   } finally {
     lock?.close();

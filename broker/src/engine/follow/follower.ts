@@ -45,7 +45,7 @@ export class Follower {
     const { ledger } = this.#parts;
     const hash = await ledger.findBlockHash(head.number, signal);
     if (hash === head.hash) return;
-    const found = hash === undefined ? "the chain is not that high" : `the chain has ${hash} there`;
+    const found = hash === undefined ? "the chain is shorter and ends before it" : `the chain has ${hash} there`;
     if (ledger.isFinal) throw this.#anotherChain(head, found);
     const ancestor = await this.#findAncestor(head, { signal, found });
     if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#goBack(head, ancestor);
@@ -81,13 +81,12 @@ export class Follower {
   #anotherChain(head: BlockRef, found: string): Error {
     const { groupId, isFinal } = this.#parts.ledger;
     const seen = `its newest block is ${head.number} with hash ${head.hash}, but ${found}`;
-    const remedy =
-      "restore the chain that belongs to it, or delete the store to build it anew from this chain (which loses the subscriptions)";
     return new Error(
       isFinal
-        ? `The index of group ${groupId} was made from another chain: ${seen}; ${remedy}.`
+        ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
+            "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing of what is here."
         : `The chain has none of the blocks that the index of group ${groupId} can go back to: ${seen}. It is tried again. ` +
-            `Only if it stays so was the index made from another chain: ${remedy}.`,
+            "Only if it stays so was the index made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );
   }
 

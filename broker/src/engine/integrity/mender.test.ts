@@ -11,7 +11,7 @@ const topic = parseTopicName("orders");
 const hourMs = 3_600_000;
 
 /** An engine whose store keeps events of its own, not those of the chain in memory, so that one can be damaged alone. */
-async function startDamaged(options: TestEngineOptions = {}) {
+async function startDamaged({ damaged = [1], ...options }: TestEngineOptions & { damaged?: readonly number[] } = {}) {
   const outcomes: string[] = [];
   const metrics = { ...noMetrics, indexDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
   const memory = createMemoryStore();
@@ -26,15 +26,25 @@ async function startDamaged(options: TestEngineOptions = {}) {
   const engine = await TestEngine.start({ ...options, store: memory, metrics });
   await engine.broker.open({ topic, groupId: undefined });
   const eventIds = [await engine.publish(topic, "one"), await engine.publish(topic, "two")];
-  const batch = await memory.findBatch(defaultGroupId, { topic, sequence: 1 });
-  if (batch === undefined) throw new Error("nothing was indexed");
-  const at = batch.events.length - 2;
-  batch.events[at] = (batch.events[at] ?? 0) ^ 1;
+  for (const sequence of damaged) {
+    const batch = await memory.findBatch(defaultGroupId, { topic, sequence });
+    if (batch === undefined) throw new Error("nothing was indexed");
+    const at = batch.events.length - 2;
+    batch.events[at] = (batch.events[at] ?? 0) ^ 1;
+  }
   const read = async (index: number): Promise<string> => {
     const event = await engine.broker.getEvent({ eventId: eventIds[index] ?? "", groupId: undefined });
     return Buffer.from(event.content).toString();
   };
-  return { engine, outcomes, read };
+  return { engine, outcomes, read, memory, eventIds };
+}
+
+function blockOfEvent(eventId: string | undefined): number {
+  return Number(eventId?.split("-")[2]);
+}
+
+function chainInMemory(): MemoryChain {
+  return new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
 }
 
 test("getEvent gives a damaged batch as the chain has it, also to two who ask at once, and mends it once", async () => {
@@ -46,7 +56,7 @@ test("getEvent gives a damaged batch as the chain has it, also to two who ask at
 });
 
 test("where the chain does not give the block, getEvent is refused, and a subscription makes its group not ready until it does", async () => {
-  const chain = new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
+  const chain = chainInMemory();
   const { engine, outcomes, read } = await startDamaged({ chain });
   const find = chain.find.bind(chain);
   chain.find = () => {
@@ -71,6 +81,34 @@ test("a round of scrubbing mends what nobody has asked for", async () => {
   expect(outcomes).toEqual([]);
   await engine.clock.advance(2_000);
   expect(outcomes).toEqual(["mended"]);
+  await engine.stop();
+});
+
+test("a batch that another node has mended meanwhile is given", async () => {
+  const { engine, read, memory } = await startDamaged();
+  const mend = memory.mendBatches.bind(memory);
+  memory.mendBatches = async (groupId, batches) => {
+    await mend(groupId, batches);
+    return [];
+  };
+  expect(await read(0)).toBe("one");
+  await engine.stop();
+});
+
+test("a round goes on behind what cannot be mended, which is told once in all rounds", async () => {
+  const chain = chainInMemory();
+  const { engine, outcomes, read, eventIds } = await startDamaged({ chain, damaged: [1, 2] });
+  const find = chain.find.bind(chain);
+  const first = blockOfEvent(eventIds[0]);
+  chain.find = (block) => {
+    if (block === first) throw new BrokerError("chainUnreachable");
+    return find(block);
+  };
+  await engine.clock.advance(2 * hourMs);
+  expect(outcomes).toEqual(["unmended", "mended"]);
+  expect(await read(1)).toBe("two");
+  await engine.clock.advance(8 * 24 * hourMs);
+  expect(outcomes).toEqual(["unmended", "mended"]);
   await engine.stop();
 });
 

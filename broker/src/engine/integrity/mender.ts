@@ -16,6 +16,8 @@ import { Deadline } from "../time.ts";
 const chainOfBlocksMax = 64;
 /** Times that one read is made again, each after a block was mended. */
 const mendsPerReadMax = 256;
+/** Damages that are remembered as told; further ones are not told. */
+const toldMax = 10_000;
 /** How long the chain may take to give a block. */
 const readTimeoutMs = 30_000;
 
@@ -31,6 +33,8 @@ export interface MenderParts {
 export class Mender {
   readonly #parts: MenderParts;
   readonly #turns = new KeyedMutex<GroupId>();
+  readonly #told = new Set<string>();
+  readonly #mended = new Map<GroupId, number>();
 
   constructor(parts: MenderParts) {
     this.#parts = parts;
@@ -46,33 +50,49 @@ export class Mender {
     }
   }
 
+  /** Batches of a group that were mended since the start. */
+  mendedIn(groupId: GroupId): number {
+    return this.#mended.get(groupId) ?? 0;
+  }
+
   async #readMending<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
-    for (let mends = 1; ; mends += 1) {
+    let mended: number | undefined;
+    for (let reads = 1; ; reads += 1) {
       try {
         return await read();
       } catch (error) {
         if (!(error instanceof IndexDamagedError)) throw error;
-        await this.#mend(groupId, error, { isLast: mends === mendsPerReadMax });
+        // Where nothing was damaged any more, another node may have mended it; then it was worth another look.
+        if (mended === 0 || reads > mendsPerReadMax) throw this.#refusal(groupId, error);
+        mended = await this.#mend(groupId, error);
       }
     }
   }
 
-  async #mend(groupId: GroupId, damage: IndexDamagedError, { isLast }: { readonly isLast: boolean }): Promise<void> {
+  async #mend(groupId: GroupId, damage: IndexDamagedError): Promise<number> {
     try {
       let count = 0;
       for (const block of damage.blocks) count += await this.#mendBlock(groupId, block);
-      if (count > 0 && !isLast) return;
+      if (count > 0) this.#told.delete(keyOf(groupId, damage));
+      return count;
     } catch (error) {
       throw this.#refusal(groupId, damage, error);
     }
-    throw this.#refusal(groupId, damage);
   }
 
+  /** What is met again and again is told once. */
   #refusal(groupId: GroupId, damage: IndexDamagedError, cause?: unknown): BrokerError {
-    this.#parts.metrics.indexDamaged(groupId, "unmended");
     const why = cause instanceof Error ? cause.message : "the chain holds nothing that fits";
-    this.#parts.logger.error("index damaged, and not mended", { groupId, reason: damage.message, why });
-    return new BrokerError("indexDamaged", { details: `${damage.message}; not mended from the chain: ${why}`, cause });
+    const key = keyOf(groupId, damage);
+    if (!this.#told.has(key) && this.#told.size < toldMax) {
+      this.#told.add(key);
+      this.#parts.metrics.indexDamaged(groupId, "unmended");
+      this.#parts.logger.error("index damaged, and not mended", { groupId, reason: damage.message, why });
+    }
+    return new BrokerError("indexDamaged", {
+      details: `${damage.message}; not mended from the chain: ${why}`,
+      cause: damage,
+    });
   }
 
   /** Answers how many batches were damaged. What a batch is counted from may be damaged too, and is mended first. */
@@ -126,10 +146,15 @@ export class Mender {
 
   #tell(groupId: GroupId, { topic, firstSequence, count, blockNumber }: EventBatch): void {
     const { metrics, logger } = this.#parts;
+    this.#mended.set(groupId, this.mendedIn(groupId) + 1);
     metrics.indexDamaged(groupId, "mended");
     const place = { topic, firstSequence, lastSequence: firstSequence + count - 1, blockNumber };
     logger.warn("index damaged, mended from the chain", { groupId, ...place });
   }
+}
+
+function keyOf(groupId: GroupId, { message }: IndexDamagedError): string {
+  return `${groupId} ${message}`;
 }
 
 /** Which of them got their names is in the index: none gets one again. */

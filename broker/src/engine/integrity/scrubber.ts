@@ -1,27 +1,35 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import { advance, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Metrics } from "../../ports/metrics.ts";
-import type { Store } from "../../ports/store.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** Longest wait from a start to the first round, in milliseconds: a broker that is often restarted scrubs, too. */
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, so that a round takes little of the machine. */
 const restMs = 100;
-/** Batches that one step reads. */
-const batchesPerStepMax = 64;
-/** Bytes of encoded events with which a step ends. */
-const bytesPerStepMax = 1024 * 1024;
+/** How far a round is: batches or blocks. */
+export interface ScrubProgress {
+  readonly checked: number;
+  readonly damaged: number;
+  readonly mended: number;
+  /** What to do where something stays damaged. */
+  readonly advice?: string | undefined;
+}
 
 /** Something that is gone through step by step, to find what is damaged in it before anybody asks for it. */
 export interface Scrubbable {
-  /** Reads on from where the last step ended, and mends what it finds. Answers whether there is more. @throws what cannot be read or mended. */
+  /** Reads on from where the last step ended, and mends what it finds. What cannot be mended is counted and passed over. Answers whether there is more. @throws what cannot be read for now. */
   step(): Promise<boolean>;
-  /** For the log. */
-  readonly progress: Readonly<Record<string, unknown>>;
+  readonly part: "index" | "chain";
+  readonly progress: ScrubProgress;
+}
+
+/** What a round has found in a part of a group. */
+export interface ScrubReport extends ScrubProgress {
+  readonly groupId: GroupId;
+  readonly part: Scrubbable["part"];
 }
 
 export interface ScrubberParts {
@@ -31,6 +39,7 @@ export interface ScrubberParts {
   /** Whether it is this node that scrubs the group. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: Pick<EngineLimits, "scrubPeriodMs">;
 }
@@ -55,53 +64,28 @@ export class Scrubber {
     }
   }
 
+  /** One round without rest. @throws what cannot be read. */
+  async runOnce(): Promise<readonly ScrubReport[]> {
+    const { groupId, begin } = this.#parts;
+    const reports: ScrubReport[] = [];
+    for (const one of begin()) {
+      while (await one.step()) continue;
+      reports.push({ groupId, part: one.part, ...one.progress });
+    }
+    return reports;
+  }
+
   async #goThrough(one: Scrubbable, signal: AbortSignal): Promise<void> {
-    const { clock, logger, isDue } = this.#parts;
+    const { clock, logger, isDue, metrics, groupId } = this.#parts;
     const startedAt = clock.monotonic();
     try {
       while (!signal.aborted && isDue() && (await one.step())) await pause(clock, restMs, signal);
       if (signal.aborted || !isDue()) return;
-      logger.info("scrubbed", { ...one.progress, durationMs: Math.round(clock.monotonic() - startedAt) });
+      metrics.scrubEnded(groupId, { part: one.part, at: clock.now() });
+      const durationMs = Math.round(clock.monotonic() - startedAt);
+      logger.info("scrubbed", { part: one.part, ...one.progress, durationMs });
     } catch (error) {
-      logger.error("scrubbing ended early", { ...one.progress, error });
+      logger.error("scrubbing ended early", { part: one.part, ...one.progress, error });
     }
-  }
-}
-
-export interface IndexScrubParts {
-  readonly groupId: GroupId;
-  /** One that mends what it reads. */
-  readonly store: Store;
-  readonly metrics: Metrics;
-}
-
-/** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
-export class IndexScrub implements Scrubbable {
-  readonly #parts: IndexScrubParts;
-  #after: Position = positionZero;
-  #batches = 0;
-
-  constructor(parts: IndexScrubParts) {
-    this.#parts = parts;
-  }
-
-  get progress(): Readonly<Record<string, unknown>> {
-    return { part: "index", batches: this.#batches };
-  }
-
-  async step(): Promise<boolean> {
-    const { store, groupId, metrics } = this.#parts;
-    const head = await store.findHead(groupId);
-    if (head === undefined) return false;
-    const upTo = endOfBlock(head.blockNumber);
-    const limits = { batchesMax: batchesPerStepMax, bytesMax: bytesPerStepMax };
-    const batches = await store.readBatches(groupId, { after: this.#after, upTo, topic: undefined, ...limits });
-    for (const { topic, firstSequence } of batches) await store.findBatch(groupId, { topic, sequence: firstSequence });
-    this.#batches += batches.length;
-    const last = batches.at(-1);
-    metrics.scrubbed(groupId, { block: last?.blockNumber ?? head.blockNumber, batches: batches.length });
-    if (last === undefined) return false;
-    this.#after = advance(last.firstPosition, last.count - 1);
-    return true;
   }
 }

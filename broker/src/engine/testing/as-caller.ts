@@ -23,6 +23,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
   return {
     start: () => broker.start(),
     stop: (graceMs) => broker.stop(graceMs),
+    scrub: () => broker.scrub(),
     groupHealth: () => broker.groupHealth(),
     open: (call) => calls.open(caller, call),
     close: (call) => calls.close(caller, call),

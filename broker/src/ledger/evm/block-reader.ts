@@ -71,11 +71,11 @@ export class BlockReader {
     return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
   }
 
-  /** Reads one block as the chain has it now; undefined above the newest final one. @throws RpcFailure. */
+  /** Reads one block as the chain has it now, for whoever can do without it; undefined above the newest final one. @throws RpcFailure. */
   async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
     if (number > final) return undefined;
     const range = { from: number, to: number };
-    const held = await this.#findHeld(range);
+    const held = await this.#findHeld({ ...range, isSpare: true });
     const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
     return blocks.at(-1);
   }
@@ -148,7 +148,11 @@ export class BlockReader {
   }
 
   /** The same from a chain that hands blocks over; undefined where there is none. */
-  async #findHeld(range: { readonly from: number; readonly to: number }): Promise<readonly HeldBlock[] | undefined> {
+  async #findHeld(range: {
+    readonly from: number;
+    readonly to: number;
+    readonly isSpare?: boolean;
+  }): Promise<readonly HeldBlock[] | undefined> {
     return (await this.#options.rpc.findBlocks(range))?.map(hold);
   }
 

@@ -2,6 +2,7 @@ import { BrokerError, quote } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address, Hash } from "../../domain/topic.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { ChainCheck } from "../../ports/chain-check.ts";
 import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type {
   BatchOutcome,
@@ -34,6 +35,7 @@ import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
 import { OwnWriters } from "./own-writers.ts";
 import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
+import { createChainCheck } from "./own-chain-check.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
 import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
 import { PushedBlocks } from "./pushed-blocks.ts";
@@ -94,6 +96,11 @@ export class EvmLedger implements Ledger {
 
   get sender(): Address {
     return this.#signer.address;
+  }
+
+  get chainCheck(): ChainCheck | undefined {
+    const head = (): number => this.#parts?.heads.last.number ?? -1;
+    return createChainCheck({ provider: this.#options.provider, verifier: this.#verifier, head });
   }
 
   /** Where the registry is. To be read after `start`. */

@@ -1,4 +1,5 @@
 import type { Address, Hash } from "../../domain/topic.ts";
+import type { DamagedBlock } from "../../ports/chain-check.ts";
 import type { Outage } from "../../ports/ledger.ts";
 import { type Hex, toHex, toQuantity } from "./hex.ts";
 import type { PushedBlock } from "./pushed-block.ts";
@@ -7,6 +8,20 @@ import { isUnanswered, RpcFailure, toRpcFailure } from "./rpc-failure.ts";
 export interface RpcRequest {
   readonly method: string;
   readonly params?: readonly unknown[];
+}
+
+/** What is known of a transaction from another place than the chain. */
+export interface KnownTransaction {
+  readonly hash: Uint8Array;
+  /** What it called with. */
+  readonly data: Uint8Array;
+  /** Parts of the data that its logs repeat. */
+  readonly logged: readonly Uint8Array[];
+}
+
+interface BlockSpan {
+  readonly from: number;
+  readonly to: number;
 }
 
 /** An EIP-1193 provider: the embedded chain, or `request` of any viem transport. */
@@ -28,9 +43,14 @@ export interface EvmProvider {
    */
   follow?(follower: (block: PushedBlock) => void): () => void;
   /**
-   * Blocks from the first on, at least that one, as `follow` hands them over, each held against its hashes. Only a chain in this process has it.
+   * Blocks from the first on, at least that one, as `follow` hands them over, each held against its hashes. Those that whoever asks can do
+   * without are spare: damage in them is no reason to end. Only a chain in this process has it.
    */
-  readBlocks?(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[]>;
+  readBlocks?(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[]>;
+  /** Which blocks of a range are not what their hashes say, up to the last that it looked at. Only a chain in this process has it. */
+  checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
+  /** Makes a damaged block anew from what is known of its transactions, where it fits its hashes then. Only a chain in this process has it. */
+  mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */
   failure?(): Outage | undefined;
   /** Names the chain to be served; from then on nothing of another one is answered. */
@@ -146,7 +166,7 @@ export class Rpc {
   }
 
   /** Blocks with all their logs; undefined where the provider hands none over. */
-  async findBlocks(range: { readonly from: number; readonly to: number }): Promise<readonly PushedBlock[] | undefined> {
+  async findBlocks(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[] | undefined> {
     try {
       return await this.provider.readBlocks?.(range);
     } catch (error) {

@@ -1,7 +1,9 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, type Stats, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { type Logger, silentLogger } from "../logger.ts";
+import { describeOwner, formatMode } from "./file-owner.ts";
+import { syncFolder } from "./sync-folder.ts";
 
 /** A data folder that this process uses exclusively until it releases it. */
 export interface DataFolder {
@@ -58,23 +60,6 @@ function makeUsable(root: string): void {
   }
 }
 
-/** Owner of the folder, or of its nearest ancestor that this process can inspect. */
-function describeOwner(path: string): string {
-  const stats = findStats(path);
-  const user = process.getuid?.();
-  if (stats === undefined) return dirname(path) === path ? "" : describeOwner(dirname(path));
-  if (user === undefined || stats.uid === user) return "";
-  return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}`;
-}
-
-function findStats(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
 function warnOfUsers(root: string, logger: Logger): void {
   const { mode, uid } = statSync(root);
   const user = process.getuid?.();
@@ -95,15 +80,15 @@ function warnOfUsers(root: string, logger: Logger): void {
   }
 }
 
-function formatMode(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, "0");
-}
-
-/** One level at a time: with `recursive`, Node 20 never returns below a folder that refuses with ENOENT, such as /proc. */
+/**
+ * Each folder is on disk in its parent before anything is in it. One level at a time: with `recursive`, Node 20 never returns below a folder that
+ * refuses with ENOENT, such as /proc.
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
   mkdirSync(folder, { mode: folderMode });
+  if (process.platform !== "win32") syncFolder(dirname(folder));
 }
 
 function takeLock(root: string): InstanceType<typeof DatabaseSync> {

@@ -12,6 +12,8 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import type { Logger } from "../logger.ts";
+import { describeOwner } from "./file-owner.ts";
+import { syncFolder } from "./sync-folder.ts";
 
 const secretMode = 0o600;
 /** All access of the file's group and of other users. */
@@ -60,7 +62,7 @@ function readIfThere(file: string, logger: Logger): string | undefined {
     }
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
-    throw new Error(`${file} cannot be read: ${messageOf(cause)}`, { cause });
+    throw new Error(`${file} cannot be read: ${messageOf(cause)}${describeOwner(file)}`, { cause });
   }
 }
 
@@ -108,13 +110,4 @@ function writeSecret(file: string, text: string): string {
   rmSync(draft);
   syncFolder(dirname(file));
   return text;
-}
-
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

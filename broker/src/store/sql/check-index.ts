@@ -1,5 +1,6 @@
 import type { Transaction } from "kysely";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
+import { indexLock } from "./sql-index.ts";
 import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
 
 /** Rows that one statement reads. */
@@ -12,6 +13,8 @@ const rowsReadMax = 1_000;
 export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promise<boolean> {
   return migrating.transaction().execute(async (transaction) => {
     await lock(transaction, "check of the index");
+    const known = await transaction.selectFrom("groups").select("group_id").orderBy("group_id").execute();
+    for (const { group_id } of known) await lock(transaction, indexLock(group_id));
     if (await isIntact(transaction)) return false;
     const groups = await transaction.selectFrom("groups").selectAll().execute();
     for (const table of ["batches", "topics", "blocks", "skipped_entries", "vanished", "groups"] as const) {

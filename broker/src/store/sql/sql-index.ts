@@ -309,7 +309,7 @@ function toHead(row: GroupTable): IndexHead {
 }
 
 /** Held by whoever changes a group's index. */
-function indexLock(groupId: GroupId): string {
+export function indexLock(groupId: string): string {
   return `index ${groupId}`;
 }
 

@@ -45,11 +45,13 @@ export interface SqlStoreOptions {
   readonly logger?: Logger;
   /** Told of each failure that lasts until somebody sees to the disk or the file: full, damaged, not writable. */
   readonly onFault?: (error: StoreError) => void;
+  /** Whether a close now is to leave the file and its log as they are, and the file locked until the process ends. */
+  readonly keepsLog?: () => boolean;
 }
 
 /** A store in one SQLite file, which one process owns from `start` to `stop`. Failures of the database are thrown as StoreError. */
 export function createSqlStore(options: SqlStoreOptions): Store & Journal & GroupRecords & SecretRows {
-  return new SqlStore(createSqliteBackend(options.file, options.onFault), options.logger ?? silentLogger);
+  return new SqlStore(createSqliteBackend(options.file, options), options.logger ?? silentLogger);
 }
 
 interface OpenParts {

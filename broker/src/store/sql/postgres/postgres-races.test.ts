@@ -57,6 +57,19 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });
   });
 
+  it("a node that starts on a damaged index empties it only when nobody changes it", async () => {
+    await one.applyBlocks(group, history, { isFinal: false, lease });
+    await holder.query("update groups set checksum = checksum + 1");
+    await holder.query("begin");
+    await holder.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`stele index ${group}`]);
+    await other.stop();
+    const starting = other.start().then(() => "started");
+    expect(await Promise.race([waitUntilBlocked(server).then(() => "waits"), starting])).toBe("waits");
+    await holder.query("rollback");
+    await starting;
+    expect(await other.findHead(group)).toBeUndefined();
+  });
+
   it("going back waits for a subscription that is being inserted, and sets it back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table subscriptions in share mode");

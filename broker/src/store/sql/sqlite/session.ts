@@ -26,6 +26,15 @@ export interface SqliteSessionOptions {
   readonly description: string;
   /** Told of each failure that lasts until somebody sees to the disk or the file. */
   readonly onFault: (error: StoreError) => void;
+  /** Whether a close now is to leave the file and its log as they are. */
+  readonly keepsLog: () => boolean;
+}
+
+/** Open until the process ends: a close would copy the log into the file and delete it, and what is collected as garbage is closed. */
+const unclosed = new Set<NativeDatabase>();
+
+export function leaveOpen(database: NativeDatabase): void {
+  unclosed.add(database);
 }
 
 const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt", "read-only"]);
@@ -102,6 +111,7 @@ export class SqliteSession implements DatabaseConnection {
     try {
       if (!this.#isOpen) return;
       this.#isOpen = false;
+      if (this.#options.keepsLog()) return leaveOpen(this.#database);
       this.#wrapped(() => {
         try {
           letGo(this.#database);

@@ -7,7 +7,7 @@ import { corruptTable, damagedRow, toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 import { ProgressWriter } from "./progress-writer.ts";
 import { createRowWriter } from "./row-writer.ts";
-import { SqliteSession, type SqliteSessionOptions } from "./session.ts";
+import { leaveOpen, SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
 /** The log is copied into the database whenever it reaches this: 4 MiB, so that one copy takes a few milliseconds. */
@@ -19,18 +19,19 @@ const logBytesKept = 16 * 1024 * 1024;
 const pageCacheKibibytes = 16 * 1024;
 
 /** SQLite in one file, for one process. */
-export function createSqliteBackend(file: string, onFault: SqliteSessionOptions["onFault"] = ignore): SqlBackend {
+export function createSqliteBackend(
+  file: string,
+  { onFault = () => {}, keepsLog = () => false }: Partial<Omit<SqliteSessionOptions, "description">> = {},
+): SqlBackend {
   const description = `store ${file}`;
-  const open = async (): Promise<SqlDatabase> => openSqlite(file, { description, onFault });
+  const open = async (): Promise<SqlDatabase> => openSqlite(file, { description, onFault, keepsLog });
   return { description, bytesType: "blob", keyType: "integer", open };
 }
 
-function ignore(): void {}
-
 async function openSqlite(file: string, options: SqliteSessionOptions): Promise<SqlDatabase> {
-  const { description, onFault } = options;
+  const { description, onFault, keepsLog } = options;
   createPrivately(file, description);
-  const native = await openConfigured(file, description);
+  const native = await openConfigured(file, options);
   const session = new SqliteSession(native, options);
   const durable = new Kysely<Schema>({ dialect: new SqliteDialect(session, "FULL") });
   const relaxed = new Kysely<Schema>({ dialect: new SqliteDialect(session, "NORMAL") });
@@ -57,7 +58,10 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
       return error;
     },
     countSubscriptions: async () => Number((await subscriptionCount(relaxed).executeTakeFirst())?.count ?? 0),
-    close: async () => session.close(),
+    close: async () => {
+      await session.close();
+      if (!keepsLog()) await setLogMode(file);
+    },
   };
 }
 
@@ -101,15 +105,31 @@ function createPrivately(file: string, description: string): void {
   }
 }
 
-async function openConfigured(file: string, description: string): Promise<NativeDatabase> {
+async function openConfigured(file: string, { description, keepsLog }: SqliteSessionOptions): Promise<NativeDatabase> {
   let native: NativeDatabase | undefined;
   try {
     native = await openNative(file);
     configure(native);
     return native;
   } catch (error) {
-    native?.close();
+    if (native !== undefined && keepsLog()) leaveOpen(native);
+    else native?.close();
     throw toStoreError(error, description);
+  }
+}
+
+/**
+ * Leaves a database whose next opening writes nothing. Whether there is a log is written in the file, and the session had to leave that mode to give
+ * the file up. Where this fails, on a full disk, the next opening does it.
+ */
+async function setLogMode(file: string): Promise<void> {
+  const native = await openNative(file);
+  try {
+    native.exec("pragma journal_mode = wal");
+  } catch {
+    return;
+  } finally {
+    native.close();
   }
 }
 

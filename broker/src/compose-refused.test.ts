@@ -1,0 +1,250 @@
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type RunningServer, startServer } from "./compose.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { silentLogger } from "./lib/logger.ts";
+
+const pageBytes = 4096;
+const killed = "killed";
+const stopped = "stopped";
+type Leaving = typeof killed | typeof stopped;
+
+let root: string;
+/** The folder under test. */
+let folder: string;
+let taken: Server;
+
+function start(dataDir: string, env: Readonly<Record<string, string>> = {}, logger = silentLogger) {
+  const all = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, ...env };
+  const outcome = loadConfig({ env: all, argv: [], readFile: () => "", version: "test" });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  return startServer(outcome.config, { logger, secrets: outcome.secrets });
+}
+
+async function publish({ url }: RunningServer, contents: readonly string[]): Promise<void> {
+  await fetch(`${url}/rest/open?topic=t`);
+  for (const content of contents) {
+    const answer = await fetch(`${url}/rest/publish?topic=t&content=${content}`);
+    expect(await answer.json()).toMatchObject({ status: "SUCCESS" });
+  }
+}
+
+/** What a broker leaves: first one that was stopped, then, after more events, one that was killed, and that was stopped. */
+async function fill(name: string): Promise<void> {
+  const live = join(root, `${name}-live`);
+  const first = await start(live);
+  await publish(first, ["first-a", "first-b", "first-c"]);
+  await first.stop();
+  cpSync(live, join(root, `${name}-before`), { recursive: true });
+  const second = await start(live);
+  await publish(second, ["second-a", "second-b", "second-c"]);
+  cpSync(live, join(root, `${name}-${killed}`), { recursive: true });
+  await second.stop();
+  cpSync(live, join(root, `${name}-${stopped}`), { recursive: true });
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "stele-refused-"));
+  await fill("own");
+  await fill("other");
+  taken = createServer();
+  await new Promise<void>((resolve) => taken.listen({ host: "127.0.0.1", port: 0 }, resolve));
+});
+afterAll(async () => {
+  await new Promise((resolve) => taken.close(resolve));
+  rmSync(root, { recursive: true });
+});
+beforeEach(() => {
+  folder = mkdtempSync(join(root, "trial-"));
+});
+
+function portOf(server: Server): string {
+  const address = server.address();
+  return String(typeof address === "object" ? address?.port : "");
+}
+
+/** SQLite's index of a log, which it makes anew at each start, and locks, which hold nothing. */
+const emptyOfMeaning = /-shm$|lock(-journal)?$/;
+
+/** Every file by its hash. */
+function contentsOf(path: string): Readonly<Record<string, string>> {
+  const names = readdirSync(path).filter((name) => !emptyOfMeaning.test(name));
+  return Object.fromEntries(
+    names.toSorted().map((name) => [
+      name,
+      createHash("sha256")
+        .update(readFileSync(join(path, name)))
+        .digest("hex"),
+    ]),
+  );
+}
+
+function file(name: string): string {
+  return join(folder, name);
+}
+
+function change(name: string, edit: (bytes: Buffer) => void): void {
+  const bytes = readFileSync(file(name));
+  edit(bytes);
+  writeFileSync(file(name), bytes);
+}
+
+function flip(name: string, at: (bytes: Buffer) => number): void {
+  change(name, (bytes) => {
+    const place = at(bytes);
+    bytes[place] = (bytes[place] ?? 0) ^ 1;
+  });
+}
+
+function placeOf(text: string): (bytes: Buffer) => number {
+  return (bytes) => {
+    const place = bytes.indexOf(text);
+    expect(place).toBeGreaterThan(0);
+    return place;
+  };
+}
+
+function remove(...names: readonly string[]): void {
+  for (const name of names) rmSync(file(name), { force: true });
+}
+
+function take(source: string, names: readonly string[]): void {
+  for (const name of names) {
+    remove(name);
+    if (existsSync(join(root, source, name))) cpSync(join(root, source, name), file(name));
+  }
+}
+
+function setVersionOfStore(): void {
+  const database = new DatabaseSync(file("store.sqlite"));
+  database.exec("update schema_version set version = 99");
+  database.close();
+}
+
+const store = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"];
+const chain = ["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-shm"];
+
+interface Case {
+  readonly spoil?: () => void;
+  readonly env?: () => Readonly<Record<string, string>>;
+  readonly says: RegExp;
+}
+
+const anyEnd: Readonly<Record<string, Case>> = {
+  "another chain id": { env: () => ({ STELE_CHAIN_ID: "77" }), says: /has chain id/ },
+  "another key": { spoil: () => writeFileSync(file("signer.key"), `${"07".repeat(32)}\n`), says: /for other accounts/ },
+  "no key": { spoil: () => remove("signer.key"), says: /signer\.key is missing/ },
+  "a spoilt key": { spoil: () => writeFileSync(file("signer.key"), "nonsense"), says: /signer\.key does not hold 32/ },
+  "a spoilt key of secrets": { spoil: () => writeFileSync(file("secrets.key"), "x"), says: /secrets\.key/ },
+  "no chain": { spoil: () => remove(...chain), says: /chain\.sqlite is missing/ },
+  "an older chain": { spoil: () => take("own-before", chain), says: /has lost blocks and is perhaps damaged.*Restore/ },
+  "the chain of another folder": {
+    spoil: () => take("other-stopped", [...chain, "signer.key"]),
+    says: /the chain has 0x.* there.*delete nothing/,
+  },
+  "a chain that is no database": {
+    spoil: () => change("chain.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
+    says: /chain\.sqlite is not a chain, or it is damaged/,
+  },
+  "a store that is no database": {
+    spoil: () => change("store.sqlite", (bytes) => void bytes.fill(7, 0, pageBytes)),
+    says: /store\.sqlite is/,
+  },
+  "a taken port": { env: () => ({ STELE_PORT: portOf(taken) }), says: /Port \d+ of 127\.0\.0\.1 is taken/ },
+};
+
+const killedOnly: Readonly<Record<string, Case>> = {
+  "a flipped bit in the chain's log": {
+    spoil: () => flip("chain.sqlite-wal", placeOf("second-a")),
+    says: /chain\.sqlite-wal is damaged at byte \d+.*delete nothing/,
+  },
+  "a flipped bit in the chain's log, and no store": {
+    spoil: () => {
+      flip("chain.sqlite-wal", placeOf("second-a"));
+      remove(...store, "chain.sqlite-shm");
+    },
+    says: /chain\.sqlite-wal is damaged at byte \d+/,
+  },
+  "a spoilt first page of the chain's log": {
+    spoil: () => change("chain.sqlite-wal", (bytes) => void bytes.fill(0, 0, pageBytes)),
+    says: /chain\.sqlite-wal is damaged at byte 0/,
+  },
+  "a cut log of the chain": {
+    spoil: () => truncateSync(file("chain.sqlite-wal"), readFileSync(file("chain.sqlite-wal")).length / 2),
+    says: /chain\.sqlite-wal is damaged at byte \d+/,
+  },
+  "no log of the chain": {
+    spoil: () => remove("chain.sqlite-wal", "chain.sqlite-shm"),
+    says: /has lost blocks and is perhaps damaged/,
+  },
+};
+
+const stoppedOnly: Readonly<Record<string, Case>> = {
+  "a damaged block, and no store": {
+    spoil: () => {
+      change("chain.sqlite", (bytes) => {
+        // Pages keep remnants that nobody reads.
+        for (let at = bytes.indexOf("first-b"); at >= 0; at = bytes.indexOf("first-b", at + 1)) bytes[at] = 0;
+      });
+      remove(...store);
+    },
+    says: /chain\.sqlite is damaged: Block \d+/,
+  },
+  "a store of a newer version": { spoil: setVersionOfStore, says: /written by a newer version/ },
+  "damaged subscriptions": {
+    spoil: () => change("store.sqlite", (bytes) => void bytes.fill(0xa5, 2 * pageBytes, 30 * pageBytes)),
+    says: /store\.sqlite is damaged/,
+  },
+};
+
+function casesOf(end: Leaving): readonly (readonly [string, Case])[] {
+  return Object.entries({ ...anyEnd, ...(end === killed ? killedOnly : stoppedOnly) });
+}
+
+describe.each<Leaving>([killed, stopped])("a start that is refused changes no file of a broker that was %s", (end) => {
+  it.each(casesOf(end))("%s", async (_, { spoil, env, says }) => {
+    cpSync(join(root, `own-${end}`), folder, { recursive: true });
+    spoil?.();
+    const before = contentsOf(folder);
+    await expect(start(folder, env?.())).rejects.toThrow(says);
+    expect(contentsOf(folder)).toEqual(before);
+  });
+});
+
+it("a start beside a damaged log of the store is told, and the index is caught up from the chain", async () => {
+  cpSync(join(root, `own-${killed}`), folder, { recursive: true });
+  flip("store.sqlite-wal", placeOf("second-a"));
+  const errors: string[] = [];
+  const server = await start(folder, {}, { ...silentLogger, error: (message) => void errors.push(message) });
+  const state = await fetch(`${server.url}/rest/state?topic=t`);
+  await server.stop();
+  expect(errors).toEqual(["store's log damaged: what was written behind that place is lost"]);
+  expect(await state.json()).toMatchObject({ sequenceNumber: 6 });
+});
+
+it("a start beside a key alone warns that it begins a new chain", async () => {
+  cpSync(join(root, `own-${stopped}`, "signer.key"), file("signer.key"));
+  const warnings: string[] = [];
+  const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });
+  await server.stop();
+  expect(warnings).toContain("new chain begun beside an old key: neither chain nor store is here");
+});
+
+it("a start whose port is taken makes no folder", async () => {
+  await expect(start(join(folder, "new"), { STELE_PORT: portOf(taken) })).rejects.toThrow(/is taken/);
+  expect(readdirSync(folder)).toEqual([]);
+});

@@ -1,0 +1,118 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { type RunningServer, startServer } from "./compose.ts";
+import { runScrub } from "./compose-scrub.ts";
+import { loadConfig } from "./config/load-config.ts";
+import { silentLogger } from "./lib/logger.ts";
+
+const contents = ["whatever-is-first", "whatever-is-second", "whatever-is-third"];
+
+let root: string;
+let folder: string;
+let eventIds: readonly string[];
+
+async function start(dataDir: string): Promise<RunningServer> {
+  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_SCRUB_PERIOD_MS: "1" };
+  const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  return startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
+}
+
+async function call({ url }: RunningServer, path: string): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${url}/rest/${path}`)).json()) as Record<string, unknown>; // What the operations answer.
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "stele-scrub-"));
+  const server = await start(join(root, "whole"));
+  await call(server, "open?topic=t");
+  const results = [];
+  for (const content of contents) results.push(await call(server, `publish?topic=t&content=${content}`));
+  eventIds = results.map(({ eventId }) => String(eventId));
+  await server.stop();
+});
+afterAll(() => rmSync(root, { recursive: true }));
+beforeEach(() => {
+  folder = mkdtempSync(join(root, "trial-"));
+  cpSync(join(root, "whole"), folder, { recursive: true });
+});
+
+/** Spoils bytes in front of, in, or behind a content wherever a file has it: pages keep remnants. */
+function spoil(name: string, content: string | undefined, { at = 0, bytes = 1 } = {}): void {
+  const file = join(folder, name);
+  const whole = readFileSync(file);
+  const places: number[] = [];
+  for (let place = whole.indexOf(content ?? "?"); place >= 0; place = whole.indexOf(content ?? "?", place + 1)) {
+    places.push(place + at);
+  }
+  expect(places).not.toEqual([]);
+  for (const place of places) {
+    for (let index = place; index < place + bytes; index += 1) whole[index] = (whole[index] ?? 0) ^ 0x55;
+  }
+  writeFileSync(file, whole);
+}
+
+function scrub() {
+  return runScrub(["--data-dir", folder], { env: {}, log: () => {} });
+}
+
+function blockOf(index: number): string {
+  return eventIds[index]?.split("-")[2] ?? "";
+}
+
+describe("stele scrub", () => {
+  it("finds nothing in a folder that is whole", async () => {
+    const outcome = await scrub();
+    expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
+    expect(outcome.output).toMatch(
+      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
+    );
+  });
+
+  it("mends a content of the chain from the index, and one of the index from the chain", async () => {
+    spoil("chain.sqlite", contents[1], { bytes: 10 });
+    spoil("store.sqlite", contents[2]);
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(
+      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
+    );
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("names a block that it cannot mend, and what to restore", async () => {
+    spoil("chain.sqlite", contents[1]);
+    spoil("store.sqlite", contents[1]);
+    const outcome = await scrub();
+    expect(outcome.exitCode).toBe(1);
+    expect(outcome.output).toMatch(/chain: \d+ blocks checked, 1 damaged, 0 mended\n/);
+    expect(outcome.output).toContain(`the chain's file is damaged in block ${blockOf(1)}: `);
+    expect(outcome.output).toContain("restore chain.sqlite with its -wal file from a backup");
+    expect(outcome.output).toMatch(/index: \d batches checked, 1 damaged, 0 mended\n$/);
+  });
+
+  it("cannot run beside a broker, nor on a folder that is refused", async () => {
+    const server = await start(folder);
+    expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("in use by another broker") });
+    await server.stop();
+    rmSync(join(folder, "signer.key"));
+    expect(await scrub()).toMatchObject({ exitCode: 2, problem: expect.stringContaining("signer.key is missing") });
+  });
+});
+
+it("a broker with a block that cannot be mended answers from the index, and its health says which block", async () => {
+  // The numbers in front of a content in its receipt stand nowhere else.
+  spoil("chain.sqlite", contents[1], { at: -60 });
+  const server = await start(folder);
+  await vi.waitFor(() => expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `), 20_000);
+  expect(server.health()[0]).toMatchObject({ ready: true });
+  const event = await call(server, `getEvent?eventId=${eventIds[1]}`);
+  expect(Buffer.from(String(event.content), "base64").toString()).toBe(contents[1]);
+  expect(await call(server, "publish?topic=t&content=another")).toMatchObject({ status: "SUCCESS" });
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toContain('stele_chain_damaged_total{group="1",outcome="unmended"} 1\n');
+  expect(metrics).toMatch(/stele_scrub_ended_timestamp_seconds\{group="1",part="chain"\} 1\d+/);
+  await server.stop();
+});

@@ -1,0 +1,81 @@
+import { readFileSync } from "node:fs";
+import { startEngine } from "./compose.ts";
+import { isClustered } from "./config/derived.ts";
+import { loadConfig, type Secrets } from "./config/load-config.ts";
+import type { Config } from "./config/settings.ts";
+import type { ScrubReport } from "./engine/integrity/scrubber.ts";
+import { Closers } from "./lib/closers.ts";
+import type { Logger } from "./lib/logger.ts";
+import { createLogger } from "./telemetry/logger.ts";
+import { version } from "./version.ts";
+
+/** What the command has to say, and its exit code: 0 nothing is damaged, 1 something was, 2 it could not be found out. */
+export interface ScrubOutcome {
+  readonly exitCode: 0 | 1 | 2;
+  readonly output: string;
+  /** For the standard error. */
+  readonly problem: string;
+}
+
+const usage = `Usage: stele scrub [settings of the broker]
+
+Reads all that the data folder of a broker that does not run holds: each block of the embedded chain against its hashes, each event of the
+index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
+port. A broker that runs does the same by itself, slowly: see the setting scrubPeriodMs.
+
+Give it the settings that the broker is started with, such as --data-dir.
+
+Exit codes: 0 nothing is damaged; 1 something was, and the answer says whether it is mended; 2 it could not be found out.
+`;
+
+/** Runs `stele scrub` with the arguments after that word. It never throws. */
+export async function runScrub(
+  argv: readonly string[],
+  { env, log }: { readonly env: Readonly<Record<string, string | undefined>>; readonly log: (line: string) => void },
+): Promise<ScrubOutcome> {
+  if (argv.some((word) => word === "--help" || word === "-h")) return { exitCode: 0, output: usage, problem: "" };
+  const loaded = loadConfig({ env, argv, readFile: (path) => readFileSync(path, "utf8"), version });
+  if (loaded.status === "refused") return failed(loaded.problems.join("\n"));
+  if (loaded.status !== "loaded") return { exitCode: 0, output: loaded.output, problem: "" };
+  const { config, secrets } = loaded;
+  if (isClustered(config)) return failed("nodes that share a database are scrubbed by the one that writes the index");
+  const logger = createLogger({ level: config.logLevel, format: config.logFormat, destination: { write: log } });
+  try {
+    const reports = await scrub(config, { logger, secrets });
+    const exitCode = reports.some(({ damaged }) => damaged > 0) ? 1 : 0;
+    return { exitCode, output: reports.map(toLines).join(""), problem: "" };
+  } catch (error) {
+    return failed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function scrub(
+  config: Config,
+  { logger, secrets }: { readonly logger: Logger; readonly secrets: Secrets },
+): Promise<readonly ScrubReport[]> {
+  const closers = new Closers();
+  try {
+    const quiet: Config = { ...config, deliveries: "paused", scrubPeriodMs: 0 };
+    const engine = await startEngine(quiet, { logger, secrets, closers });
+    engine.confirm();
+    const failure = engine.failure.then((error): never => {
+      throw error;
+    });
+    const reports = await Promise.race([engine.broker.scrub(), failure]);
+    engine.stopWithin(config.shutdownDeadlineMs);
+    return reports;
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+const things = { chain: "blocks", index: "batches" } as const;
+
+function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubReport): string {
+  const line = `group ${groupId}, ${part}: ${checked} ${things[part]} checked, ${damaged} damaged, ${mended} mended\n`;
+  return advice === undefined ? line : `${line}${advice}\n`;
+}
+
+function failed(reason: string): ScrubOutcome {
+  return { exitCode: 2, output: "", problem: `stele scrub: ${reason}\n` };
+}

@@ -1,0 +1,33 @@
+/** Blocks that are named to an operator; of the others there is a number. */
+const blocksNamedMax = 10;
+
+/** What is damaged in the file of a group's chain, as far as it was found. */
+export class ChainDamage {
+  readonly #reasons = new Map<number, string>();
+
+  has(block: number): boolean {
+    return this.#reasons.has(block);
+  }
+
+  note(block: number, reason: string): void {
+    this.#reasons.set(block, reason);
+  }
+
+  clear(block: number): void {
+    this.#reasons.delete(block);
+  }
+
+  /** What an operator should know; undefined while nothing is damaged. */
+  get warning(): string | undefined {
+    const blocks = [...this.#reasons.keys()].toSorted((one, other) => one - other);
+    const [first] = blocks;
+    if (first === undefined) return undefined;
+    const named = blocks.slice(0, blocksNamedMax).join(", ");
+    const others = blocks.length > blocksNamedMax ? ` and ${blocks.length - blocksNamedMax} more` : "";
+    return (
+      `the chain's file is damaged in block ${named}${others}: ${this.#reasons.get(first)} ` +
+      "Events are answered from the index, but have no proofs there, and a lost index could not be built anew: " +
+      "restore chain.sqlite with its -wal file from a backup that has these blocks, and delete nothing of what is here"
+    );
+  }
+}

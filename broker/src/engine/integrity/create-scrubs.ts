@@ -1,0 +1,13 @@
+import type { Ledger } from "../../ports/ledger.ts";
+import { ChainScrub, type ChainScrubParts } from "./chain-scrub.ts";
+import { IndexScrub, type IndexScrubParts } from "./index-scrub.ts";
+import type { Scrubbable } from "./scrubber.ts";
+
+type ScrubParts = IndexScrubParts & Omit<ChainScrubParts, "chainCheck"> & { readonly ledger: Ledger };
+
+/** One round through a group: first the chain's file, where it is ours, since the index is mended from it. */
+export function createScrubs(parts: ScrubParts): readonly Scrubbable[] {
+  const { chainCheck } = parts.ledger;
+  const index = new IndexScrub(parts);
+  return chainCheck === undefined ? [index] : [new ChainScrub({ ...parts, chainCheck }), index];
+}

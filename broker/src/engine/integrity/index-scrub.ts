@@ -1,0 +1,92 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { advance, blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import { IndexDamagedError, type Store } from "../../ports/store.ts";
+import type { Mender } from "./mender.ts";
+import type { Scrubbable } from "./scrubber.ts";
+
+/** Batches that one step reads. */
+const batchesPerStepMax = 64;
+/** Bytes of encoded events with which a step ends. */
+const bytesPerStepMax = 1024 * 1024;
+
+export interface IndexScrubParts {
+  readonly groupId: GroupId;
+  /** One that mends what it reads. */
+  readonly store: Store;
+  readonly mender: Pick<Mender, "mendedIn">;
+  readonly metrics: Metrics;
+}
+
+/** Reads every batch of a group's index in its order, and looks each of them up as getEvent does: by its topic. */
+export class IndexScrub implements Scrubbable {
+  readonly part = "index";
+  readonly #parts: IndexScrubParts;
+  readonly #damagedBlocks = new Set<number>();
+  #after: Position = positionZero;
+  /** The next block that is passed over; what comes before it is read. */
+  #passedOver: number | undefined;
+  #batches = 0;
+  readonly #mendedBefore: number;
+
+  constructor(parts: IndexScrubParts) {
+    this.#parts = parts;
+    this.#mendedBefore = parts.mender.mendedIn(parts.groupId);
+  }
+
+  get progress() {
+    const mended = this.#parts.mender.mendedIn(this.#parts.groupId) - this.#mendedBefore;
+    return { checked: this.#batches, damaged: mended + this.#damagedBlocks.size, mended };
+  }
+
+  async step(): Promise<boolean> {
+    const { store, groupId } = this.#parts;
+    const head = await store.findHead(groupId);
+    if (head === undefined) return false;
+    try {
+      const isMore = await this.#read(this.#passedOver === undefined ? head.blockNumber : this.#passedOver - 1);
+      return isMore || this.#passOver(head.blockNumber);
+    } catch (error) {
+      const damage = damageIn(error);
+      if (damage === undefined) throw error;
+      this.#note(damage);
+      return true;
+    }
+  }
+
+  async #read(upToBlock: number): Promise<boolean> {
+    const { store, groupId, metrics } = this.#parts;
+    const upTo = endOfBlock(upToBlock);
+    const limits = { batchesMax: batchesPerStepMax, bytesMax: bytesPerStepMax };
+    const batches = await store.readBatches(groupId, { after: this.#after, upTo, topic: undefined, ...limits });
+    for (const { topic, firstSequence } of batches) await store.findBatch(groupId, { topic, sequence: firstSequence });
+    this.#batches += batches.length;
+    const last = batches.at(-1);
+    metrics.scrubbed(groupId, { block: last?.blockNumber ?? upToBlock, batches: batches.length });
+    if (last !== undefined) this.#after = advance(last.firstPosition, last.count - 1);
+    return last !== undefined;
+  }
+
+  /** The blocks that it names may lie behind: where a damaged row says it stands. Each time at least one more block is passed over. */
+  #note({ blocks }: IndexDamagedError): void {
+    const own = blockOf(this.#after);
+    const first = this.#after === endOfBlock(own) ? own + 1 : own;
+    const ahead = blocks.filter((block) => block >= first);
+    const block = ahead.length === 0 ? first : Math.min(...ahead);
+    for (const damaged of blocks) this.#damagedBlocks.add(damaged);
+    if (this.#passedOver !== undefined && block >= this.#passedOver) this.#after = endOfBlock(block);
+    this.#passedOver = block;
+  }
+
+  #passOver(headBlock: number): boolean {
+    if (this.#passedOver === undefined) return false;
+    this.#after = endOfBlock(this.#passedOver);
+    this.#passedOver = undefined;
+    return blockOf(this.#after) < headBlock;
+  }
+}
+
+function damageIn(error: unknown): IndexDamagedError | undefined {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof IndexDamagedError ? cause : undefined;
+}

@@ -1,0 +1,37 @@
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describeOwner } from "./file-owner.ts";
+
+const others = 65_534;
+
+describe.skipIf(process.platform === "win32")("a message about a file that cannot be used", () => {
+  let folder: string;
+  let file: string;
+  let owner: number;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), "stele-owner-"));
+    file = join(folder, "file");
+    writeFileSync(file, "");
+    chmodSync(file, 0o400);
+    owner = statSync(file).uid;
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it("names another owner, and how to become one", () => {
+    expect(describeOwner(file, others)).toBe(
+      `; ${file} belongs to user ${owner} (mode 0400), and this process runs as user ${others}: ` +
+        `run the broker as user ${owner}, or give it the file: chown ${others} ${file}`,
+    );
+  });
+
+  it("names the rights that the owner lacks", () => {
+    expect(describeOwner(file, owner)).toMatch(new RegExp(`: chmod u\\+rw ${file}$`));
+    expect(describeOwner(folder, owner)).toMatch(new RegExp(`: chmod u\\+rwx ${folder}$`));
+  });
+
+  it("names the nearest folder above of what it cannot look at", () => {
+    expect(describeOwner(join(folder, "none", "file"), others)).toContain(`; ${folder} belongs to user`);
+  });
+});

@@ -1,0 +1,30 @@
+import { type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+
+/**
+ * For the end of a message about a file that this process cannot use: whose it is, or the nearest folder above that this process can look at,
+ * and what to do. Empty where the system has no users.
+ */
+export function describeOwner(path: string, user = process.getuid?.()): string {
+  const stats = findStats(path);
+  if (stats === undefined) return dirname(path) === path ? "" : describeOwner(dirname(path), user);
+  if (user === undefined) return "";
+  return `; ${path} belongs to user ${stats.uid} (mode ${formatMode(stats.mode)}), and this process runs as user ${user}: ${remedyFor(path, stats, user)}`;
+}
+
+export function formatMode(mode: number): string {
+  return (mode & 0o777).toString(8).padStart(4, "0");
+}
+
+function remedyFor(path: string, stats: Stats, user: number): string {
+  if (stats.uid === user) return `chmod u+rw${stats.isDirectory() ? "x" : ""} ${path}`;
+  return `run the broker as user ${stats.uid}, or give it the file: chown ${user} ${path}`;
+}
+
+function findStats(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}

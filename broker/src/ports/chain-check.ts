@@ -1,0 +1,27 @@
+import type { EventBatch } from "../domain/event.ts";
+import type { Address } from "../domain/topic.ts";
+
+/** A block of a chain's file that is not what its hashes say, or cannot be read. */
+export interface DamagedBlock {
+  readonly number: number;
+  readonly reason: string;
+}
+
+/** A batch of the index, with the address of its topic. */
+export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "count" | "events"> & {
+  readonly address: Address;
+};
+
+/** Looks for damage in a chain whose file is this process's own. */
+export interface ChainCheck {
+  /**
+   * Holds blocks against their hashes, from a number on and as many as a short time allows. Answers the last that it looked at, and those that
+   * are damaged; undefined above the newest block.
+   */
+  check(from: number): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] } | undefined>;
+  /**
+   * Makes the calls of a block's transactions anew from all its batches in the index, by which everything that stands elsewhere in a transaction
+   * stays as it is. Answers whether the block fits its hashes then; if not, nothing has changed.
+   */
+  mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
+}

@@ -1,0 +1,73 @@
+import { isSameBytes, toBuffer } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
+import type { BlockMending, KnownTransaction } from "../messages.ts";
+import type { ChainDatabase, TransactionRow } from "../storage/chain-database.ts";
+import { readVerifiedBlocks } from "./verified-blocks.ts";
+
+/** Most bytes before a transaction's data: its other fields come first, and lengths. */
+const FIELDS_BYTES_MAX = 160;
+/** Longest stored receipt in which a part is looked for: one that repeats much refers to the transaction instead. */
+const RECEIPT_BYTES_MAX = 65_536;
+
+/**
+ * Puts what is known of a block's transactions in the place of what the file has. Written only when the whole block fits its hashes then, so
+ * that a wrong guess does no harm: answers whether it does.
+ */
+export function mendBlock(database: ChainDatabase, { number, transactions }: BlockMending): boolean {
+  return database.tryChange(() => {
+    for (const row of database.readRows(number)) database.replaceRow(mendRow(row, transactions));
+    return fitsItsHashes(database, number);
+  });
+}
+
+function fitsItsHashes(database: ChainDatabase, number: bigint): boolean {
+  try {
+    return readVerifiedBlocks(database, { from: number, to: number, bytesMax: 1 }).length === 1;
+  } catch {
+    return false;
+  }
+}
+
+function mendRow({ place, raw, receipt }: TransactionRow, transactions: readonly KnownTransaction[]): TransactionRow {
+  const own = keccak256(raw);
+  const intact = transactions.find(({ hash }) => isSameBytes(hash, own));
+  if (intact !== undefined) return { place, raw, receipt: mendReceipt(receipt, intact) };
+  for (const known of transactions) {
+    const mended = mendRaw(raw, known);
+    if (mended !== undefined) return { place, raw: mended, receipt: mendReceipt(receipt, known) };
+  }
+  return { place, raw, receipt };
+}
+
+function mendRaw(raw: Uint8Array, { hash, data }: KnownTransaction): Uint8Array | undefined {
+  const last = Math.min(FIELDS_BYTES_MAX, raw.length - data.length);
+  for (let at = 1; at <= last; at += 1) {
+    const candidate = Uint8Array.from(raw);
+    candidate.set(data, at);
+    if (isSameBytes(keccak256(candidate), hash)) return candidate;
+  }
+  return undefined;
+}
+
+/** A short part stands there as it is, and then is put where the most bytes of it are. */
+function mendReceipt(receipt: Uint8Array, { logged }: KnownTransaction): Uint8Array {
+  const mended = Buffer.from(receipt);
+  if (mended.length > RECEIPT_BYTES_MAX) return mended;
+  for (const part of logged) {
+    const at = mended.includes(toBuffer(part)) ? undefined : findLikest(mended, part);
+    if (at !== undefined) mended.set(part, at);
+  }
+  return mended;
+}
+
+/** Where at least half of the bytes are the same. */
+function findLikest(bytes: Uint8Array, part: Uint8Array): number | undefined {
+  let likest: number | undefined;
+  let most = part.length / 2;
+  for (let at = 0; at + part.length <= bytes.length; at += 1) {
+    let same = 0;
+    for (let index = 0; index < part.length; index += 1) if (bytes[at + index] === part[index]) same += 1;
+    if (same >= most) [likest, most] = [at, same];
+  }
+  return likest;
+}
