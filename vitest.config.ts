@@ -1,11 +1,10 @@
 import { defineConfig } from "vitest/config";
 
-/** Nodes take over by the clock, and attackers take the processors: each such file runs when all else is done, one after another. */
-const alone = [
-  "checks/faults/cluster/**/*.test.ts",
-  "checks/hostile/all-at-once.test.ts",
-  "checks/hostile/memory.test.ts",
-];
+/** Nodes take over by the clock: two such files run at once and nothing else beside them. */
+const clusters = ["checks/faults/cluster/**/*.test.ts"];
+
+/** Attackers take all processors: each such file runs when all else is done, one after another. */
+const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test.ts"];
 
 /** Tests that run at once wait for a chain's next block rather than for the processor. */
 const waiting = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
@@ -20,13 +19,26 @@ export default defineConfig({
           include: ["{wire,contracts,chain,broker}/src/**/*.test.ts", "tools/**/*.test.ts"],
           testTimeout: 30_000,
           hookTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
         },
       },
       {
         test: {
           name: "checks",
           include: ["checks/**/*.test.ts"],
-          exclude: alone,
+          exclude: [...clusters, ...alone],
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+          ...waiting,
+        },
+      },
+      {
+        test: {
+          name: "clusters",
+          include: clusters,
+          maxWorkers: 2,
+          sequence: { groupOrder: 2 },
           ...waiting,
         },
       },
@@ -35,10 +47,10 @@ export default defineConfig({
           name: "alone",
           include: alone,
           fileParallelism: false,
+          sequence: { groupOrder: 3 },
           ...waiting,
         },
       },
     ],
-    maxWorkers: 2,
   },
 });
