@@ -11,7 +11,7 @@ import { describeWildcards } from "./wildcards.ts";
 /** Quick retries, so that a receiver that recovers is soon called again. */
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
 
-/** In this order: the first needs a broker without topics, and a page holds all topics of the first three. */
+/** In this order: the first needs a broker without topics, and a page holds all topics of the first two. */
 const onOneBroker = [
   describeTopics,
   describeNamesAndContent,
