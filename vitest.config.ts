@@ -9,6 +9,9 @@ const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test
 /** Tests that run at once wait for a chain's next block rather than for the processor. */
 const waiting = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
 
+/** Files of a worker share the modules that they load, and so their state: to load them for each file takes longer than most tests. */
+const shared = { isolate: false };
+
 // Workspaces meet through their built doors (dist), so `npm test` builds first; see CONTRIBUTING.md.
 export default defineConfig({
   test: {
@@ -21,6 +24,7 @@ export default defineConfig({
           hookTimeout: 60_000,
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
+          ...shared,
         },
       },
       {
@@ -31,6 +35,7 @@ export default defineConfig({
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...waiting,
+          ...shared,
         },
       },
       {
