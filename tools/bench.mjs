@@ -54,7 +54,7 @@ const resultsDir = join(root, "bench-results");
 mkdirSync(resultsDir, { recursive: true });
 const startedAt = new Date();
 const { figures, failed, leftOut } = await runFigures({
-  main: resolve(values.broker ?? join(root, "broker", "dist", "main.js")),
+  main: resolve(values.broker ?? join(root, "broker", "dist", "bundle", "main.js")),
   resultsDir,
   isQuick: values.quick,
   only: values.only,

@@ -14,6 +14,7 @@ const lockFile = join(root, "package-lock.json");
 const installedLockFile = join(root, "node_modules", ".package-lock.json");
 const installedStamp = join(root, "node_modules", ".stele-installed");
 const builtStamp = join(root, "broker", "dist", ".stele-built");
+const bundler = join(root, "tools", "bundle.mjs");
 const buildable = ["wire", "contracts", "chain", "broker"];
 
 /** Installs and builds when needed. Ends the process with a clear message when either fails. */
@@ -70,6 +71,7 @@ function build() {
   console.error("Building …");
   if (run(process.execPath, [binary("typescript/bin/tsc"), "-b"], { stdio: ["ignore", 2, 2] }) !== 0)
     fail("The build failed; see above.");
+  if (run(process.execPath, [bundler], { stdio: ["ignore", 2, 2] }) !== 0) fail("The bundle failed; see above.");
   writeStamp(builtStamp, wanted);
 }
 
@@ -80,7 +82,7 @@ function sources() {
     join(root, name, "tsconfig.json"),
     ...filesBelow(join(root, name, "src")),
   ]);
-  return [...configs, ...perWorkspace];
+  return [...configs, bundler, ...perWorkspace];
 }
 
 function filesBelow(folder) {

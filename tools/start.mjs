@@ -6,4 +6,4 @@ import { pathToFileURL } from "node:url";
 import { prepare, root } from "./prepare.mjs";
 
 prepare();
-await import(pathToFileURL(join(root, "broker", "dist", "stele.js")).href);
+await import(pathToFileURL(join(root, "broker", "dist", "bundle", "stele.js")).href);

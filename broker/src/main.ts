@@ -13,7 +13,6 @@ import type { Logger } from "./lib/logger.ts";
 import { keepHeapSmall } from "./lib/system/heap.ts";
 import { checkSecretFile } from "./lib/system/secret-file.ts";
 import { createLogger } from "./telemetry/logger.ts";
-import { runVerify } from "./verify/run-verify.ts";
 import { version } from "./version.ts";
 
 /** Exit codes: what was asked for is done; a part failed to start or to stop; the settings were refused. */
@@ -33,6 +32,7 @@ async function main(): Promise<void> {
 }
 
 async function verify(argv: readonly string[]): Promise<void> {
+  const { runVerify } = await import("./verify/run-verify.ts"); // A server needs none of it.
   const { exitCode, output, problem } = await runVerify(argv, { env: process.env });
   process.stdout.write(output);
   process.stderr.write(problem);

@@ -20,7 +20,7 @@ import {
 import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./support/watched-subscription.ts";
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
-const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "20");
+const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "8");
 /** On a chain outside, whose blocks come by the clock. */
 const chainRounds = Math.ceil(rounds / 2);
 const blockTimeS = 0.5;

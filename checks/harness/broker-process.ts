@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 /** What `npm start` runs once all is built; or another build, to see the checks fail on one that is broken on purpose. */
 export const mainFile =
-  process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/stele.js", import.meta.url));
+  process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
 export interface BrokerOptions {
   readonly dataDir: string;

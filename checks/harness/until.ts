@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-const pollIntervalMs = 10;
+/** The first pause is short, so that what is there at once is seen at once; a longer wait leaves the processor to what is waited for. */
+const pollIntervalMs = { first: 5, growth: 1.25, last: 50 };
 const timeoutDefaultMs = 20_000;
 
 /**
@@ -12,11 +13,11 @@ export async function until<T>(
   { timeoutMs = timeoutDefaultMs }: { readonly timeoutMs?: number } = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
+  for (let pauseMs = pollIntervalMs.first; ; pauseMs = Math.min(pauseMs * pollIntervalMs.growth, pollIntervalMs.last)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
     if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
-    await delay(pollIntervalMs);
+    await delay(pauseMs);
   }
 }
 

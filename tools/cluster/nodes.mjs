@@ -8,7 +8,7 @@ import { Part } from "./part.mjs";
 
 const readyTimeoutMs = 60_000;
 const readyPollMs = 200;
-const main = join(root, "broker", "dist", "main.js");
+const main = join(root, "broker", "dist", "bundle", "main.js");
 const scriptMode = 0o755;
 const secretMode = 0o600;
 /** File of the key that seals the secrets of subscriptions; all nodes share it. */

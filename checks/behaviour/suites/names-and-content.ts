@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { take } from "../../harness/client.ts";
 import { doorNames, openDoor } from "../../harness/doors.ts";
-import { useReceivers, useWorld } from "../../harness/use.ts";
-import type { World } from "../../harness/world.ts";
+import { useReceivers } from "../../harness/use.ts";
+import type { RunningWorld, World } from "../../harness/world.ts";
 
 /** All characters that a topic name may have (INTERFACE.md, Topic name), 64 per name. */
 const allowed = Array.from({ length: 128 - 32 + 1 }, (_, index) => String.fromCharCode(32 + index)).filter(
@@ -30,9 +30,8 @@ const names = [
 ] as const;
 
 /** Topic names and content of every kind, written and read back (INTERFACE.md, Topic name, Event; REST rule 4). */
-export function describeNamesAndContent(world: World): void {
+export function describeNamesAndContent(world: World, running: () => RunningWorld): void {
   describe(`names and content on the ${world.name}`, () => {
-    const running = useWorld(world);
     const receive = useReceivers();
     const test = world.isSlow ? it.concurrent : it;
 

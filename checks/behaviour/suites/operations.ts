@@ -3,21 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { take } from "../../harness/client.ts";
 import { type Door, doorNames, openDoor } from "../../harness/doors.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { listTopics } from "../../faults/support/replay.ts";
 import type { RunningWorld, World } from "../../harness/world.ts";
 
 /** Every operation of INTERFACE.md on every transport: results have exactly the documented fields. */
-export function describeOperations(world: World): void {
+export function describeOperations(world: World, running: () => RunningWorld): void {
   describe(`operations on the ${world.name}`, () => {
-    let running: RunningWorld;
-    beforeAll(async () => {
-      running = await world.start();
-    });
-    afterAll(async () => {
-      await running?.[Symbol.asyncDispose]();
-    });
     // Each transport has its own topics.
     describe.each(doorNames)("by %s", { concurrent: world.isSlow }, (doorName) => {
-      describeDoor(doorName, () => running);
+      describeDoor(doorName, running);
     });
   });
 }
@@ -39,9 +33,8 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
   it("open returns true, and true again (INTERFACE.md, States: repeated open)", async () => {
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
     expect(await door.call("open", { topic: named("twice") })).toEqual(yes());
-    expect(
-      (await running().client.list()).topicInfoList.filter(({ topicName }) => topicName === named("twice")),
-    ).toHaveLength(1);
+    const names = await listTopics(running().client);
+    expect(names.filter((name) => name === named("twice"))).toHaveLength(1);
   });
 
   it("exist distinguishes an opened topic from one that never existed", async () => {
@@ -111,11 +104,12 @@ function describeDoor(doorName: string, running: () => RunningWorld): void {
     await door.call("open", { topic: named("listed") });
     const page = take("list", await door.call("list", { pageIndex: 0, pageSize: 99 }));
     expect(page).toEqual({
-      total: page.topicInfoList.length,
+      total: expect.any(Number),
       pageIndex: 0,
       pageSize: 99,
       topicInfoList: expect.any(Array),
     });
+    expect(page.topicInfoList).toHaveLength(Math.min(page.total, 99));
     for (const info of page.topicInfoList) {
       expect(Object.keys(info).toSorted()).toEqual(["createdTimestamp", "senderAddress", "topicAddress", "topicName"]);
     }

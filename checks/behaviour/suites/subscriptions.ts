@@ -4,23 +4,16 @@ import { answerStatus } from "../../harness/behaviours.ts";
 import { type Client, codeOf, type SendResult } from "../../harness/client.ts";
 import { accept } from "../../harness/receiver.ts";
 import { until, untilHolds } from "../../harness/until.ts";
-import { useReceivers, useWorld } from "../../harness/use.ts";
-import type { World } from "../../harness/world.ts";
-
-/** Quick retries, so that the broker soon calls a recovered receiver again. */
-const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
+import { useReceivers } from "../../harness/use.ts";
+import type { RunningWorld, World } from "../../harness/world.ts";
 
 /** The events that a subscription receives, its start, and restarts (INTERFACE.md, States, Events, SubscriptionListing). */
-export function describeSubscriptions(world: World): void {
+export function describeSubscriptions(world: World, running: () => RunningWorld): void {
   const test = world.isSlow ? it.concurrent : it;
   // The listing shows another node's subscriptions as that node last wrote them.
   const listed = world.isCluster === true ? untilHolds : (check: () => Promise<void>) => check();
-
-  // One broker for the whole suite, because starting one is slow.
-  const running = useWorld(world, { env: quick });
   const receive = useReceivers();
 
-  // First, while there is nothing else to list.
   describe(`the admin listing on the ${world.name}`, () => {
     it("is by node and by subscription, each with exactly the documented fields (INTERFACE.md, SubscriptionListing)", async () => {
       const { client, addresses } = running();
@@ -31,7 +24,8 @@ export function describeSubscriptions(world: World): void {
       const listing = await client.listSubscriptions();
       // Nodes without a subscription are listed too.
       expect(Object.keys(listing).toSorted()).toEqual(addresses);
-      const entries = Object.values(listing).flatMap((node) => Object.entries(node));
+      const all = Object.values(listing).flatMap((node) => Object.entries(node));
+      const entries = all.filter(([key]) => key === id);
       expect(entries).toEqual([
         [
           id,

@@ -1,15 +1,17 @@
 import { describe, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { ClusterTrial } from "../support/cluster-trial.ts";
+import { useClusterTrial } from "../support/use-cluster-trial.ts";
 
 const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
+  const atWork = useClusterTrial();
+
   it(
     "kill -9 of each in turn, each started again: nothing acknowledged is lost, and the others go on",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       for (const node of trial.nodes) {
         await trial.harm(() => node.kill());
         await trial.untilToldOfMore();
@@ -26,7 +28,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   it(
     "kill -9 of the one that indexes: another takes that over, and publishing goes on",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       const follower = await until("a node indexes", () => trial.findFollower());
       await trial.harm(() => follower.kill());
       const next = await until("another indexes", async () => {

@@ -3,6 +3,7 @@ import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 import { ClusterTrial } from "../support/cluster-trial.ts";
+import { useClusterTrial } from "../support/use-cluster-trial.ts";
 
 const timeoutMs = 240_000;
 /** Until a node tells that something is away: what a call waits for it, and the look after that. */
@@ -12,10 +13,12 @@ const confirmations = 8;
 const blocksLost = { lostMin: 2, lostMax: 4 };
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings fail"), () => {
+  const atWork = useClusterTrial();
+
   it(
     "kill -9 of PostgreSQL and its start at once, and again for longer than nodes are waited for",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       const { server } = trial.cluster.database;
       await trial.harm(async () => {
         await server.kill();
@@ -37,7 +40,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
   it(
     "the chain's node ends and comes back with its state",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       await trial.cluster.stopChain();
       for (const node of trial.nodes) await untilDown(node);
       await trial.cluster.resumeChain();
@@ -67,7 +70,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
   it(
     "the network between one node and PostgreSQL is cut for longer than it is waited for: others take over what it had",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       const lonely = await until("a node indexes", () => trial.findFollower());
       const nodeId = await trial.findNodeId(lonely);
       await trial.harm(async () => {
@@ -91,7 +94,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose surroundings f
   it(
     "the node that indexes reaches the chain no more: another one indexes",
     async () => {
-      await using trial = await ClusterTrial.start();
+      const trial = await atWork();
       const lonely = await until("a node indexes", () => trial.findFollower());
       lonely.proxies.chain.refuse();
       await untilAnother(trial, lonely);

@@ -4,6 +4,9 @@ import { Cluster } from "../../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 
+/** Until the others are seen to be away, and until they are back. */
+const timeoutMs = 60_000;
+
 async function hasWarning({ client }: ClusterNode): Promise<boolean> {
   const { text } = await client.http.send({ method: "GET", path: "/health/ready" });
   return text.includes("may not write to this group's topics yet");
@@ -12,11 +15,17 @@ async function hasWarning({ client }: ClusterNode): Promise<boolean> {
 describe.runIf(hasPostgres)(titleOf("nodes with topicWriters: own"), () => {
   it("each write to the topics of the others, and so does a node that comes later", async () => {
     await using cluster = await Cluster.start({ nodeCount: 2, group: { topicWriters: "own" } });
+    const members = [...cluster.nodes];
     await cluster.nodes[0]?.client.open("own/first");
     await cluster.nodes[1]?.client.publish("own/first", "of the second node");
+    // As long as no member reaches the chain, nobody lets the new node write.
+    for (const { proxies } of members) proxies.chain.refuse();
     const added = await cluster.addNode();
-    await added.start();
-    await until("the new node may write", async () => !(await hasWarning(added)));
+    await added.launch();
+    await until("the new node says that it may not write", () => hasWarning(added), { timeoutMs });
+    for (const { proxies } of members) proxies.chain.restore();
+    await until("the new node may write", async () => !(await hasWarning(added)), { timeoutMs });
+    for (const { client } of cluster.nodes) await until("all are ready", () => client.isReady(), { timeoutMs });
     for (const [index, { client }] of cluster.nodes.entries()) {
       await client.open(`own/${index}`);
       for (const other of cluster.nodes) {

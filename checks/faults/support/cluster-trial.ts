@@ -40,6 +40,8 @@ export class ClusterTrial implements AsyncDisposable {
   readonly #faults: Fault[] = [];
   readonly #receivers: Receiver[] = [];
   #checkedFailures = 0;
+  #repeated = 0;
+  #isVerified = false;
 
   private constructor(cluster: Cluster) {
     const { nodes, random } = cluster;
@@ -65,6 +67,21 @@ export class ClusterTrial implements AsyncDisposable {
       await trial[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /** False while a fault may last. */
+  get isVerified(): boolean {
+    return this.#isVerified;
+  }
+
+  /** Publishes on after `verify`, on all nodes. */
+  async resume(): Promise<void> {
+    this.#isVerified = false;
+    await this.cluster.resume();
+    await this.untilEven();
+    this.load.start();
+    await this.untilToldOfMore();
+    this.forgiveFailures();
   }
 
   get nodes(): readonly ClusterNode[] {
@@ -150,7 +167,7 @@ export class ClusterTrial implements AsyncDisposable {
   /**
    * Everything acknowledged is there, each subscription was told of everything in order, repeats are of events whose acknowledgement could
    * not be written, no cursor went back, and no write, and no more than `strayMax` attempts, came from a node that had lost its subscription.
-   * Answers how many attempts were repeats.
+   * Answers how many attempts were repeats that no earlier call counted.
    */
   async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<number> {
     await this.untilToldOfMore();
@@ -170,12 +187,14 @@ export class ClusterTrial implements AsyncDisposable {
     const strays = canFindSocketOwner ? await listForeign(this.cluster.database, attempts) : [];
     expect(strays.slice(strayMax, strayMax + problemsShown)).toEqual([]);
     const { acknowledged, sent, retries, failures } = this.load;
-    const repeated = repeats.reduce((sum, count) => sum + count, 0);
+    const repeated = repeats.reduce((sum, count) => sum + count, 0) - this.#repeated;
+    this.#repeated += repeated;
     process.stdout.write(
       `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} sent again, ` +
         `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats` +
         `${canFindSocketOwner ? "" : "; not held against the nodes that made them: this system does not tell"}\n`,
     );
+    this.#isVerified = true;
     return repeated;
   }
 

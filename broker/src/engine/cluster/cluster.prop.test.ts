@@ -9,8 +9,9 @@ import { topicAddress } from "../../ledger/memory/memory-chain.ts";
 import { eventsOf } from "../batch-events.ts";
 import { type BegunAttempt, TestCluster } from "../testing/test-cluster.ts";
 
-/** Histories that are tried. */
-const runs = 25;
+/** Histories that are tried; many times as many in a long run. */
+const runs = 25 * Number(process.env["CHECKS_ROUNDS"] ?? "1");
+const timeoutMs = 4_800 * runs;
 const nodesMax = 3;
 const topicNames = ["a", "b/c", "b/d"] as const;
 const filters = ["#", "a", "b/+"] as const;
@@ -349,12 +350,16 @@ function createRandom(seed: number): () => number {
   };
 }
 
-it("whatever befalls nodes that share a store, every subscription gets every event in order, from its owner alone, and again only what is not acknowledged", async () => {
-  const history = fc.array(stepArbitrary, { minLength: 20, maxLength: 60, size: "max" });
-  await fc.assert(
-    fc.asyncProperty(fc.nat(), history, async (seed, steps) => {
-      await checkHistory(seed, steps);
-    }),
-    { numRuns: runs, endOnFailure: true },
-  );
-}, 120_000);
+it(
+  "whatever befalls nodes that share a store, every subscription gets every event in order, from its owner alone, and again only what is not acknowledged",
+  async () => {
+    const history = fc.array(stepArbitrary, { minLength: 20, maxLength: 60, size: "max" });
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), history, async (seed, steps) => {
+        await checkHistory(seed, steps);
+      }),
+      { numRuns: runs, endOnFailure: true },
+    );
+  },
+  timeoutMs,
+);

@@ -1,4 +1,0 @@
-import { onEveryWorld } from "../harness/worlds.ts";
-import { describeOperations } from "./suites/operations.ts";
-
-onEveryWorld(describeOperations);

@@ -1,4 +1,0 @@
-import { onEveryWorld } from "../harness/worlds.ts";
-import { describeSettings } from "./suites/settings.ts";
-
-onEveryWorld(describeSettings);

@@ -1,4 +1,0 @@
-import { onEveryWorld } from "../harness/worlds.ts";
-import { describeSubscriptions } from "./suites/subscriptions.ts";
-
-onEveryWorld(describeSubscriptions);

@@ -1,0 +1,34 @@
+import { afterAll, describe } from "vitest";
+import { useWorld } from "../../harness/use.ts";
+import type { World } from "../../harness/world.ts";
+import { describeNamesAndContent } from "./names-and-content.ts";
+import { describeOperations } from "./operations.ts";
+import { describeSettings } from "./settings.ts";
+import { describeSubscriptions } from "./subscriptions.ts";
+import { describeTopics } from "./topics.ts";
+import { describeWildcards } from "./wildcards.ts";
+
+/** Quick retries, so that a receiver that recovers is soon called again. */
+const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "200" };
+
+/** In this order: the first needs a broker without topics, and a page holds all topics of the first two. */
+const onOneBroker = [
+  describeTopics,
+  describeNamesAndContent,
+  describeOperations,
+  describeSubscriptions,
+  describeWildcards,
+];
+
+/** Runs every suite on a world. Those that need no settings of their own share one broker: starting it takes longest. */
+export function describeBehaviour(world: World): void {
+  describe.skipIf(world.isAvailable === false)(world.name, () => {
+    afterAll(async () => world.close?.());
+
+    describe("with the same settings", () => {
+      const running = useWorld(world, { env: quick });
+      for (const describeSuite of onOneBroker) describeSuite(world, running);
+    });
+    describeSettings(world);
+  });
+}

@@ -1,4 +1,0 @@
-import { onEveryWorld } from "../harness/worlds.ts";
-import { describeWildcards } from "./suites/wildcards.ts";
-
-onEveryWorld(describeWildcards);

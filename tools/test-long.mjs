@@ -1,0 +1,16 @@
+// `npm run test:long -- [ROUNDS] [SEED]`: runs the randomized histories (kills, take-overs, damage, odd requests) with ROUNDS seeds in a row,
+// minutes to hours long. The same two numbers make the same histories.
+import { run } from "./prepare.mjs";
+
+const [rounds = "20", seed = String(Date.now() % 1_000_000_000)] = process.argv.slice(2);
+const histories = [
+  "broker/src/engine/cluster/cluster.prop.test.ts",
+  "checks/faults/kill.test.ts",
+  "checks/faults/damage",
+  "checks/conformance/broken-bytes.test.ts",
+  "checks/hostile/no-unknown-error.test.ts",
+];
+
+console.log(`${rounds} rounds from seed ${seed}; the same again: npm run test:long -- ${rounds} ${seed}`);
+const env = { ...process.env, CHECKS_ROUNDS: rounds, CHECKS_SEED: seed };
+process.exitCode = run(process.execPath, ["tools/test.mjs", "--reporter=verbose", ...histories], { env });
