@@ -4,6 +4,7 @@ import { databaseAddress } from "./compose-database.ts";
 import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { listen } from "./compose-listen.ts";
+import { explainStart } from "./compose-own-chain.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
@@ -141,7 +142,9 @@ async function start(config: Config, { logger, secrets, signal, closers }: Surro
   const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
-  await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
+  const file = embedded && chainFile(folder);
+  const started = broker.start().catch((error: unknown) => Promise.reject(explainStart(error, file)));
+  await Promise.race([started, failure.promise.then(throwIt), untilEnded(signal)]);
   const server = createServer(config, { broker, chain: embedded?.chain, metrics, logger });
   closers.add(() => server.close());
   const url = await listen(server, config);

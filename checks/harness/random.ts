@@ -28,8 +28,10 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** The seeds of a test: those of the variable, separated by commas, or the fixed ones. */
+/** The seeds of a test: those of the variable, separated by commas; in a long run as many as it has rounds; or the fixed ones. */
 export function seedsOf(variable: string, fixed: readonly number[]): readonly number[] {
-  const given = process.env[variable];
-  return given === undefined || given === "" ? fixed : given.split(",").map(Number);
+  const { [variable]: given, CHECKS_ROUNDS: rounds, CHECKS_SEED: first } = process.env;
+  if (given) return given.split(",").map(Number);
+  if (rounds) return Array.from({ length: Number(rounds) }, (_, index) => Number(first) + index);
+  return fixed;
 }
