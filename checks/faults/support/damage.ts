@@ -41,10 +41,10 @@ const kinds = {
     }),
   "page zeroed": (place) => change(place, (bytes) => void pageOf(bytes, place.random).fill(0)),
   "page of random bytes": (place) =>
-    change(
-      place,
-      (bytes) => void pageOf(bytes, place.random).forEach((_, at, page) => (page[at] = place.random.below(256))),
-    ),
+    change(place, (bytes) => {
+      const page = pageOf(bytes, place.random);
+      for (let at = 0; at < page.length; at += 1) page[at] = place.random.below(256);
+    }),
   "page as it was": (place) => {
     const old = existsSync(place.earlier) ? readFileSync(place.earlier) : Buffer.alloc(0);
     change(place, (bytes) => {

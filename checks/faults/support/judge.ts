@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CallFailed, Client } from "../../harness/client.ts";
-import { until } from "../../harness/until.ts";
 import type { Promised } from "./acknowledged.ts";
 import { type LocalBroker, type LogLine, startLocalBroker } from "./local-broker.ts";
 import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotReady, Wrong } from "./reading.ts";
@@ -105,13 +104,11 @@ function judgeUnproven(said: string, { isChainHit }: Excuses): Judged {
 
 async function topicsOf(client: Client, topics: readonly string[]): Promise<readonly string[]> {
   const are = await Promise.all(topics.map((topic) => client.exist(topic)));
-  return topics.filter((_, index) => are[index] === true);
+  return topics.filter((_, index) => are[index]);
 }
 
 /** All blocks up to one are there, and none behind it. */
 function expectEarlier({ found, missing }: Held, { blocksLostMax }: Excuses): void {
-  const blocksOf = (events: Held["found"]): readonly number[] =>
-    events.map(({ eventId }) => placeOf(eventId).blockNumber);
   const lost = new Set(blocksOf(missing));
   const first = Math.min(...lost);
   if (lost.size > blocksLostMax)
@@ -120,12 +117,29 @@ function expectEarlier({ found, missing }: Held, { blocksLostMax }: Excuses): vo
   if (first <= newest) throw new Wrong(`events of block ${first} are missing, and those of ${newest} are there`);
 }
 
+function blocksOf(events: Held["found"]): readonly number[] {
+  return events.map(({ eventId }) => placeOf(eventId).blockNumber);
+}
+
+/** Undefined where the broker does not fail: what was answered is its last word. */
 async function failureOf(broker: LocalBroker): Promise<Error | undefined> {
-  let failure: Error | undefined;
-  void broker.failure.then((error) => {
-    failure = error;
-  });
-  return until("the broker fails", () => failure, { timeoutMs: endTimeoutMs }).catch(() => undefined);
+  using deadline = new Deadline(endTimeoutMs);
+  return Promise.race([broker.failure, deadline.passed]);
+}
+
+class Deadline implements Disposable {
+  readonly passed: Promise<undefined>;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(timeoutMs: number) {
+    this.passed = new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, timeoutMs, undefined);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
 }
 
 function judgeError(error: unknown): Judged {

@@ -20,8 +20,6 @@ export function promisedAt(at: number, calls: readonly Call[], loaded: Loaded): 
     call.kind === "send" && call.startedAt < at ? [call.data.toString("latin1")] : [],
   );
   const answers = texts.filter((text) => answer.test(text)).length;
-  const idsOf = (some: readonly string[]): string[] =>
-    some.flatMap((text) => [...text.matchAll(eventIds)].map(([, id = ""]) => id));
   const ids = idsOf(texts.filter((text) => !callback.test(text)));
   const events = ids.flatMap((id) => loaded.acknowledged.get(id) ?? []);
   return {
@@ -32,4 +30,8 @@ export function promisedAt(at: number, calls: readonly Call[], loaded: Loaded): 
     delivered: new Set(idsOf(texts.filter((text) => callback.test(text)))),
     blockHashes: new Map(),
   };
+}
+
+function idsOf(texts: readonly string[]): string[] {
+  return texts.flatMap((text) => [...text.matchAll(eventIds)].map(([, id = ""]) => id));
 }

@@ -48,10 +48,11 @@ export class Recorder implements Disposable {
   }
 }
 
-const env = { STELE_LOG_LEVEL: "warn" };
+/** What goes through the ring of io_uring, strace does not see. */
+const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0" };
 
 /** -D leaves the broker the process that is started, so that it gets its signals; -ff writes a file for each thread, whole lines alone. */
 function commandOf(folder: string): string {
   const form = "-ff -y -xx -s 33554432 --timestamps=unix,ns --syscall-times=ns -e signal=SIGKILL";
-  return `exec strace -D --seccomp-bpf -f ${form} -e trace=${tracedCalls.join(",")} -o '${join(folder, "thread")}' "$@"`;
+  return `exec strace -D --seccomp-bpf -f ${form} -e trace=${tracedCalls} -o '${join(folder, "thread")}' "$@"`;
 }
