@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { BrokerProcess } from "../../harness/broker-process.ts";
 import { Client } from "../../harness/client.ts";
@@ -6,7 +8,7 @@ import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { type Judged, judge } from "../support/judge.ts";
-import { Disk } from "../support/power/disk.ts";
+import { Disk, type Loss } from "../support/power/disk.ts";
 import { type Loaded, promisedAt } from "../support/power/promised-at.ts";
 import { hasStrace, Recorder, straceTitle } from "../support/power/recorder.ts";
 import { PublishLoad } from "../support/publish-load.ts";
@@ -59,14 +61,25 @@ class RecordedLife implements Disposable {
   }
 
   /** Loses power at a moment of the seed's choice, and starts on what the disk then has. */
-  async lose(seed: number, { ignoresSyncs = false } = {}): Promise<Judged> {
+  async lose(seed: number, disk: Loss["disk"] = "honest"): Promise<Judged> {
     if (this.#loaded === undefined || this.#disk === undefined) throw new Error("nothing is recorded");
     const random = createRandom(seed);
     const { calls } = this.recorder;
     const at = random.pick(calls).startedAt;
     using folder = createTempFolder();
-    this.#disk.rebuild(folder.path, { at, random, ignoresSyncs });
+    this.#disk.rebuild(folder.path, { at, random, disk });
     return await judge(folder.path, promisedAt(at, calls, this.#loaded));
+  }
+
+  /** What the recorder makes of a disk that loses nothing, and what the brokers have left. */
+  lossless(): ReadonlyMap<string, Buffer> {
+    using folder = createTempFolder();
+    this.#disk?.rebuild(folder.path, { at: Number.POSITIVE_INFINITY, random: createRandom(1), disk: "loses nothing" });
+    return filesOf(folder.path);
+  }
+
+  files(): ReadonlyMap<string, Buffer> {
+    return filesOf(this.recorder.dataDir);
   }
 
   [Symbol.dispose](): void {
@@ -81,6 +94,10 @@ class RecordedLife implements Disposable {
   }
 }
 
+function filesOf(folder: string): ReadonlyMap<string, Buffer> {
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+}
+
 describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   const life = new RecordedLife();
   beforeAll(() => life.record());
@@ -92,6 +109,10 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
     expect(life.promised.delivered.size).toBeGreaterThan(0);
   });
 
+  it("is tried on what the broker wrote, byte for byte", () => {
+    expect(life.lossless()).toEqual(life.files());
+  });
+
   it.each(seeds)("loses nothing that was acknowledged (seed %i)", async (seed) => {
     const { verdict, said } = await life.lose(seed);
     expect({ verdict, said }).toMatchObject({ verdict: "no effect" });
@@ -100,7 +121,7 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   it("is seen where the disk ignores syncs (control of this test)", async () => {
     const verdicts: string[] = [];
     for (let seed = 1; seed <= controls; seed += 1) {
-      verdicts.push((await life.lose(seed, { ignoresSyncs: true })).verdict);
+      verdicts.push((await life.lose(seed, "ignores syncs")).verdict);
     }
     expect(verdicts.filter((verdict) => verdict.startsWith("wrong")).length).toBeGreaterThan(0);
   });

@@ -28,8 +28,8 @@ export interface Loss {
   /** The moment of the power loss, on the clock of the trace. */
   readonly at: number;
   readonly random: Random;
-  /** Treats every sync as if it had not been made, for a control. */
-  readonly ignoresSyncs?: boolean;
+  /** For controls, a disk that treats every sync as if it had not been made, or one that keeps everything. */
+  readonly disk?: "honest" | "ignores syncs" | "loses nothing";
 }
 
 /**
@@ -37,7 +37,6 @@ export interface Loss {
  * ended; a later change may be kept, dropped, torn between sectors, or leave zeros; names of files are kept by a sync of the folder alone.
  */
 export class Disk {
-  readonly #files: File[] = [];
   readonly #namings: Named[] = [];
   readonly #folderSyncs: Call[] = [];
 
@@ -52,10 +51,13 @@ export class Disk {
   }
 
   /** Makes `folder` as the disk may be after the loss. */
-  rebuild(folder: string, { at, random, ignoresSyncs = false }: Loss): void {
+  rebuild(folder: string, { at, random, disk = "honest" }: Loss): void {
     mkdirSync(folder, { recursive: true });
     const choose = chooser(random);
-    const kept = (syncs: readonly Call[]): number => (ignoresSyncs ? 0 : syncedUpTo(syncs, at));
+    const kept = (syncs: readonly Call[]): number => {
+      if (disk === "loses nothing") return at;
+      return disk === "honest" ? syncedUpTo(syncs, at) : 0;
+    };
     for (const [path, file] of this.#namesAfter({ at, choose, durableAt: kept(this.#folderSyncs) })) {
       writeFileSync(join(folder, basename(path)), contentOf(file, { at, random, durableAt: kept(file.syncs) }));
     }
@@ -65,7 +67,6 @@ export class Disk {
     if (call.kind === "create" && names.has(call.path)) return;
     const file = call.kind === "create" ? { changes: [], syncs: [] } : names.get(call.path);
     if (file === undefined) return;
-    if (call.kind === "create") this.#files.push(file);
     this.#namings.push({ call, file });
     rename(names, { call, file });
   }

@@ -32,7 +32,7 @@ export class Recorder implements Disposable {
   async run(use: (broker: BrokerProcess) => Promise<void>): Promise<void> {
     if (!isInstalled) throw new Error("strace is not installed: apt-get install strace");
     const folder = join(this.#root.path, `trace-${(this.#runs += 1)}`);
-    mkdirSync(this.dataDir, { recursive: true });
+    mkdirSync(this.dataDir, { recursive: true, mode: 0o700 });
     mkdirSync(folder);
     {
       await using broker = await startBroker({ dataDir: this.dataDir, env, shell: commandOf(folder) });

@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { join } from "node:path";
 
 /** A call of the system that changes files or makes them durable, or sends to a socket. Times are nanoseconds since the trace began. */
@@ -18,12 +18,25 @@ export type Call = Readonly<{ startedAt: number; endedAt: number }> &
 export const tracedCalls = `openat,creat,link,linkat,rename,renameat,renameat2,unlink,unlinkat,truncate,ftruncate,fallocate,\
 write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,sync_file_range,sendto,sendmsg`;
 
-const endLine = /^\S+ \+\+\+ /m;
+/** Of a thread that has ended, in whatever way. */
+const endLine = /\n?\S+ \+\+\+ [^\n]*\n$/;
+const endBytes = 200;
 
 /** Whether every thread of the trace has ended, and strace has written all of it. */
 export function isComplete(folder: string): boolean {
   const names = readdirSync(folder);
-  return names.length > 0 && names.every((name) => endLine.test(readFileSync(join(folder, name), "latin1")));
+  return names.length > 0 && names.every((name) => endLine.test(endOf(join(folder, name))));
+}
+
+function endOf(file: string): string {
+  const handle = openSync(file, "r");
+  try {
+    const bytes = Buffer.alloc(endBytes);
+    const read = readSync(handle, bytes, 0, endBytes, Math.max(0, fstatSync(handle).size - endBytes));
+    return bytes.toString("latin1", 0, read);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /** Reads what strace wrote for each thread. Paths are absolute. @throws Error for a call on a file below `root` that it does not know. */
