@@ -49,7 +49,7 @@ export const noExcuses: Excuses = {
 
 const endTimeoutMs = 2_000;
 /** A message is for whoever is woken by it: it names the file or the subscription, and says what to do. */
-const subject = /(chain|store)\.sqlite|the chain's file|subscription [0-9a-f-]{36}/;
+const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription [0-9a-f-]{36}/;
 const remedy = /(restore|delete|move|start again|check|unsubscribe)/i;
 
 /** Starts a broker on the folder, asks it everything, and says how it ended. */
