@@ -124,7 +124,7 @@ function blocksOf(events: Held["found"]): readonly number[] {
 /** Undefined where the broker does not fail: what was answered is its last word. */
 async function failureOf(broker: LocalBroker): Promise<Error | undefined> {
   using deadline = new Deadline(endTimeoutMs);
-  return Promise.race([broker.failure, deadline.passed]);
+  return await Promise.race([broker.failure, deadline.passed]);
 }
 
 class Deadline implements Disposable {
