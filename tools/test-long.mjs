@@ -7,6 +7,8 @@ const histories = [
   "broker/src/engine/cluster/cluster.prop.test.ts",
   "checks/faults/kill.test.ts",
   "checks/faults/damage",
+  "checks/faults/power",
+  "broker/src/engine/cluster/clock-steps.prop.test.ts",
   "checks/conformance/broken-bytes.test.ts",
   "checks/hostile/no-unknown-error.test.ts",
 ];

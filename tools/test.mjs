@@ -1,5 +1,6 @@
 // `npm test`: prepares what is missing, then runs every test that needs no service of its own. Arguments are handed to the runner;
 // with `--slow` it also prints the time that each file took.
+import { spawnSync } from "node:child_process";
 import { parseCLI, startVitest } from "vitest/node";
 import { findBinaries } from "./postgres-programs.mjs";
 import { prepare, root } from "./prepare.mjs";
@@ -14,16 +15,21 @@ const vitest = await startVitest("test", filter, { ...options, root });
 const files = vitest.state.getTestModules();
 
 if (args.includes("--slow")) console.log(toSlowTable(files));
-if (findBinaries() === undefined) {
-  const fate = process.env.CHECKS_POSTGRES === "required" ? "failed, since they are required here" : "were left out";
-  console.log(
-    `PostgreSQL is not installed: the tests with it ${fate}. Debian and Ubuntu have it by apt-get install postgresql.`,
-  );
+if (findBinaries() === undefined) reportMissing("PostgreSQL", { package: "postgresql", variable: "CHECKS_POSTGRES" });
+if (spawnSync("strace", ["-V"]).error !== undefined) {
+  reportMissing("strace", { package: "strace", variable: "CHECKS_STRACE" });
 }
 const { passed, failed, skipped } = countTests();
 if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
 console.log(`${passed} passed, ${failed} failed`);
 process.exit();
+
+function reportMissing(name, { package: debian, variable }) {
+  const fate = process.env[variable] === "required" ? "failed, since they are required here" : "were left out";
+  console.log(
+    `${name} is not installed: the tests with it ${fate}. Debian and Ubuntu have it by apt-get install ${debian}.`,
+  );
+}
 
 function countTests() {
   const states = files.flatMap((file) => [...file.children.allTests()].map((test) => test.result().state));

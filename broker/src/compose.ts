@@ -5,6 +5,7 @@ import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
+import { explainStart } from "./compose-own-chain.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
 import {
@@ -191,7 +192,9 @@ export async function startEngine(
   const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
-  await Promise.race([broker.start(), failure.promise.then(throwIt), untilEnded(signal)]);
+  const file = embedded && chainFile(folder);
+  const started = broker.start().catch((error: unknown) => Promise.reject(explainStart(error, file)));
+  await Promise.race([started, failure.promise.then(throwIt), untilEnded(signal)]);
   return {
     broker,
     chain: embedded?.chain,

@@ -1,20 +1,16 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runBroker } from "../../harness/broker-process.ts";
-import { createRandom, seedsOf } from "../../harness/random.ts";
 import {
   chainOf,
   changeFile,
   deleteStore,
   fillFolder,
   type FilledFolder,
-  flipBits,
   placeOfText,
 } from "../support/damaged-store.ts";
-import { runUntilSettled } from "../support/damage-trial.ts";
 
 const eventsTotal = 240;
-const remedy = /^stele: .*chain\.sqlite.*(damaged|malformed|not a database)/m;
 
 describe("an embedded chain that is damaged (issue: Integrity)", () => {
   let filled: FilledFolder;
@@ -41,25 +37,4 @@ describe("an embedded chain that is damaged (issue: Integrity)", () => {
     });
     expect(readFileSync(chainOf(folder)).equals(before)).toBe(true);
   });
-
-  it.each(seedsOf("CHECKS_DAMAGE_SEEDS", [1, 2, 3, 4]))(
-    "with any bits flipped, and the store gone, gives every event right or does not start (seed %i)",
-    async (seed) => {
-      const random = createRandom(seed);
-      using folder = filled.copy();
-      flipBits(chainOf(folder), { count: 1 + random.below(20), random });
-      deleteStore(folder);
-      expect(await runUntilSettled(folder, filled, remedy)).toMatch(/right|ended/);
-    },
-  );
-
-  it.each(seedsOf("CHECKS_DAMAGE_SEEDS", [11, 12]))(
-    "with any bits flipped beside a whole store gives every event right or does not start (seed %i)",
-    async (seed) => {
-      const random = createRandom(seed);
-      using folder = filled.copy();
-      flipBits(chainOf(folder), { count: 1 + random.below(20), random });
-      expect(await runUntilSettled(folder, filled, remedy)).toMatch(/right|ended/);
-    },
-  );
 });

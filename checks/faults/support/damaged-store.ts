@@ -2,16 +2,9 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
 import { Client } from "../../harness/client.ts";
-import type { Random } from "../../harness/random.ts";
 import { startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
-
-/** An event that was acknowledged. */
-export interface Acknowledged {
-  readonly topic: string;
-  readonly eventId: string;
-  readonly content: string;
-}
+import type { Acknowledged } from "./acknowledged.ts";
 
 /** A data folder with events, and one subscription that had been given the first half of them. */
 export interface FilledFolder extends Disposable {
@@ -22,7 +15,6 @@ export interface FilledFolder extends Disposable {
 }
 
 export const damageTopics = ["damage/a", "damage/b", "damage/c"];
-const pageBytes = 4096;
 
 /** Publishes `count` events, one by one and many at once, and stops. */
 export async function fillFolder(count: number): Promise<FilledFolder> {
@@ -71,21 +63,6 @@ export function changeFile(file: string, change: (bytes: Buffer) => void): void 
   const bytes = readFileSync(file);
   change(bytes);
   writeFileSync(file, bytes);
-}
-
-/** Flips so many bits anywhere behind the first page, without which a file is no database. */
-export function flipBits(file: string, { count, random }: { readonly count: number; readonly random: Random }): void {
-  changeFile(file, (bytes) => {
-    for (let flip = 0; flip < count; flip += 1) {
-      const at = pageBytes + random.below(bytes.length - pageBytes);
-      bytes[at] = (bytes[at] ?? 0) ^ (1 << random.below(8));
-    }
-  });
-}
-
-/** Overwrites a page with nonsense. */
-export function spoilPage(file: string, page: number): void {
-  changeFile(file, (bytes) => void bytes.fill(0xa5, page * pageBytes, (page + 1) * pageBytes));
 }
 
 /** Bytes of the first place in the file where the text stands. */

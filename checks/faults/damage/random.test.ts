@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createRandom, seedsOf } from "../../harness/random.ts";
+import { applyDamage, chooseDamage, describeDamage, excusesOf } from "../support/damage.ts";
+import { judge } from "../support/judge.ts";
+import { fillPromisedFolder, type PromisedFolder } from "../support/promised-folder.ts";
+import { Tally } from "../support/tally.ts";
+
+const eventsTotal = 120;
+const seeds = seedsOf(
+  "CHECKS_DAMAGE_SEEDS",
+  Array.from({ length: 40 }, (_, index) => index + 1),
+);
+
+describe("a broker on damaged files is refused, heals them, or answers as if nothing were", () => {
+  const tally = new Tally("damage");
+  let filled: PromisedFolder;
+  beforeAll(async () => {
+    filled = await fillPromisedFolder(eventsTotal);
+  });
+  afterAll(() => {
+    filled[Symbol.dispose]();
+    tally.print();
+  });
+
+  it.each(seeds.map((seed) => [seed, describeDamage(chooseDamage(createRandom(seed)))] as const))(
+    "seed %i: %s",
+    async (seed) => {
+      const random = createRandom(seed);
+      const damage = chooseDamage(random);
+      using folder = filled.copy(damage.state);
+      applyDamage(damage, { folder: folder.path, earlier: filled.path("earlier"), random });
+      const { verdict, said } = await judge(folder.path, filled.promised, excusesOf(damage));
+      tally.count(verdict);
+      expect({ verdict, said }).not.toMatchObject({ verdict: expect.stringMatching(/^wrong/) });
+    },
+  );
+});

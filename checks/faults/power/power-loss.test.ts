@@ -1,0 +1,126 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { BrokerProcess } from "../../harness/broker-process.ts";
+import { Client } from "../../harness/client.ts";
+import { createRandom, seedsOf } from "../../harness/random.ts";
+import { startReceiver } from "../../harness/receiver.ts";
+import { createTempFolder } from "../../harness/temp-folder.ts";
+import { until } from "../../harness/until.ts";
+import { type Judged, judge } from "../support/judge.ts";
+import { Disk, type Loss } from "../support/power/disk.ts";
+import { type Loaded, promisedAt } from "../support/power/promised-at.ts";
+import { hasStrace, Recorder, straceTitle } from "../support/power/recorder.ts";
+import { PublishLoad } from "../support/publish-load.ts";
+
+const topics = ["power/a", "power/b"];
+const eventsPerRun = 40;
+const seeds = seedsOf(
+  "CHECKS_POWER_SEEDS",
+  Array.from({ length: 50 }, (_, index) => index + 1),
+);
+/** Losses of a disk that ignores syncs, of which the judge has to see one. */
+const controls = 2;
+
+/** A broker's life on a disk: a kill under load, a stop, and a start on what the stop left. */
+class RecordedLife implements Disposable {
+  readonly recorder = new Recorder();
+  readonly #load = new PublishLoad(topics, { publishersPerTopic: 2 });
+  #loaded: Loaded | undefined;
+  #disk: Disk | undefined;
+
+  async record(): Promise<void> {
+    await using receiver = await startReceiver();
+    let subscriptionId = "";
+    await this.recorder.run(async (broker) => {
+      await using client = new Client(broker.url);
+      for (const topic of topics) await client.open(topic);
+      subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
+      await this.#publish(broker);
+      await broker.kill();
+    });
+    for (let run = 2; run <= 3; run += 1) {
+      await this.recorder.run(async (broker) => {
+        await this.#publish(broker);
+        await broker.stop();
+      });
+    }
+    const { acknowledged, sent } = this.#load;
+    this.#loaded = { topics, subscriptionId, acknowledged, sent };
+    this.#disk = new Disk(this.recorder.calls, this.recorder.dataDir);
+  }
+
+  /** What the broker promised by the end, as the recorder has it. */
+  get promised() {
+    if (this.#loaded === undefined) throw new Error("nothing is recorded");
+    return promisedAt(Number.POSITIVE_INFINITY, this.recorder.calls, this.#loaded);
+  }
+
+  get acknowledgedCount(): number {
+    return this.#load.acknowledged.size;
+  }
+
+  /** Loses power at a moment of the seed's choice, and starts on what the disk then has. */
+  async lose(seed: number, disk: Loss["disk"] = "honest"): Promise<Judged> {
+    if (this.#loaded === undefined || this.#disk === undefined) throw new Error("nothing is recorded");
+    const random = createRandom(seed);
+    const { calls } = this.recorder;
+    const at = random.pick(calls).startedAt;
+    using folder = createTempFolder();
+    this.#disk.rebuild(folder.path, { at, random, disk });
+    return await judge(folder.path, promisedAt(at, calls, this.#loaded));
+  }
+
+  /** What the recorder makes of a disk that loses nothing, and what the brokers have left. */
+  lossless(): ReadonlyMap<string, Buffer> {
+    using folder = createTempFolder();
+    this.#disk?.rebuild(folder.path, { at: Number.POSITIVE_INFINITY, random: createRandom(1), disk: "loses nothing" });
+    return filesOf(folder.path);
+  }
+
+  files(): ReadonlyMap<string, Buffer> {
+    return filesOf(this.recorder.dataDir);
+  }
+
+  [Symbol.dispose](): void {
+    this.recorder[Symbol.dispose]();
+  }
+
+  async #publish(broker: BrokerProcess): Promise<void> {
+    const goal = this.#load.acknowledged.size + eventsPerRun;
+    this.#load.start(broker.url);
+    await until("the load is acknowledged", () => this.#load.acknowledged.size >= goal);
+    await this.#load.stop();
+  }
+}
+
+function filesOf(folder: string): ReadonlyMap<string, Buffer> {
+  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+}
+
+describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
+  const life = new RecordedLife();
+  beforeAll(() => life.record());
+  afterAll(() => life[Symbol.dispose]());
+
+  it("is tried with everything that the broker acknowledged", () => {
+    expect(life.acknowledgedCount).toBeGreaterThanOrEqual(3 * eventsPerRun);
+    expect(life.promised.events).toHaveLength(life.acknowledgedCount);
+    expect(life.promised.delivered.size).toBeGreaterThan(0);
+  });
+
+  it("is tried on what the broker wrote, byte for byte", () => {
+    expect(life.lossless()).toEqual(life.files());
+  });
+
+  it.each(seeds)("loses nothing that was acknowledged (seed %i)", async (seed) => {
+    const { verdict, said } = await life.lose(seed);
+    expect({ verdict, said }).toMatchObject({ verdict: "no effect" });
+  });
+
+  it("is seen where the disk ignores syncs (control of this test)", async () => {
+    const verdicts: string[] = [];
+    for (let seed = 1; seed <= controls; seed += 1) verdicts.push((await life.lose(seed, "ignores syncs")).verdict);
+    expect(verdicts).toContainEqual(expect.stringMatching(/^wrong/));
+  });
+});

@@ -1,0 +1,158 @@
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Random } from "../../harness/random.ts";
+import type { Excuses } from "./judge.ts";
+import type { FolderState } from "./promised-folder.ts";
+
+/** What is done to a data folder while no broker runs. */
+export interface Damage {
+  readonly state: Exclude<FolderState, "earlier">;
+  readonly hits: readonly Hit[];
+  /** The store is deleted after that, so that the next start makes it anew of the chain. */
+  readonly isRebuild: boolean;
+}
+
+interface Hit {
+  readonly file: string;
+  readonly kind: Kind;
+}
+
+interface Place {
+  /** Absolute path of the file, and of the same one at an earlier time. */
+  readonly file: string;
+  readonly earlier: string;
+  readonly random: Random;
+}
+
+const pageBytes = 4096;
+const flipsMax = 20;
+const rangeBytesMax = 65_536;
+/** Whoever copies a file back may forget its log, or find that it has none. */
+const withoutLogChance = 0.5;
+
+/** Each changes one file that is not empty. */
+const kinds = {
+  "bits flipped": (place) =>
+    change(place, (bytes) => {
+      for (let flips = 1 + place.random.below(flipsMax); flips > 0; flips -= 1) {
+        const at = place.random.below(bytes.length);
+        bytes[at] = (bytes[at] ?? 0) ^ (1 << place.random.below(8));
+      }
+    }),
+  "page zeroed": (place) => change(place, (bytes) => void pageOf(bytes, place.random).fill(0)),
+  "page of random bytes": (place) =>
+    change(place, (bytes) => {
+      const page = pageOf(bytes, place.random);
+      for (let at = 0; at < page.length; at += 1) page[at] = place.random.below(256);
+    }),
+  "page as it was": (place) => {
+    const old = existsSync(place.earlier) ? readFileSync(place.earlier) : Buffer.alloc(0);
+    change(place, (bytes) => {
+      const at =
+        pageBytes * place.random.below(Math.max(1, Math.floor(Math.min(bytes.length, old.length) / pageBytes)));
+      old.copy(bytes, at, at, Math.min(at + pageBytes, bytes.length));
+    });
+  },
+  "range zeroed": (place) =>
+    change(place, (bytes) => {
+      const from = place.random.below(bytes.length);
+      bytes.fill(0, from, from + 1 + place.random.below(rangeBytesMax));
+    }),
+  truncated: (place) => truncateSync(place.file, place.random.below(statSync(place.file).size)),
+  "truncated to whole pages": (place) =>
+    truncateSync(place.file, pageBytes * place.random.below(Math.ceil(statSync(place.file).size / pageBytes))),
+  "two pages swapped": (place) =>
+    change(place, (bytes) => {
+      const [one, other] = [pageOf(bytes, place.random), pageOf(bytes, place.random)];
+      const kept = Buffer.from(one);
+      other.copy(one);
+      kept.copy(other);
+    }),
+  "swapped with an earlier copy": (place) => {
+    if (existsSync(place.earlier)) copyFileSync(place.earlier, place.file);
+    else rmSync(place.file);
+    if (place.random.fraction() < withoutLogChance) rmSync(`${place.file}-wal`, { force: true });
+  },
+  missing: (place) => rmSync(place.file),
+} satisfies Readonly<Record<string, (place: Place) => void>>;
+
+type Kind = keyof typeof kinds;
+const kindNames = Object.keys(kinds) as Kind[]; // What it is made of.
+
+const files = ["chain.sqlite", "store.sqlite", "chain.sqlite-wal", "store.sqlite-wal"];
+/** Kinds after which a file can be whole, as of an earlier time. */
+const goesBack: ReadonlySet<string> = new Set<Kind>([
+  "truncated",
+  "truncated to whole pages",
+  "swapped with an earlier copy",
+  "missing",
+]);
+
+/** Chooses what to break. */
+export function chooseDamage(random: Random): Damage {
+  const state = random.pick(["stopped", "killed"] as const);
+  const isRebuild = random.fraction() < 0.35;
+  const some = files.filter((file) => (state === "killed" || !isLog(file)) && (!isRebuild || isOfChain(file)));
+  const first = { file: random.pick(some), kind: random.pick(kindNames) };
+  const others = some.filter((file) => file !== first.file);
+  if (others.length === 0 || random.fraction() > 0.15) return { state, isRebuild, hits: [first] };
+  return { state, isRebuild, hits: [first, { file: random.pick(others), kind: random.pick(kindNames) }] };
+}
+
+function isLog(file: string): boolean {
+  return file.endsWith("-wal");
+}
+
+function isOfChain(file: string): boolean {
+  return file.startsWith("chain.");
+}
+
+/** Does it to a copy of the folder; `earlier` is the folder as it was. */
+export function applyDamage(
+  { hits, isRebuild }: Damage,
+  { folder, earlier, random }: { readonly folder: string; readonly earlier: string; readonly random: Random },
+): void {
+  for (const { file, kind } of hits) {
+    const path = join(folder, file);
+    if (existsSync(path) && statSync(path).size > 0) kinds[kind]({ file: path, earlier: join(earlier, file), random });
+  }
+  if (isRebuild) for (const end of ["", "-wal", "-shm"]) rmSync(join(folder, `store.sqlite${end}`), { force: true });
+}
+
+/**
+ * What nobody could know better (docs/security.md, "What damage does"): a chain's file or log that is cut, gone or copied back is as whole as an
+ * old backup, and a log whose last transaction is damaged is as one that power was lost in; only a store from a later time knows that there was
+ * more. A store that is gone, or goes back, takes its subscriptions with it.
+ */
+export function excusesOf({ hits, isRebuild }: Damage): Excuses {
+  const ofChain = hits.filter(({ file }) => isOfChain(file));
+  const ofStore = hits.filter(({ file }) => !isOfChain(file));
+  const isStoreBack = isRebuild || ofStore.some((hit) => isLog(hit.file) || isBack(hit));
+  const blocksLostMax = !isStoreBack || ofChain.length === 0 ? 0 : ofChain.some(isBack) ? Number.POSITIVE_INFINITY : 1;
+  return {
+    blocksLostMax,
+    mayForgetSubscriptions: isStoreBack,
+    isChainHit: ofChain.length > 0,
+    mayLoseBoth: ofChain.length * ofStore.length > 0,
+  };
+}
+
+function isBack({ kind }: Hit): boolean {
+  return goesBack.has(kind);
+}
+
+export function describeDamage({ state, hits, isRebuild }: Damage): string {
+  const what = hits.map(({ file, kind }) => `${file} ${kind}`).join(", ");
+  return `${what}, after a ${state === "stopped" ? "clean stop" : "kill"}${isRebuild ? ", store deleted" : ""}`;
+}
+
+function change({ file }: Place, edit: (bytes: Buffer) => void): void {
+  const bytes = readFileSync(file);
+  edit(bytes);
+  writeFileSync(file, bytes);
+}
+
+function pageOf(bytes: Buffer, random: Random): Buffer {
+  const at = pageBytes * random.below(Math.ceil(bytes.length / pageBytes));
+  return bytes.subarray(at, at + pageBytes);
+}

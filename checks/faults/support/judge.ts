@@ -1,0 +1,194 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { CallFailed, Client } from "../../harness/client.ts";
+import type { Promised } from "./acknowledged.ts";
+import { type LocalBroker, type LogLine, startLocalBroker } from "./local-broker.ts";
+import { expectDelivered, expectProven, expectReady, findHeld, type Held, NotReady, Wrong } from "./reading.ts";
+import { placeOf } from "./replay.ts";
+
+/**
+ * How a start on a folder after a fault ended: everything is there, with a word of damage in the log or without; the start was refused and
+ * changed nothing; the broker ended while it ran; it runs, is not ready, and says why; it holds an earlier state of the chain, whole; it
+ * began a new chain, and said so; it gives everything but proofs, and says that the chain is damaged; or something that must never be, which follows the colon.
+ */
+export type Verdict =
+  | "no effect"
+  | "healed"
+  | "refused"
+  | "ended"
+  | "not ready"
+  | "earlier"
+  | "anew"
+  | "unproven"
+  | `wrong: ${string}`;
+
+export interface Judged {
+  readonly verdict: Verdict;
+  /** What the broker said, for the report. */
+  readonly said: string;
+}
+
+/** What a fault excuses. */
+export interface Excuses {
+  /** Blocks of the end of the chain that may be missing: nothing is left that knows better. */
+  readonly blocksLostMax: number;
+  readonly mayForgetSubscriptions: boolean;
+  /** Blocks may be damaged in the chain. */
+  readonly isChainHit: boolean;
+  /** Events may be damaged in the store and the chain at once. */
+  readonly mayLoseBoth: boolean;
+}
+
+export const noExcuses: Excuses = {
+  blocksLostMax: 0,
+  mayForgetSubscriptions: false,
+  mayLoseBoth: false,
+  isChainHit: false,
+};
+
+const endTimeoutMs = 2_000;
+/** A message is for whoever is woken by it: it names the file or the subscription, and says what to do. */
+const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription [0-9a-f-]{36}/;
+const remedy = /(restore|delete|move|start again|check|unsubscribe)/i;
+
+/** Starts a broker on the folder, asks it everything, and says how it ended. */
+export async function judge(dataDir: string, promised: Promised, excuses = noExcuses): Promise<Judged> {
+  const before = digestOf(dataDir);
+  const log: LogLine[] = [];
+  let broker: LocalBroker;
+  try {
+    broker = await startLocalBroker({ dataDir, log });
+  } catch (error) {
+    return judgeRefusal(error, { dataDir, before });
+  }
+  try {
+    await using client = new Client(broker.url);
+    const reading = readAll(client, promised, excuses);
+    const failed = broker.failure.then((error) => ({ failure: error }));
+    const first = await Promise.race([reading, failed]).catch(async (error: unknown) => {
+      const failure = await failureOf(broker);
+      return failure === undefined ? judgeError(error) : { failure };
+    });
+    reading.catch(() => {});
+    if ("failure" in first) return judgeMessage("ended", first.failure.message);
+    return judgeLog(first, log);
+  } finally {
+    await broker.stop().catch(() => {}); // A disk that is damaged may refuse its last write, too.
+  }
+}
+
+async function readAll(client: Client, promised: Promised, excuses: Excuses): Promise<Judged> {
+  await expectReady(client);
+  const held = await findHeld(client, promised.events);
+  const isEarlier = held.missing.length > 0;
+  if (isEarlier) expectEarlier(held, excuses);
+  if (held.damaged.length > 0 && !excuses.mayLoseBoth) {
+    throw new Wrong(`${held.damaged.length} events are damaged that were whole in another file`);
+  }
+  const topics = isEarlier ? await topicsOf(client, promised.topics) : promised.topics;
+  await expectDelivered(client, promised, { topics, held: held.found, ...excuses });
+  if (held.damaged.length > 0) throw new Wrong("events are damaged, and the broker is ready");
+  const [unproven] = await expectProven(client, { ...promised, events: held.found });
+  await expectReady(client);
+  if (topics.length === 0 && promised.topics.length > 0) return { verdict: "anew", said: "" };
+  if (unproven !== undefined) return judgeUnproven(unproven, excuses);
+  return { verdict: isEarlier ? "earlier" : "no effect", said: "" };
+}
+
+/** Everything is answered and delivered from the index; the chain, which is damaged, cannot prove it. */
+function judgeUnproven(said: string, { isChainHit }: Excuses): Judged {
+  const isSaid = isChainHit && /damaged/.test(said);
+  return { verdict: isSaid ? "unproven" : "wrong: no proof, and not for damage", said };
+}
+
+async function topicsOf(client: Client, topics: readonly string[]): Promise<readonly string[]> {
+  const are = await Promise.all(topics.map((topic) => client.exist(topic)));
+  return topics.filter((_, index) => are[index]);
+}
+
+/** All blocks up to one are there, and none behind it. */
+function expectEarlier({ found, missing }: Held, { blocksLostMax }: Excuses): void {
+  const lost = new Set(blocksOf(missing));
+  const first = Math.min(...lost);
+  if (lost.size > blocksLostMax)
+    throw new Wrong(`acknowledged events are missing from block ${first} on: ${missing.length}`);
+  const newest = Math.max(0, ...blocksOf(found));
+  if (first <= newest) throw new Wrong(`events of block ${first} are missing, and those of ${newest} are there`);
+}
+
+function blocksOf(events: Held["found"]): readonly number[] {
+  return events.map(({ eventId }) => placeOf(eventId).blockNumber);
+}
+
+/** Undefined where the broker does not fail: what was answered is its last word. */
+async function failureOf(broker: LocalBroker): Promise<Error | undefined> {
+  using deadline = new Deadline(endTimeoutMs);
+  return await Promise.race([broker.failure, deadline.passed]);
+}
+
+class Deadline implements Disposable {
+  readonly passed: Promise<undefined>;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(timeoutMs: number) {
+    this.passed = new Promise((resolve) => {
+      this.#timer = setTimeout(resolve, timeoutMs, undefined);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+function judgeError(error: unknown): Judged {
+  const said = error instanceof Error ? error.message : String(error);
+  if (error instanceof NotReady) return judgeMessage("not ready", said);
+  if (error instanceof Wrong || error instanceof CallFailed) return { verdict: `wrong: ${said}`, said };
+  return { verdict: `wrong: ${said}`, said: error instanceof Error ? (error.stack ?? said) : said };
+}
+
+function judgeRefusal(
+  error: unknown,
+  { dataDir, before }: { readonly dataDir: string; readonly before: ReadonlyMap<string, string> },
+): Judged {
+  const said = error instanceof Error ? error.message : String(error);
+  const judged = judgeMessage("refused", said);
+  const changed = changesOf(before, digestOf(dataDir));
+  if (judged.verdict !== "refused" || changed.length === 0) return judged;
+  return { verdict: `wrong: a refused start changed ${changed.join(", ")}`, said };
+}
+
+function judgeMessage(verdict: "refused" | "ended" | "not ready", said: string): Judged {
+  if (!subject.test(said)) return { verdict: `wrong: ${verdict} without a file`, said };
+  return remedy.test(said) ? { verdict, said } : { verdict: `wrong: ${verdict} without a remedy`, said };
+}
+
+function judgeLog(judged: Judged, log: readonly LogLine[]): Judged {
+  const words = log.map((line) => JSON.stringify(line)).join("\n");
+  const { verdict } = judged;
+  if (verdict === "no effect") return { verdict: /damaged/.test(words) ? "healed" : verdict, said: words };
+  if (verdict === "anew")
+    return /new chain/.test(words)
+      ? { ...judged, said: words }
+      : { verdict: "wrong: a new chain without a word", said: words };
+  return judged;
+}
+
+/** Files that hold nothing: locks, and the index of a log, which is made anew. */
+const holdsNothing = /^lock|-lock(-journal)?$|-shm$/;
+
+function digestOf(folder: string): ReadonlyMap<string, string> {
+  const names = readdirSync(folder).filter((name) => !holdsNothing.test(name));
+  const digest = (name: string): string =>
+    createHash("sha256")
+      .update(readFileSync(join(folder, name)))
+      .digest("hex");
+  return new Map(names.map((name) => [name, digest(name)]));
+}
+
+function changesOf(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): readonly string[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  return names.filter((name) => before.get(name) !== after.get(name));
+}

@@ -1,0 +1,58 @@
+import { createLogger, loadConfig, type RunningServer, startServer } from "@stele/broker";
+
+/** A line of the broker's log. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+/** A broker in this process: a start costs a third of that of a process of its own. */
+export interface LocalBroker extends AsyncDisposable {
+  readonly url: string;
+  /** Settles when a part has ended that the broker cannot go on without; the real process then stops and ends with its message. */
+  readonly failure: Promise<Error>;
+  stop(): Promise<void>;
+}
+
+export interface LocalBrokerOptions {
+  readonly dataDir: string;
+  /** Takes the log, also that of a start that fails. */
+  readonly log: LogLine[];
+}
+
+const startTimeoutMs = 30_000;
+const env = { STELE_PORT: "0", STELE_LOG_LEVEL: "warn", STELE_CALLBACK_BACKOFF_MAX_MS: "1000" };
+
+/** The start has neither succeeded nor failed in time. */
+export class StartHangs extends Error {}
+
+/** Starts a broker on the folder. @throws what the start throws; StartHangs. */
+export async function startLocalBroker({ dataDir, log }: LocalBrokerOptions): Promise<LocalBroker> {
+  const outcome = loadConfig({
+    env: { ...env, STELE_DATA_DIR: dataDir },
+    argv: [],
+    readFile: () => "",
+    version: "checks",
+  });
+  if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
+  const destination = { write: (line: string) => void log.push(JSON.parse(line) as LogLine) }; // What the log is made of.
+  const logger = createLogger({ level: "warn", format: "json", destination });
+  const starting = startServer(outcome.config, { logger, secrets: outcome.secrets });
+  const server = await withinTime(starting);
+  return toLocalBroker(server);
+}
+
+async function withinTime(starting: Promise<RunningServer>): Promise<RunningServer> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StartHangs(`no start and no end within ${startTimeoutMs} ms`)), startTimeoutMs);
+  });
+  try {
+    return await Promise.race([starting, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function toLocalBroker(server: RunningServer): LocalBroker {
+  let stopping: Promise<void> | undefined;
+  const stop = (): Promise<void> => (stopping ??= server.stop());
+  return { url: server.url, failure: server.failure, stop, [Symbol.asyncDispose]: stop };
+}

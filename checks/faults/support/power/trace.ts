@@ -1,0 +1,159 @@
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import { join } from "node:path";
+
+/** A call of the system that changes files or makes them durable, or sends to a socket. Times are nanoseconds since the trace began. */
+export type Call = Readonly<{ startedAt: number; endedAt: number }> &
+  (
+    | { readonly kind: "write"; readonly path: string; readonly offset: number; readonly data: Buffer }
+    | { readonly kind: "truncate"; readonly path: string; readonly bytes: number }
+    | { readonly kind: "create"; readonly path: string }
+    | { readonly kind: "unlink"; readonly path: string }
+    | { readonly kind: "link" | "rename"; readonly path: string; readonly to: string }
+    /** Of a file or of a folder. */
+    | { readonly kind: "sync"; readonly path: string }
+    | { readonly kind: "send"; readonly data: Buffer }
+  );
+
+/** What strace has to record, for `parseTrace`. Others that could change a file are recorded too, and refused there. */
+export const tracedCalls = `openat,creat,link,linkat,rename,renameat,renameat2,unlink,unlinkat,truncate,ftruncate,fallocate,\
+write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile,fsync,fdatasync,sync_file_range,sendto,sendmsg`;
+
+/** Of a thread that has ended, in whatever way. */
+const endLine = /\n?\S+ \+\+\+ [^\n]*\n$/;
+const endBytes = 200;
+
+/** Whether every thread of the trace has ended, and strace has written all of it. */
+export function isComplete(folder: string): boolean {
+  const names = readdirSync(folder);
+  return names.length > 0 && names.every((name) => endLine.test(endOf(join(folder, name))));
+}
+
+function endOf(file: string): string {
+  const handle = openSync(file, "r");
+  try {
+    const bytes = Buffer.alloc(endBytes);
+    const read = readSync(handle, bytes, 0, endBytes, Math.max(0, fstatSync(handle).size - endBytes));
+    return bytes.toString("latin1", 0, read);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Reads what strace wrote for each thread. Paths are absolute. @throws Error for a call on a file below `root` that it does not know. */
+export function parseTrace(folder: string, root: string): Call[] {
+  const lines = readdirSync(folder).flatMap((name) => readFileSync(join(folder, name), "latin1").split("\n"));
+  const parser = new TraceParser(root);
+  // All times have as many digits, so their order is that of the text.
+  for (const line of lines.toSorted()) parser.read(line);
+  return parser.calls;
+}
+
+const callLine = /^(\d+\.\d+) (\w+)\((.*)\)\s+= (-?\d+)[^=]* <([\d.]+)>$/;
+const quoted = /"((?:\\x[0-9a-f]{2})*)"/g;
+const descriptor = /^(\d+)<((?:\\x[0-9a-f]{2})*)>/;
+
+interface Line {
+  readonly name: string;
+  readonly args: string;
+  readonly result: number;
+  readonly times: { readonly startedAt: number; readonly endedAt: number };
+}
+
+class TraceParser {
+  readonly calls: Call[] = [];
+  readonly #root: string;
+  /** Where the next plain write goes, by descriptor. */
+  readonly #offsets = new Map<number, number>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  read(text: string): void {
+    const line = parseLine(text);
+    if (line === undefined || line.result < 0) return;
+    const { name, args, times } = line;
+    const [, number = "", hexPath = ""] = descriptor.exec(args) ?? [];
+    const path = decode(hexPath).toString();
+    if (path.startsWith("socket:") && /^(write|send)/.test(name)) {
+      this.calls.push({ ...times, kind: "send", data: Buffer.concat(textsOf(args)) });
+    } else if (this.#isOwn(path) || textsOf(args).some((word) => this.#isOwn(word.toString()))) {
+      this.#readFileCall(line, { path, fd: Number(number) });
+    }
+  }
+
+  #isOwn(path: string): boolean {
+    return path === this.#root || path.startsWith(`${this.#root}/`);
+  }
+
+  #readFileCall(line: Line, { path, fd }: { readonly path: string; readonly fd: number }): void {
+    const { name, args, result, times } = line;
+    const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = textsOf(args);
+    const numbers = args.split(", ").map(Number);
+    switch (name) {
+      case "openat":
+        this.#offsets.set(result, 0);
+        if (args.includes("O_CREAT")) this.calls.push({ ...times, kind: "create", path: first.toString() });
+        if (args.includes("O_TRUNC")) this.calls.push({ ...times, kind: "truncate", path: first.toString(), bytes: 0 });
+        return;
+      case "pwrite64":
+        this.calls.push({
+          ...times,
+          kind: "write",
+          path,
+          offset: numbers.at(-1) ?? 0,
+          data: first.subarray(0, result),
+        });
+        return;
+      case "write": {
+        const offset = this.#offsets.get(fd) ?? 0;
+        this.#offsets.set(fd, offset + result);
+        this.calls.push({ ...times, kind: "write", path, offset, data: first.subarray(0, result) });
+        return;
+      }
+      case "ftruncate":
+        this.calls.push({ ...times, kind: "truncate", path, bytes: numbers.at(-1) ?? 0 });
+        return;
+      case "fsync":
+      case "fdatasync":
+        this.calls.push({ ...times, kind: "sync", path });
+        return;
+      case "unlink":
+      case "unlinkat":
+        this.calls.push({ ...times, kind: "unlink", path: first.toString() });
+        return;
+      case "link":
+      case "linkat":
+        this.calls.push({ ...times, kind: "link", path: first.toString(), to: second.toString() });
+        return;
+      case "rename":
+      case "renameat":
+      case "renameat2":
+        this.calls.push({ ...times, kind: "rename", path: first.toString(), to: second.toString() });
+        return;
+      default:
+        throw new Error(`the broker changes files by ${name}, which the recorder does not know`);
+    }
+  }
+}
+
+function parseLine(text: string): Line | undefined {
+  const [, time = "", name = "", args = "", result = "", seconds = ""] = callLine.exec(text) ?? [];
+  if (name === "") return undefined;
+  const startedAt = nanoseconds(time);
+  return { name, args, result: Number(result), times: { startedAt, endedAt: startedAt + Number(seconds) * 1e9 } };
+}
+
+/** Within a day, so that the number is exact. */
+function nanoseconds(time: string): number {
+  const [seconds = "", fraction = ""] = time.split(".");
+  return (Number(seconds) % 86_400) * 1e9 + Number(fraction);
+}
+
+function textsOf(args: string): Buffer[] {
+  return [...args.matchAll(quoted)].map(([, hex = ""]) => decode(hex));
+}
+
+function decode(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll("\\x", ""), "hex");
+}

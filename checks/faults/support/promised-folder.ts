@@ -1,0 +1,101 @@
+import { cpSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "../../harness/client.ts";
+import { startReceiver } from "../../harness/receiver.ts";
+import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import type { Acknowledged, Promised } from "./acknowledged.ts";
+import { startLocalBroker } from "./local-broker.ts";
+import { askForProof } from "./reading.ts";
+
+/** Copies of one data folder at three moments; the broker promised the same in both of the later ones. */
+export interface PromisedFolder extends Disposable {
+  readonly promised: Promised;
+  /** A fresh copy, of an earlier clean stop, or of after the last event: of a clean stop or of a kill. */
+  copy(state: FolderState): TempFolder;
+  path(state: FolderState): string;
+}
+
+export type FolderState = "earlier" | "stopped" | "killed";
+
+const topics = ["damage/a", "damage/b", "damage/c"];
+
+/** Publishes `count` events in two runs, one by one and many at once. */
+export async function fillPromisedFolder(count: number): Promise<PromisedFolder> {
+  const root = createTempFolder();
+  const path = (state: FolderState | "data"): string => join(root.path, state);
+  const filling = new Filling();
+  await filling.begin(path("data"), count / 2);
+  keep(path("data"), path("earlier"));
+  await filling.goOn(path("data"), {
+    count,
+    // The files of a broker that has nothing to do are what a kill leaves.
+    onFilled: () => keep(path("data"), path("killed")),
+  });
+  keep(path("data"), path("stopped"));
+  const copy = (state: FolderState): TempFolder => {
+    const folder = createTempFolder();
+    cpSync(path(state), folder.path, { recursive: true });
+    return folder;
+  };
+  return { promised: filling.promised(), copy, path, [Symbol.dispose]: () => root[Symbol.dispose]() };
+}
+
+function keep(from: string, to: string): void {
+  mkdirSync(to);
+  for (const name of readdirSync(from)) if (!/^lock|-lock/.test(name)) cpSync(join(from, name), join(to, name));
+}
+
+class Filling {
+  readonly #events: Acknowledged[] = [];
+  readonly #delivered = new Set<string>();
+  readonly #blockHashes = new Map<number, string>();
+  #subscriptionId = "";
+
+  async begin(dataDir: string, count: number): Promise<void> {
+    await using broker = await startLocalBroker({ dataDir, log: [] });
+    await using client = new Client(broker.url);
+    await using receiver = await startReceiver();
+    for (const topic of topics) await client.open(topic);
+    this.#subscriptionId = await client.subscribe({ topic: "#", url: receiver.url });
+    await this.#publish(client, count / 2);
+    for (const { eventId } of await receiver.waitForCount(this.#events.length)) this.#delivered.add(eventId);
+    await receiver.refuse();
+    await this.#publish(client, count);
+  }
+
+  async goOn(dataDir: string, { count, onFilled }: { readonly count: number; readonly onFilled: () => void }) {
+    await using broker = await startLocalBroker({ dataDir, log: [] });
+    await using client = new Client(broker.url);
+    await this.#publish(client, count);
+    for (const { eventId } of this.#events) await this.#keepHash(client, eventId);
+    onFilled();
+  }
+
+  promised(): Promised {
+    const sent = new Map(this.#events.map(({ content, topic }) => [content, topic]));
+    const events = this.#events;
+    const own = { subscriptionId: this.#subscriptionId, delivered: this.#delivered, blockHashes: this.#blockHashes };
+    return { topics, events, sent, ...own };
+  }
+
+  /** Half of them one by one, half at once. */
+  async #publish(client: Client, upTo: number): Promise<void> {
+    const { length } = this.#events;
+    const alone = Math.floor((upTo - length) / 2);
+    for (let index = length; index < length + alone; index += 1) await this.#publishOne(client, index);
+    const together = Array.from({ length: upTo - length - alone }, (_, index) => length + alone + index);
+    await Promise.all(together.map((index) => this.#publishOne(client, index)));
+  }
+
+  async #publishOne(client: Client, index: number): Promise<void> {
+    const topic = topics[index % topics.length] ?? "";
+    const content = `${"event".repeat(1 + (index % 40))} ${index}`;
+    this.#events.push({ topic, content, eventId: (await client.publish(topic, content)).eventId });
+  }
+
+  async #keepHash({ http }: Client, eventId: string): Promise<void> {
+    const block = Number(eventId.split("-")[2]);
+    if (this.#blockHashes.has(block)) return;
+    this.#blockHashes.set(block, (await askForProof(http, eventId)).blockHash);
+  }
+}
