@@ -53,10 +53,7 @@ const engineFolders = {
 /** Files that still import what their folder may not. The list only gets shorter. */
 const engineExceptions = {
   "dispatch/dispatcher.ts": ["deliver"],
-  "dispatch/feed.ts": ["follow"],
-  "publish/batcher.ts": ["follow"],
   "integrity/mender.ts": ["follow"],
-  "session/session.ts": ["follow"],
 };
 
 /** Folders that receive clock, randomness, environment, disk and network as ports. */

@@ -30,7 +30,7 @@ import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
 import { IndexHealth } from "./follow/index-health.ts";
-import { IndexProgress } from "./follow/index-progress.ts";
+import { IndexProgress } from "./index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import { GuardedBroker } from "./guarded-broker.ts";

@@ -9,7 +9,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
-import { IndexProgress } from "./follow/index-progress.ts";
+import { IndexProgress } from "./index-progress.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { OpenTopics } from "./publish/open-topics.ts";

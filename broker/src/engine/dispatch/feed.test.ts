@@ -13,7 +13,7 @@ import { TimeSlices } from "../../lib/time-slices.ts";
 import type { Store } from "../../ports/store.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { createMemoryStore } from "../../store/memory/memory-store.ts";
-import { IndexProgress } from "../follow/index-progress.ts";
+import { IndexProgress } from "../index-progress.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { Feed } from "./feed.ts";
 import { RecentBatches } from "./recent-batches.ts";

@@ -3,7 +3,7 @@ import { before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { IndexProgress } from "../follow/index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Page, RecentBatches } from "./recent-batches.ts";

@@ -7,7 +7,7 @@ import { parseTopicName } from "../../domain/topic-name.ts";
 import { TimeSlices } from "../../lib/time-slices.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import type { BatchRange } from "../../ports/store.ts";
-import { IndexProgress } from "../follow/index-progress.ts";
+import { IndexProgress } from "../index-progress.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { type Page, type Place, RecentBatches } from "./recent-batches.ts";
 

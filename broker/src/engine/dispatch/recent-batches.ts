@@ -5,7 +5,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import { Turnstile } from "../../lib/turnstile.ts";
 import type { Store } from "../../ports/store.ts";
-import type { IndexProgress } from "../follow/index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** What a decoded event takes in memory beside its bytes, about; also what an empty page takes. */

@@ -4,7 +4,7 @@ import type { RollBack } from "../../ports/store.ts";
 import { BlockIndexer, type BlockIndexerParts } from "./block-indexer.ts";
 import { findAncestor } from "./find-ancestor.ts";
 import type { IndexHealth } from "./index-health.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 
 export interface FollowerParts extends BlockIndexerParts {
   readonly progress: IndexProgress;

@@ -8,7 +8,7 @@ import type { RollBack, Store } from "../../ports/store.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 
 export interface GoingBackParts {
   readonly groupId: GroupId;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { EngineLimits } from "../limits.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import { findFinal } from "./standstill.ts";
 
 /** How long the index may stand still before a block that another node has, where this node's chain has it too, in milliseconds. */

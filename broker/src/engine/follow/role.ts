@@ -1,5 +1,5 @@
 import type { Ledger } from "../../ports/ledger.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 
 /** What a node does for a group's index: it writes it, or lets itself be told of what another node writes. */
 export interface Role {

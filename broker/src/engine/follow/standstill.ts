@@ -5,7 +5,7 @@ import type { Ledger } from "../../ports/ledger.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 import { Deadline, untilAborted } from "../time.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 
 /** Wait between two looks at the index, in milliseconds; the chain is asked more seldom. */
 const lookMs = 1_000;

@@ -11,7 +11,7 @@ import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Follower } from "./follower.ts";
 import type { IndexHealth } from "./index-health.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 

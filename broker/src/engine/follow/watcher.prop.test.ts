@@ -29,7 +29,7 @@ import { RecordingSink } from "../testing/recording-sink.ts";
 import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexHealth } from "./index-health.ts";
 import { Troubles } from "../integrity/troubles.ts";
-import { IndexProgress } from "./index-progress.ts";
+import { IndexProgress } from "../index-progress.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";
 
 const names = ["a/1", "a/2", "b"].map(parseTopicName);

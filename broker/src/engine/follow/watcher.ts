@@ -6,7 +6,7 @@ import type { SharedMutex } from "../../lib/shared-mutex.ts";
 import type { IndexHead, Store } from "../../ports/store.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { IndexHealth } from "./index-health.ts";
-import type { IndexProgress } from "./index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 
 /** How much is read at once of what another node has indexed; a block that alone is more than that is read by each worker itself. */
 export interface WatchPage {

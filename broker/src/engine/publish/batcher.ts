@@ -7,7 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BatchOutcome, Ledger } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { OnSettled } from "../broker.ts";
-import type { IndexProgress } from "../follow/index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import { Draft, type DraftBatch, type Submission } from "./draft.ts";

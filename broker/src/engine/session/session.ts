@@ -14,7 +14,7 @@ import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
-import type { IndexProgress } from "../follow/index-progress.ts";
+import type { IndexProgress } from "../index-progress.ts";
 import { pause } from "../../lib/pause.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Peer } from "./peer.ts";

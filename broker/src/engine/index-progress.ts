@@ -1,4 +1,4 @@
-import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { createDeferred, type Deferred } from "../lib/deferred.ts";
 
 interface Waiter {
   readonly blockNumber: number;
