@@ -111,8 +111,9 @@ it("a broker with a block that cannot be mended answers from the index, and its 
   const event = await call(server, `getEvent?eventId=${eventIds[1]}`);
   expect(Buffer.from(String(event.content), "base64").toString()).toBe(contents[1]);
   expect(await call(server, "publish?topic=t&content=another")).toMatchObject({ status: "SUCCESS" });
-  const metrics = await (await fetch(`${server.url}/metrics`)).text();
-  expect(metrics).toContain('stele_chain_damaged_total{group="1",outcome="unmended"} 1\n');
-  expect(metrics).toMatch(/stele_scrub_ended_timestamp_seconds\{group="1",part="chain"\} 1\d+/);
+  const metrics = async () => (await fetch(`${server.url}/metrics`)).text();
+  expect(await metrics()).toContain('stele_chain_damaged_total{group="1",outcome="unmended"} 1\n');
+  const ended = /stele_scrub_ended_timestamp_seconds\{group="1",part="chain"\} 1\d+/;
+  await vi.waitFor(async () => expect(await metrics()).toMatch(ended), 20_000);
   await server.stop();
 });
