@@ -177,7 +177,7 @@ export class Feed {
       this.#mode = "live";
       return;
     }
-    const place = { groupId, topic: interest.only, after, upTo, progress };
+    const place = { groupId, topic: interest.only, after, upTo, progress, version: progress.version };
     const cuts = this.#cuts;
     const page = recent.find(place) ?? (await recent.read(place, signal));
     if (page === undefined) return;

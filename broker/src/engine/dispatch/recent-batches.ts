@@ -34,6 +34,8 @@ export interface Place {
   readonly after: Position;
   /** The end of the index. */
   readonly upTo: Position;
+  /** Of the progress, in the turn in which the end of the index was asked for. */
+  readonly version: number;
 }
 
 export interface RecentBatchesParts {
@@ -83,7 +85,7 @@ export class RecentBatches {
 
   /** Those that go on at the same place share the read under way. */
   async #loadOnce(place: Place): Promise<Page | undefined> {
-    const name = `${place.after} ${keyOf(place.groupId, place.topic)}`;
+    const name = `${place.version} ${place.after} ${keyOf(place.groupId, place.topic)}`;
     const loading = this.#loading.get(name) ?? this.#load(place);
     this.#loading.set(name, loading);
     try {
@@ -93,10 +95,11 @@ export class RecentBatches {
     }
   }
 
-  async #load({ groupId, topic, after, upTo, progress }: Place): Promise<Page | undefined> {
+  async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<Page | undefined> {
     const { store, limits } = this.#parts;
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
-    const { version } = progress;
+    // The place may have waited for its turn while the index rolled back: then it ends where there is nothing, or something else.
+    if (version !== progress.version) return undefined;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
     if (version !== progress.version) return undefined;
     const last = batches.at(-1);

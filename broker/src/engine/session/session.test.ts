@@ -86,6 +86,22 @@ describe("a session", () => {
     ]);
   });
 
+  it("goes on after a reconnection with a full window", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first, { windowMax: 2 });
+    subscribe(attachment, "a");
+    await engine.publishMany("a", 4);
+    expect(first.sequences).toEqual([1, 2]);
+    attachment.detach(kept);
+    const second = new RecordingPeer();
+    const again = attach(second, { windowMax: 2 });
+    await engine.clock.settle();
+    expect(second.sequences).toEqual([1, 2]);
+    for (const sequence of [1, 2]) again.session.acknowledge(second.ticketOf(sequence));
+    await engine.clock.settle();
+    expect(second.sequences).toEqual([1, 2, 3, 4]);
+  });
+
   it("asks for the release of what was received, and does not give it again", async () => {
     const first = new RecordingPeer();
     const attachment = attach(first);

@@ -44,8 +44,10 @@ interface Connection {
   readonly feed: Feed;
   readonly windowMax: number;
   readonly closing: AbortController;
+  /** What this peer has and has not acknowledged. */
+  readonly held: Set<Ticket>;
   /** Events up to here were given to an earlier connection, or passed. */
-  readonly repeatedUpTo: Position;
+  repeatedUpTo: Position;
   readonly repeats: ReadonlyMap<Position, InFlight>;
 }
 
@@ -62,9 +64,10 @@ export class Session implements ConnectedSession, Reader, Interest {
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
-  #lastOffered: EventBatch | undefined;
-  /** The event that was given or passed last. */
-  #lastTaken: Event | undefined;
+  /** Of the batch that was offered last. Not the batch: a session may outlast its connection by days. */
+  #lastOffered: Position | undefined;
+  /** Of the event that was given or passed last. */
+  #lastTaken: Position | undefined;
   #wake: (() => void) | undefined;
 
   /** Marks what this session publishes, where its own filters leave that out. */
@@ -96,17 +99,19 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. */
   connect(peer: Peer, windowMax: number): void {
-    const lowest = this.#window.lowest;
+    const { lowest } = this.#window;
+    const received = [...this.#window.entries].filter(({ state }) => state === "received").map(({ ticket }) => ticket);
     const feed = this.#parts.createFeed(this, lowest === undefined ? this.#takenUpTo : before(lowest));
     this.#connection = {
       peer,
       feed,
       windowMax,
       closing: new AbortController(),
+      held: new Set(received),
       repeatedUpTo: this.#takenUpTo,
       repeats: new Map(Array.from(this.#window.entries, (entry) => [entry.position, entry])),
     };
-    for (const { ticket, state } of this.#window.entries) if (state === "received") peer.release(ticket);
+    for (const ticket of received) peer.release(ticket);
     void this.#run(this.#connection);
   }
 
@@ -153,6 +158,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   /** Answers whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean {
     const isKnown = this.#window.acknowledge(ticket);
+    this.#connection?.held.delete(ticket);
     if (isKnown) this.wake();
     return isKnown;
   }
@@ -176,9 +182,9 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   offer(batch: EventBatch): void {
-    if (batch === this.#lastOffered) return; // several filters match it
-    this.#lastOffered = batch;
-    this.#connection?.feed.offer(batch);
+    if (this.#connection === undefined || batch.firstPosition === this.#lastOffered) return; // several filters match it
+    this.#lastOffered = batch.firstPosition;
+    this.#connection.feed.offer(batch);
   }
 
   fallBehind(): void {
@@ -187,11 +193,17 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   cutBack(to: Position): void {
     this.#window.rollBack(to);
+    this.#lastOffered = undefined;
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     for (const [filter, standing] of this.#filters) {
       this.#filters.set(filter, { ...standing, after: minOf(standing.after, to) });
     }
-    this.#connection?.feed.cutBack(to);
+    const connection = this.#connection;
+    if (connection !== undefined) {
+      connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
+      for (const ticket of connection.held) if (this.#window.find(ticket) === undefined) connection.held.delete(ticket);
+      connection.feed.cutBack(to);
+    }
     this.wake();
   }
 
@@ -207,9 +219,9 @@ export class Session implements ConnectedSession, Reader, Interest {
     }
   }
 
-  /** Waits until the peer may be given another event, or the connection ends. */
-  async #room({ peer, windowMax, closing }: Connection): Promise<void> {
-    while (!closing.signal.aborted && (this.#window.size >= windowMax || !peer.hasRoom)) {
+  /** Waits until the peer may be given another event, again or for the first time, or the connection ends. */
+  async #room({ peer, windowMax, held, closing }: Connection): Promise<void> {
+    while (!closing.signal.aborted && (held.size >= windowMax || !peer.hasRoom)) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -230,19 +242,25 @@ export class Session implements ConnectedSession, Reader, Interest {
     return undefined;
   }
 
-  #give(event: Event, { peer, repeatedUpTo, repeats }: Connection): void {
-    const { position } = event;
-    this.#lastTaken = event;
-    if (position <= repeatedUpTo) {
-      const entry = repeats.get(position);
-      const isInFlight = entry !== undefined && this.#window.find(entry.ticket)?.state === "given";
-      if (isInFlight) peer.deliver(this.#toDelivery(event, { ticket: entry.ticket, isRepeated: true }));
-      return;
-    }
-    this.#takenUpTo = position;
+  #give(event: Event, connection: Connection): void {
+    this.#lastTaken = event.position;
+    if (event.position <= connection.repeatedUpTo) this.#repeat(event, connection);
+    else this.#giveNew(event, connection);
+  }
+
+  #repeat(event: Event, { peer, held, repeats }: Connection): void {
+    const entry = repeats.get(event.position);
+    if (entry === undefined || this.#window.find(entry.ticket)?.state !== "given") return;
+    held.add(entry.ticket);
+    peer.deliver(this.#toDelivery(event, { ticket: entry.ticket, isRepeated: true }));
+  }
+
+  #giveNew(event: Event, { peer, held }: Connection): void {
+    this.#takenUpTo = event.position;
     const filters = this.#filtersOf(event);
     if (filters.length === 0) return;
     const ticket = this.#qosOf(event, filters) === 0 ? undefined : this.#window.give(event);
+    if (ticket !== undefined) held.add(ticket);
     peer.deliver(this.#toDelivery(event, { ticket, isRepeated: false }));
   }
 
@@ -274,7 +292,7 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** Where all is given, events that no filter matches need not be read again by the next connection. */
   #passUnmatched({ feed, repeatedUpTo }: Connection): void {
-    const isGiven = feed.taken === undefined || feed.taken === this.#lastTaken;
+    const isGiven = feed.taken === undefined || feed.taken.position === this.#lastTaken;
     if (isGiven && feed.isEmpty && feed.fedUpTo > repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, feed.fedUpTo);
   }
 

@@ -14,7 +14,11 @@ testStore("a sealed memory", async () => createSealedStore(createMemoryStore(), 
 testStore("a sealed SQLite", async () => createSealedStore(createSqlStore({ file: temporaryFile() }), options));
 
 describe("a sealed store", () => {
-  const one = { ...subscriptionOf(1, { delivery: webhookTo({ secret: "the first secret" }) }), failedAttempts: 0, failedMs: 0 };
+  const one = {
+    ...subscriptionOf(1, { delivery: webhookTo({ secret: "the first secret" }) }),
+    failedAttempts: 0,
+    failedMs: 0,
+  };
   const two = subscriptionOf(2, { delivery: webhookTo({ secret: "the second secret" }) });
   let lines: { readonly message: string; readonly fields: LogFields | undefined }[];
   let inner: ReturnType<typeof createMemoryStore>;
