@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:net";
+import { createServer, type Server } from "node:net";
 import { environmentName, flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
 import type { Listener, Place } from "./gateway/shared/connection/listener.ts";
@@ -52,16 +52,20 @@ const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Ma
   ],
 ]);
 
-/** Listens for a moment at each place, to find out before anything is changed. @throws Error as {@link listenAll}. */
+/** Listens for a moment at all places at once, to find out before anything is changed. @throws Error as {@link listenAll}. */
 export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<void> {
-  for (const { host, port, ...settings } of places) {
-    const probe = createServer();
-    await explained({ host, port, ...settings }, async () => {
-      probe.listen({ host, port });
-      await once(probe, "listening");
-    });
-    probe.close();
-    await once(probe, "close");
+  const probes: Server[] = [];
+  try {
+    for (const place of places) {
+      const probe = createServer();
+      probes.push(probe);
+      await explained(place, async () => {
+        probe.listen({ host: place.host, port: place.port });
+        await once(probe, "listening");
+      });
+    }
+  } finally {
+    await Promise.all(probes.filter(({ listening }) => listening).map(async (probe) => once(probe.close(), "close")));
   }
 }
 

@@ -116,13 +116,14 @@ async function start(config: Config, surroundings: Surroundings): Promise<Runnin
   const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
   const listeners = createListeners(config, parts);
   closers.add(() => closeAll(listeners));
+  // From its first answer on, a client may rely on what is in the folder.
+  engine.confirm();
   const addresses = await listenAll(listeners);
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);
     return closers.closeAll();
   };
-  engine.confirm();
   return {
     url: addresses[0]?.address ?? "",
     listeners: addresses,

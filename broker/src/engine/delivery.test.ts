@@ -60,6 +60,20 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
+  it("subscribing again gives a failing receiver its whole time anew", async () => {
+    const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 100_000, retryDelayMsMax: 1_000 } });
+    await broker.open(topic("a"));
+    sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
+    const id = await engine.subscribe("a");
+    await engine.publish("a", "1");
+    await clock.advance(90_000);
+    await engine.subscribe("a", { subscriptionId: id });
+    await clock.advance(20_000);
+    expect(await engine.listSubscriptions()).toMatchObject([{ state: "active" }]);
+    await clock.advance(90_000);
+    expect(await engine.listSubscriptions()).toMatchObject([{ state: "suspended" }]);
+  });
+
   it("a receiver that hangs delays only its own subscription", async () => {
     const { broker, sink, clock } = await start({ limits: { feedEventsMax: 4 } });
     await broker.open(topic("a"));

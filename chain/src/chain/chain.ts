@@ -13,6 +13,7 @@ import { serverError } from "../rpc-error.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
+import { isPassingFault } from "../storage/passing-fault.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import type { CloseOptions } from "../storage/open-database.ts";
 import type { Place } from "../storage/places.ts";
@@ -158,8 +159,9 @@ export class Chain implements ReadableChain {
   async #sealLater(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     const isMore = await this.#sealBlock().catch((error: unknown) => {
-      if (!(error instanceof ChainDamagedError)) throw error;
-      this.#listener.damageFound(error);
+      if (error instanceof ChainDamagedError) this.#listener.damageFound(error);
+      else if (isPassingFault(error)) this.#stumble(error instanceof Error ? error : new Error(String(error)));
+      else throw error;
       return false;
     });
     this.#listener.sealingEnded();

@@ -1,6 +1,7 @@
 import { ChainDamagedError } from "../chain-damaged-error.ts";
 import { isSameBytes } from "../lib/bytes.ts";
 import { keccak256 } from "../lib/crypto.ts";
+import { isPassingFault } from "../storage/passing-fault.ts";
 import { EMPTY_TRIE_ROOT } from "./account.ts";
 import type { StateSource } from "./state-view.ts";
 
@@ -20,11 +21,30 @@ export class CheckedSource implements StateSource {
 
   findNode(key: string, hash: Uint8Array): Uint8Array | undefined {
     if (isSameBytes(hash, EMPTY_TRIE_ROOT)) return undefined;
-    return check("a node", this.#database.readNode(key), hash);
+    return check(
+      "a node",
+      explained(() => this.#database.readNode(key)),
+      hash,
+    );
   }
 
   findCode(codeHash: Uint8Array): Uint8Array {
-    return check("the code of a contract", this.#database.readCode(codeHash), codeHash);
+    return check(
+      "the code of a contract",
+      explained(() => this.#database.readCode(codeHash)),
+      codeHash,
+    );
+  }
+}
+
+/** SQLite finds a bad page itself. */
+function explained<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    if (isPassingFault(cause)) throw cause;
+    const words = cause instanceof Error ? cause.message : String(cause);
+    throw new ChainDamagedError(`The state of the chain is damaged: ${words}.`, cause);
   }
 }
 

@@ -33,7 +33,8 @@ class Index {
 
   placeAfter(blockNumber: number): Place {
     const after = blockNumber === 0 ? positionZero : endOfBlock(blockNumber);
-    return { groupId: defaultGroupId, progress: this.progress, topic, after, upTo: endOfBlock(blocks) };
+    const { progress } = this;
+    return { groupId: defaultGroupId, progress, version: progress.version, topic, after, upTo: endOfBlock(blocks) };
   }
 
   read(blockNumber: number): Promise<Page | undefined> {
@@ -101,4 +102,13 @@ it("gives nothing from before the index went back, nor what was being read then"
   index.progress.rollBackTo(4);
   expect(await reading).toBeUndefined();
   expect([index.has(0), index.has(50)]).toEqual([false, false]);
+});
+
+it("reads nothing for a place that waited while the index rolled back", async () => {
+  const index = new Index();
+  const place = index.placeAfter(5);
+  index.progress.rollBackTo(5);
+  index.progress.advanceTo(6);
+  expect(await index.recent.read(place, signal)).toBeUndefined();
+  expect(index.reads).toEqual([]);
 });

@@ -7,9 +7,19 @@ interface Trouble {
   readonly reason: string;
 }
 
-/** Subscriptions that are not delivered because what they need cannot be read from the store. */
+/** Subscriptions, and groups as a whole, that are not delivered because what they need cannot be read from the store. */
 export class Troubles {
   readonly #bySubscription = new Map<SubscriptionId, Trouble>();
+  readonly #byGroup = new Map<GroupId, string>();
+
+  /** Nothing of a group is delivered. */
+  noteGroup(groupId: GroupId, reason: string): void {
+    this.#byGroup.set(groupId, reason);
+  }
+
+  clearGroup(groupId: GroupId): void {
+    this.#byGroup.delete(groupId);
+  }
 
   note(id: SubscriptionId, trouble: Trouble): void {
     this.#bySubscription.set(id, trouble);
@@ -25,6 +35,8 @@ export class Troubles {
 
   /** Why a group is not ready; undefined while it has no trouble. */
   reasonOf(groupId: GroupId): string | undefined {
+    const whole = this.#byGroup.get(groupId);
+    if (whole !== undefined) return whole;
     const found = [...this.#bySubscription].filter(([, one]) => one.groupId === undefined || one.groupId === groupId);
     const [first] = found;
     if (first === undefined) return undefined;

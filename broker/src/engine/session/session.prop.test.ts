@@ -109,7 +109,9 @@ it("gives every event that matches at least once, and none again that was acknow
       for (let count = -1; count < client.peer.deliveries.length; ) {
         count = client.peer.deliveries.length;
         await engine.clock.settle();
-        for (const { ticket } of client.peer.deliveries) client.attachment.session.acknowledge(ticket ?? 0);
+        const { deliveries, released } = client.peer;
+        const tickets = [...released, ...deliveries.map(({ ticket }) => ticket ?? 0)];
+        for (const ticket of tickets) client.attachment.session.acknowledge(ticket);
         await engine.clock.settle();
       }
       client.collect();

@@ -11,6 +11,7 @@ import type { Randomness } from "../../ports/randomness.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Groups } from "../group.ts";
+import type { Troubles } from "../integrity/troubles.ts";
 import type { EngineLimits } from "../limits.ts";
 
 export interface ResumptionParts {
@@ -21,6 +22,7 @@ export interface ResumptionParts {
   readonly slices: TimeSlices;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  readonly troubles: Troubles;
   readonly logger: Logger;
   readonly limits: EngineLimits;
 }
@@ -53,16 +55,19 @@ export class Resumption {
   }
 
   async #run(groupId: GroupId, signal: AbortSignal): Promise<void> {
-    const { clock, limits, randomness, logger } = this.#parts;
+    const { clock, limits, randomness, troubles, logger } = this.#parts;
     const { startDelayMsMin: delayMsMin, startDelayMsMax: delayMsMax } = limits;
     const trouble = new ReportedTrouble(logger, "deliveries not resumed, trying again", "deliveries resumed");
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
         await this.#startAll(groupId, signal);
         trouble.done();
+        troubles.clearGroup(groupId);
         return;
       } catch (error) {
         trouble.failed(error);
+        const reason = error instanceof Error ? error.message : String(error);
+        troubles.noteGroup(groupId, `its subscriptions cannot be read: ${reason}`);
         await pause(
           clock,
           backoffDelayMs(failures, { delayMsMin, delayMsMax, fraction: randomness.fraction() }),

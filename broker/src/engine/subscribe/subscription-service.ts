@@ -25,6 +25,7 @@ import type { Caller } from "../access/caller.ts";
 import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Troubles } from "../integrity/troubles.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -40,6 +41,7 @@ export interface SubscriptionServiceParts {
   readonly sink: Sink;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  readonly troubles: Troubles;
   readonly logger: Logger;
   readonly limits: EngineLimits;
   readonly dispatcher: Dispatcher;
@@ -239,8 +241,9 @@ export class SubscriptionService {
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
-    if (isUnchanged(existing, change) && dispatcher.findWorker(existing.id)?.progress.epoch === existing.epoch)
-      return true;
+    const worker = dispatcher.findWorker(existing.id)?.progress;
+    // Whoever subscribes again gives a receiver that failed its whole time anew.
+    if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedMs === 0) return true;
     const progress = await dispatcher.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {

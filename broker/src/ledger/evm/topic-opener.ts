@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { BrokerError, isBrokerError, quote } from "@stele/wire";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
@@ -161,6 +162,7 @@ class Callers implements Disposable {
       else deferred.reject(new BrokerError("transactionTimeout"));
     };
     const { signal } = this.#listening;
+    setMaxListeners(0, signal); // one for each opening, which their number bounds
     for (const opening of openings) opening.signal.addEventListener("abort", () => go(opening), { once: true, signal });
   }
 
