@@ -20,7 +20,14 @@ import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packe
 import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
 import { type Answer, Inbound } from "./inbound.ts";
-import { closeGraceMs, connectTimeoutMs, keepAliveFactor, packetBytesMax, sessionExpirySecondsMax } from "./limits.ts";
+import {
+  closeGraceMs,
+  connectBytesMax,
+  connectTimeoutMs,
+  keepAliveFactor,
+  packetBytesMax,
+  sessionExpirySecondsMax,
+} from "./limits.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
@@ -57,7 +64,7 @@ const CONNECT_BYTE = 0x10;
 export class Connection {
   readonly #stream: Duplex;
   readonly #parts: ConnectionParts;
-  readonly #framer = new Framer(packetBytesMax);
+  readonly #framer = new Framer(connectBytesMax);
   readonly #outbox: Outbox;
   #opened: Opened | undefined;
   #isClosed = false;
@@ -129,6 +136,7 @@ export class Connection {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
     try {
       this.#opened = this.#open(packet);
+      this.#framer.allow(packetBytesMax);
     } catch (error) {
       this.#refuse(packet.version, error);
     }

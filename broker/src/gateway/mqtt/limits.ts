@@ -1,6 +1,12 @@
 /** Longest packet that is taken, fixed header included; it bounds what an unfinished packet takes in memory. */
 export const packetBytesMax = 512 * 1024;
 
+/**
+ * Longest CONNECT: anyone may send one. Its longest field, the payload of a will, takes up to 64 KiB; as much again is left for the client
+ * identifier, properties, user name and password.
+ */
+export const connectBytesMax = 128 * 1024;
+
 /** How long a connection may take for its CONNECT. */
 export const connectTimeoutMs = 10_000;
 
