@@ -79,6 +79,7 @@ describe("cutting bytes into packets", () => {
       if (framer.heldBytes > Math.min(2 * count, 57_348)) expect.fail(`${framer.heldBytes} bytes held for ${count}`);
     }
     expect(framer.pendingBytes).toBe(57_347);
+    expect(framer.heldBytes).toBe(57_348);
   });
 
   it("takes larger packets once it may", () => {

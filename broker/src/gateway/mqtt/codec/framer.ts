@@ -13,7 +13,7 @@ export interface Frame {
 /** First byte and at most four of the length. */
 const FIXED_HEADER_BYTES_MAX = 5;
 
-const NO_BYTES = Buffer.alloc(0);
+const NO_BYTES: Buffer = Buffer.alloc(0);
 
 /**
  * Cuts a stream of bytes into packets, whatever pieces it comes in. Keeps at most one unfinished packet, in one buffer of at most twice what has
