@@ -39,8 +39,8 @@ describe("the delivery window", () => {
         for (const [index, one] of steps.entries()) {
           if (one.kind === "give") {
             const position = fromStored(index + 1);
-            const ticket = window.give({ position, topic });
-            model.entries.push({ ticket, position, topic, state: "given" });
+            const ticket = window.give({ position, topic, qos: 1 });
+            model.entries.push({ ticket, position, topic, qos: 1, state: "given" });
           } else {
             model.apply(one);
             if (one.kind === "one") window.acknowledge(one.at);
@@ -59,18 +59,18 @@ describe("the delivery window", () => {
 
   it("numbers from 1 to 65,535 and begins again, passing over those in flight", () => {
     const window = new DeliveryWindow();
-    const first = window.give({ position: fromStored(1), topic });
+    const first = window.give({ position: fromStored(1), topic, qos: 1 });
     for (let index = 2; index <= 65_535; index += 1) {
-      const ticket = window.give({ position: fromStored(index), topic });
+      const ticket = window.give({ position: fromStored(index), topic, qos: 1 });
       if (ticket > 10) window.acknowledge(ticket);
     }
     expect(first).toBe(1);
-    expect(window.give({ position: fromStored(70_000), topic })).toBe(11);
+    expect(window.give({ position: fromStored(70_000), topic, qos: 1 })).toBe(11);
   });
 
   it("refuses an event when every ticket is in flight", () => {
     const window = new DeliveryWindow();
-    for (let index = 1; index <= 65_535; index += 1) window.give({ position: fromStored(index), topic });
-    expect(() => window.give({ position: fromStored(70_000), topic })).toThrow(RangeError);
+    for (let index = 1; index <= 65_535; index += 1) window.give({ position: fromStored(index), topic, qos: 1 });
+    expect(() => window.give({ position: fromStored(70_000), topic, qos: 1 })).toThrow(RangeError);
   });
 });

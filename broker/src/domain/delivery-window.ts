@@ -1,4 +1,5 @@
 import type { Position } from "./position.ts";
+import type { QoS } from "./session-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
 /** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
@@ -12,6 +13,8 @@ export interface InFlight {
   readonly ticket: Ticket;
   readonly position: Position;
   readonly topic: TopicName;
+  /** With which it was given; filters may change before it is given again. */
+  readonly qos: QoS;
   /** `received`: the peer has the event and must not get it again; only its release is not acknowledged (MQTT, QoS 2). */
   readonly state: "given" | "received";
 }
@@ -44,9 +47,9 @@ export class DeliveryWindow {
   }
 
   /** Takes an event in, which must come after all that came before, and numbers it. Asserts that a ticket is free. */
-  give(event: Pick<InFlight, "position" | "topic">): Ticket {
+  give({ position, topic, qos }: Pick<InFlight, "position" | "topic" | "qos">): Ticket {
     const ticket = this.#nextTicket();
-    this.#entries.set(ticket, { ticket, position: event.position, topic: event.topic, state: "given" });
+    this.#entries.set(ticket, { ticket, position, topic, qos, state: "given" });
     return ticket;
   }
 

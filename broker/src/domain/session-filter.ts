@@ -4,6 +4,9 @@ import type { TopicFilter } from "./topic-filter.ts";
 /** How often an event may come: at most once, at least once, exactly once. */
 export type QoS = 0 | 1 | 2;
 
+/** Filters of one session. */
+export const sessionFiltersMax = 1_000;
+
 /** What a session wants, and how. */
 export interface SessionFilter {
   readonly filter: TopicFilter;

@@ -27,6 +27,16 @@ export function parseTopicName(text: string): TopicName {
   return text as TopicName; // Checked above; the only place that creates the branded type.
 }
 
+/** Whether {@link parseTopicName} takes the text. */
+export function isTopicName(text: string): text is TopicName {
+  try {
+    parseTopicName(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Rules that names and filters share: not blank, not too long, characters in range. Throws like {@link parseTopicName}. */
 export function checkTopicText(text: string): void {
   if (text.trim() === "") throw new BrokerError("topicBlank");

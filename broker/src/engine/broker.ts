@@ -141,6 +141,7 @@ export interface ConnectedSession {
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: Map<number, Promise<PublishOutcome>>;
   readonly filterCount: number;
+  hasFilter(filter: TopicFilter): boolean;
   /** Answers whether there was such a filter. */
   unsubscribe(filter: TopicFilter): boolean;
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
@@ -165,7 +166,16 @@ export interface AttachOrder {
   /** Called before the first event is delivered, with whether the session was there before. */
   readonly onConnected: (isPresent: boolean) => void;
   /** Called when the connection was lost and the session ended or this delay passed, unless a later connection has the session by then. */
-  readonly will: { readonly delayMs: number; readonly publish: () => void } | undefined;
+  readonly will: WillOrder | undefined;
+  /** How long the session outlives its connection as far as is known now; 0 for not at all. */
+  readonly expiryMs: number;
+}
+
+export interface WillOrder {
+  readonly delayMs: number;
+  /** What it publishes, which must be as a publish must be. */
+  readonly call: PublishCall;
+  readonly publish: () => void;
 }
 
 /** A connection's hold on its session. */
@@ -195,7 +205,7 @@ export interface Broker {
    * Events of one topic are committed in the order in which they were submitted.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
-  /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300. */
+  /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300, and for a will what submit throws. */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
   /** By JSON-RPC only with a coordinator (100601). */

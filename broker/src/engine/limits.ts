@@ -18,6 +18,10 @@ export interface EngineLimits {
   readonly subscriptionsMax: number;
   /** Subscriptions to one receiver: scheme, host and port of the url. */
   readonly subscriptionsPerReceiverMax: number;
+  /** Sessions of one node, connected or not; each takes about 2 KiB and what its filters take. */
+  readonly sessionsMax: number;
+  /** Wills that the sessions of one node keep, with their topics and extensions. */
+  readonly willBytesMax: number;
   /** Events that a subscription may hold in memory before it leaves the live feed. */
   readonly feedEventsMax: number;
   /** Bytes of contents that a subscription may hold in memory before it leaves the live feed. */
@@ -86,6 +90,8 @@ export const defaultEngineLimits: EngineLimits = {
   transactionTimeoutMs: 30 * second,
   subscriptionsMax: 100_000,
   subscriptionsPerReceiverMax: 1_000,
+  sessionsMax: 20_000,
+  willBytesMax: 64 * 1024 * 1024,
   feedEventsMax: 2_048,
   feedBytesMax: 1024 * 1024,
   readBatchesMax: 64,

@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import type { OnSettled, PublishCall } from "../broker.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -27,10 +27,8 @@ export class Inlet {
    * @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 100306, 200205, 200211, 200300.
    */
   submit(call: PublishCall, onSettled: OnSettled): void {
-    const name = parseTopicName(call.topic);
+    const name = this.check(call);
     const { topics, batcher } = this.#parts.groups.get(call.groupId);
-    this.#checkContent(call);
-    if (call.extensions.length > 0) this.#checkExtensions(call.extensions);
     const payload = { content: call.content, extensions: call.extensions };
     const topic = topics.find(name);
     if (topic !== undefined) {
@@ -41,6 +39,14 @@ export class Inlet {
       if (found instanceof BrokerError) onSettled({ status: "REFUSED", error: found });
       else addLate({ topic: found, payload, onSettled }, batcher);
     });
+  }
+
+  /** Whether the call could be published as it is written. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */
+  check(call: PublishCall): TopicName {
+    const name = parseTopicName(call.topic);
+    this.#checkContent(call);
+    if (call.extensions.length > 0) this.#checkExtensions(call.extensions);
+    return name;
   }
 
   #checkContent({ content, mayBeEmpty }: PublishCall): void {

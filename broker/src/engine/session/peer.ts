@@ -16,11 +16,12 @@ export interface Delivery {
   readonly filters: readonly SessionFilter[];
 }
 
-/** `taken-over`: another connection has the session. `stopping`: the broker stops. */
-export type EndReason = "taken-over" | "stopping";
+/** `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. */
+export type EndReason = "taken-over" | "stopping" | "failed";
 
-/** The connection of a session, as the engine sees it. Its methods return at once and never throw. */
+/** The connection of a session, as the engine sees it. Its methods return at once. */
 export interface Peer {
+  /** Where it throws, the connection ends. */
   deliver(delivery: Delivery): void;
   /** The peer has the event; it is to acknowledge its release (MQTT, QoS 2). */
   release(ticket: Ticket): void;

@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestEngine } from "../testing/test-engine.ts";
@@ -12,7 +13,7 @@ beforeEach(async () => {
 afterEach(() => engine.stop());
 
 function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Attachment {
-  const defaults = { groupId: undefined, key: "c", isClean: false, windowMax: 10, will: undefined };
+  const defaults = { groupId: undefined, key: "c", isClean: false, windowMax: 10, will: undefined, expiryMs: 60_000 };
   return engine.broker.attach({ ...defaults, onConnected: () => {}, ...order }, peer);
 }
 
@@ -116,6 +117,29 @@ describe("a session", () => {
     expect(second.sequences).toEqual([2]);
   });
 
+  it("gives again with the QoS of the first time, whatever its filters say by then", async () => {
+    const first = new RecordingPeer();
+    const attachment = attach(first);
+    subscribe(attachment, "a", { qos: 1 });
+    await engine.publish("a", "1");
+    subscribe(attachment, "a", { qos: 0 });
+    attachment.detach(kept);
+    const second = new RecordingPeer();
+    attach(second);
+    await engine.clock.settle();
+    expect(second.deliveries.map(({ qos, ticket }) => [qos, ticket])).toEqual([[1, first.ticketOf(1)]]);
+  });
+
+  it("ends the connection that an event cannot be delivered to", async () => {
+    const peer = new RecordingPeer();
+    peer.deliver = () => {
+      throw new RangeError("too long");
+    };
+    subscribe(attach(peer), "a");
+    await engine.publish("a", "1");
+    expect(peer.endedBecause).toBe("failed");
+  });
+
   it("completes what is in flight of a filter that was removed", async () => {
     const first = new RecordingPeer();
     const attachment = attach(first);
@@ -145,6 +169,33 @@ describe("a session", () => {
     present.detach({ expiryMs: 5_000, isRegular: true });
     await engine.clock.advance(5_001);
     expect(attach(new RecordingPeer()).isPresent).toBe(false);
+  });
+
+  it("does not go on with the connection it was to end with, and its will is due", async () => {
+    const published: string[] = [];
+    subscribe(attach(new RecordingPeer(), { expiryMs: 0, will: will(50_000, published) }), "a");
+    const peer = new RecordingPeer();
+    expect(attach(peer).isPresent).toBe(false);
+    expect(published).toEqual(["will"]);
+    await engine.publish("a", "1");
+    expect(peer.sequences).toEqual([]);
+  });
+
+  it("makes room for another, with its will, where it has had no connection for longest", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ limits: { sessionsMax: 3 } });
+    const published: string[] = [];
+    attach(new RecordingPeer(), { key: "connected" });
+    const oldest = attach(new RecordingPeer(), { key: "oldest", will: will(50_000, published) });
+    const back = attach(new RecordingPeer(), { key: "back" });
+    back.detach(kept);
+    oldest.detach({ expiryMs: 60_000, isRegular: false });
+    attach(new RecordingPeer(), { key: "back" }).detach(kept);
+    expect(published).toEqual([]);
+    attach(new RecordingPeer(), { key: "one more" });
+    expect(published).toEqual(["will"]);
+    attach(new RecordingPeer(), { key: "two more" });
+    expect(() => attach(new RecordingPeer(), { key: "three more" })).toThrow(BrokerError);
   });
 
   it("begins anew for a connection that asks for it", async () => {
@@ -200,7 +251,15 @@ describe("a session", () => {
   });
 });
 
-const will = (delayMs: number, published: string[]) => ({ delayMs, publish: () => void published.push("will") });
+const will = (delayMs: number, published: string[], content = new Uint8Array()) => ({
+  delayMs,
+  call: { topic: "will", groupId: undefined, content, extensions: [], mayBeEmpty: true },
+  publish: () => void published.push("will"),
+});
+
+function attachWith(key: string): Attachment {
+  return attach(new RecordingPeer(), { key, will: will(0, [], new Uint8Array(1_000)) });
+}
 
 describe("a will", () => {
   const lost = { expiryMs: 60_000, isRegular: false };
@@ -211,6 +270,17 @@ describe("a will", () => {
     expect(published).toEqual([]);
     attach(new RecordingPeer(), { will: will(0, published) }).detach(lost);
     expect(published).toEqual(["will"]);
+  });
+
+  it("is refused where the wills of the node take too much memory", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
+    const first = attachWith("first");
+    attachWith("second");
+    expect(() => attachWith("third")).toThrow(BrokerError);
+    first.detach(kept);
+    attachWith("third");
+    expect(() => attachWith("fourth")).toThrow(BrokerError);
   });
 
   it("waits for its delay, and is dropped when the client comes back before", async () => {

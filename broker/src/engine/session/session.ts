@@ -99,9 +99,10 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. */
   connect(peer: Peer, windowMax: number): void {
+    const parts = this.#parts;
     const { lowest } = this.#window;
     const received = [...this.#window.entries].filter(({ state }) => state === "received").map(({ ticket }) => ticket);
-    const feed = this.#parts.createFeed(this, lowest === undefined ? this.#takenUpTo : before(lowest));
+    const feed = parts.createFeed(this, lowest === undefined ? this.#takenUpTo : before(lowest));
     this.#connection = {
       peer,
       feed,
@@ -112,7 +113,10 @@ export class Session implements ConnectedSession, Reader, Interest {
       repeats: new Map(Array.from(this.#window.entries, (entry) => [entry.position, entry])),
     };
     for (const ticket of received) peer.release(ticket);
-    void this.#run(this.#connection);
+    this.#run(this.#connection).catch((error: unknown) => {
+      parts.logger.error("delivery to a session failed", { error });
+      peer.ended("failed");
+    });
   }
 
   /** Takes the session from its peer. What is in flight stays. */
@@ -140,6 +144,10 @@ export class Session implements ConnectedSession, Reader, Interest {
     if (!this.#filters.delete(filter)) return false;
     this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
     return true;
+  }
+
+  hasFilter(filter: TopicFilter): boolean {
+    return this.#filters.has(filter);
   }
 
   get filterCount(): number {
@@ -251,28 +259,20 @@ export class Session implements ConnectedSession, Reader, Interest {
   #repeat(event: Event, { peer, held, repeats }: Connection): void {
     const entry = repeats.get(event.position);
     if (entry === undefined || this.#window.find(entry.ticket)?.state !== "given") return;
-    held.add(entry.ticket);
-    peer.deliver(this.#toDelivery(event, { ticket: entry.ticket, isRepeated: true }));
+    const { ticket, qos } = entry;
+    held.add(ticket);
+    const eventId = this.#parts.eventIds.of(event);
+    peer.deliver({ event, eventId, qos, ticket, isRepeated: true, filters: this.#filtersOf(event) });
   }
 
   #giveNew(event: Event, { peer, held }: Connection): void {
     this.#takenUpTo = event.position;
     const filters = this.#filtersOf(event);
     if (filters.length === 0) return;
-    const ticket = this.#qosOf(event, filters) === 0 ? undefined : this.#window.give(event);
+    const qos = this.#qosOf(event, filters);
+    const ticket = qos === 0 ? undefined : this.#window.give({ position: event.position, topic: event.topic, qos });
     if (ticket !== undefined) held.add(ticket);
-    peer.deliver(this.#toDelivery(event, { ticket, isRepeated: false }));
-  }
-
-  #toDelivery(
-    event: Event,
-    { ticket, isRepeated }: { readonly ticket: Ticket | undefined; readonly isRepeated: boolean },
-  ) {
-    const filters = this.#filtersOf(event);
-    // A filter that was removed meanwhile no longer says which QoS it had; the ticket says that it was above 0.
-    const qos = filters.length > 0 ? this.#qosOf(event, filters) : 1;
-    const eventId = this.#parts.eventIds.of(event);
-    return { event, eventId, ticket, isRepeated, filters, qos };
+    peer.deliver({ event, eventId: this.#parts.eventIds.of(event), qos, ticket, isRepeated: false, filters });
   }
 
   #filtersOf(event: Event): readonly SessionFilter[] {

@@ -1,24 +1,21 @@
 import { BrokerError } from "@stele/wire";
+import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import { anonymous, type Caller, type Principal } from "../access/caller.ts";
 import type { Groups } from "../group.ts";
-import type { Attachment, AttachOrder } from "../broker.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { EngineLimits } from "../limits.ts";
 import type { Peer } from "./peer.ts";
 import { Session, type SessionParts } from "./session.ts";
-
-/** Sessions of one node, connected or not; each takes about 2 KiB and what its filters take. */
-export const sessionsMax = 20_000;
-
-/** Filters of one session. */
-export const sessionFiltersMax = 1_000;
 
 /** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
 const timerMsMax = 2 ** 31 - 1;
 
 export interface SessionsParts {
+  readonly limits: EngineLimits;
   readonly groups: Groups;
   readonly clock: Clock;
   readonly access: Access;
@@ -30,7 +27,9 @@ interface Kept {
   readonly session: Session;
   principal: Principal;
   peer: Peer | undefined;
-  will: AttachOrder["will"];
+  will: WillOrder | undefined;
+  /** How long the session outlives its connection; 0 for not at all. */
+  expiryMs: number;
   cancelExpiry: () => void;
   cancelWill: () => void;
 }
@@ -41,6 +40,9 @@ const nothing = (): void => {};
 export class Sessions {
   readonly #parts: SessionsParts;
   readonly #kept = new Map<string, Kept>();
+  /** Those without a connection, the one that has had none for longest first. */
+  readonly #detached = new Map<string, Kept>();
+  #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
@@ -55,11 +57,13 @@ export class Sessions {
     const { access, groups } = this.#parts;
     const { id } = groups.get(order.groupId);
     const name = `${id}/${order.key}`;
+    this.#checkWill(order.will);
     const known = this.#takeOver(name, order.isClean);
     const kept = known ?? this.#create(name, id);
     kept.principal = caller.principal;
     kept.peer = peer;
-    kept.will = order.will;
+    kept.expiryMs = order.expiryMs;
+    this.#setWill(kept, order.will);
     order.onConnected(known !== undefined);
     kept.session.connect(peer, order.windowMax);
     return {
@@ -88,26 +92,26 @@ export class Sessions {
     const kept = this.#kept.get(name);
     if (kept === undefined) return undefined;
     kept.cancelExpiry();
+    this.#detached.delete(name);
     const { peer } = kept;
+    const goesOn = !isClean && (peer === undefined || kept.expiryMs > 0);
     if (peer !== undefined) {
       kept.peer = undefined;
       peer.ended("taken-over");
       kept.session.disconnect();
-      if (kept.will !== undefined && (isClean || kept.will.delayMs === 0)) publishWill(kept);
+      if (kept.will?.delayMs === 0) this.#publishWill(kept);
     }
-    if (isClean) {
+    if (!goesOn) {
       this.#end(name, kept);
       return undefined;
     }
     kept.cancelWill();
-    kept.will = undefined;
+    this.#setWill(kept, undefined);
     return kept;
   }
 
   #create(name: string, groupId: GroupId): Kept {
-    if (this.#kept.size >= sessionsMax) {
-      throw new BrokerError("busy", { details: `${sessionsMax} sessions are kept at this node` });
-    }
+    this.#makeRoom();
     const { access, toSessionParts } = this.#parts;
     // Asked of whoever has the session at that time.
     const mayReceive = (topic: TopicName): boolean => access.receiverFor(kept.principal, groupId)(topic);
@@ -117,6 +121,7 @@ export class Sessions {
       principal: anonymous,
       peer: undefined,
       will: undefined,
+      expiryMs: 0,
       cancelExpiry: nothing,
       cancelWill: nothing,
     };
@@ -124,38 +129,68 @@ export class Sessions {
     return kept;
   }
 
+  /** The session that has had no connection for longest makes room for another. */
+  #makeRoom(): void {
+    const { sessionsMax } = this.#parts.limits;
+    if (this.#kept.size < sessionsMax) return;
+    const [oldest] = this.#detached;
+    if (oldest === undefined) throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
+    this.#end(...oldest);
+  }
+
   #detach(name: string, kept: Kept, leave: { readonly expiryMs: number; readonly isRegular: boolean }): void {
     const { clock } = this.#parts;
     kept.peer = undefined;
     kept.session.disconnect();
-    if (leave.isRegular) kept.will = undefined;
+    if (leave.isRegular) this.#setWill(kept, undefined);
     if (leave.expiryMs === 0) {
       this.#end(name, kept);
       return;
     }
     if (kept.will !== undefined) {
-      if (kept.will.delayMs === 0) publishWill(kept);
-      else kept.cancelWill = clock.after(Math.min(kept.will.delayMs, timerMsMax), () => publishWill(kept));
+      if (kept.will.delayMs === 0) this.#publishWill(kept);
+      else kept.cancelWill = clock.after(Math.min(kept.will.delayMs, timerMsMax), () => this.#publishWill(kept));
     }
+    this.#detached.set(name, kept);
     if (leave.expiryMs <= timerMsMax) kept.cancelExpiry = clock.after(leave.expiryMs, () => this.#end(name, kept));
   }
 
   /** The session ends, and so its will is due. */
   #end(name: string, kept: Kept): void {
-    publishWill(kept);
+    this.#publishWill(kept);
     this.#drop(name, kept);
   }
 
   #drop(name: string, kept: Kept): void {
     kept.cancelExpiry();
     kept.cancelWill();
+    this.#setWill(kept, undefined);
     kept.session.remove();
-    if (this.#kept.get(name) === kept) this.#kept.delete(name);
+    if (this.#kept.get(name) !== kept) return;
+    this.#kept.delete(name);
+    this.#detached.delete(name);
+  }
+
+  #publishWill(kept: Kept): void {
+    kept.cancelWill();
+    kept.will?.publish();
+    this.#setWill(kept, undefined);
+  }
+
+  #checkWill(will: WillOrder | undefined): void {
+    const { willBytesMax } = this.#parts.limits;
+    if (this.#willBytes + willBytes(will) <= willBytesMax) return;
+    throw new BrokerError("busy", { details: `the wills kept at this node have ${willBytesMax} bytes` });
+  }
+
+  #setWill(kept: Kept, will: WillOrder | undefined): void {
+    this.#willBytes += willBytes(will) - willBytes(kept.will);
+    kept.will = will;
   }
 }
 
-function publishWill(kept: Kept): void {
-  kept.cancelWill();
-  kept.will?.publish();
-  kept.will = undefined;
+function willBytes(will: WillOrder | undefined): number {
+  if (will === undefined) return 0;
+  const { topic, content, extensions } = will.call;
+  return topic.length + content.byteLength + extensionsBytes(extensions);
 }

@@ -35,6 +35,9 @@ export function acceptConnect(packet: ConnectPacket, newClientId: () => string):
   if (properties.authenticationMethod !== undefined) {
     throw new PacketError(reason.authenticationMethodInvalid, "no authentication method is offered");
   }
+  if (version === 5 && packet.will?.isRetained === true) {
+    throw new PacketError(reason.retainNotSupported, "retained messages are not supported"); // [MQTT-3.2.2-13]
+  }
   if (Buffer.byteLength(clientId) > clientIdBytesMax) {
     throw new PacketError(reason.clientIdInvalid, `the client identifier has more than ${clientIdBytesMax} bytes`);
   }

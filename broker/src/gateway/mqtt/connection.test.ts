@@ -125,6 +125,38 @@ describe("a refused publish", () => {
   });
 });
 
+it("replaces a filter of a session that has as many as it may", async () => {
+  const client = await RawClient.connect(world.port, 5);
+  const subscriptions = Array.from({ length: 1_000 }, (_, index) => ({ topic: `f${index}`, qos: 0 }));
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions });
+  await client.next("suback");
+  const more = ["f7", "new"].map((topic) => ({ topic, qos: 1 }));
+  client.send({ cmd: "subscribe", messageId: 2, subscriptions: more });
+  expect(await client.next("suback")).toMatchObject({ granted: [1, 0x97] });
+});
+
+describe("a will that could not be published is refused with its CONNECT", () => {
+  it.each([
+    ["a topic name that breaks the rules", { topic: "ümlaut" }, 0x90],
+    ["extensions that are too long", { properties: { contentType: "x".repeat(60_000) } }, 0x97],
+    ["a retained one", { retain: true }, 0x9a],
+  ])("%s", async (_, fields, reasonCode) => {
+    const client = await RawClient.open(world.port, 5);
+    const will = { topic: "will", payload: "x", qos: 1, retain: false, ...fields };
+    client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive: 0, will });
+    expect(await client.next("connack")).toMatchObject({ reasonCode });
+    await client.closed;
+  });
+});
+
+it("does not remember an alias for a name that is no topic", async () => {
+  const client = await RawClient.connect(world.port, 5);
+  client.send(publication("ümlaut", { properties: { topicAlias: 1 } }));
+  client.send(publication("", { properties: { topicAlias: 1 } }));
+  const found = [await client.nextAny(), await client.nextAny()].map(({ cmd }) => cmd);
+  expect(found).toContain("disconnect");
+});
+
 describe("what the standard forbids ends the connection with its reason", () => {
   it.each([
     ["a second CONNECT, [MQTT-3.1.0-2]", { cmd: "connect", clientId: "raw", clean: true, keepalive: 0 }, 0x82],
@@ -155,6 +187,32 @@ async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   await world.broker.open({ topic: "a", groupId: undefined });
   return gate;
 }
+
+it("is served all that it sent before it half-closed, also what waits for a topic to be opened", async () => {
+  const gate = createDeferred<void>();
+  await world.stop();
+  world = await MqttWorld.start((ledger) => {
+    const openTopic = ledger.openTopic.bind(ledger);
+    ledger.openTopic = async (name, signal) => {
+      await gate.promise;
+      return openTopic(name, signal);
+    };
+  });
+  const will = { topic: "will", payload: "lost", qos: 1 as const, retain: false };
+  const client = await RawClient.connect(world.port, 5, { clientId: "leaving", will });
+  for (const topic of ["one", "two"]) client.send(publication(topic, { qos: 0 }));
+  client.send({ cmd: "disconnect" });
+  client.finish();
+  await RawClient.connect(world.port, 5, { clientId: "later" }); // by its answer, the end was seen
+  gate.resolve();
+  await client.closed;
+  const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
+  writer.send(publication("last"));
+  await writer.next("puback");
+  const sequenceOf = async (topic: string) => (await world.broker.state({ topic, groupId: undefined })).sequence;
+  expect([await sequenceOf("one"), await sequenceOf("two")]).toEqual([1, 1]);
+  expect(await world.broker.exist({ topic: "will", groupId: undefined })).toBe(false);
+});
 
 describe("an acknowledgement", () => {
   it("waits until the event is committed and indexed", async () => {

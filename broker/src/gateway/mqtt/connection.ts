@@ -20,18 +20,27 @@ import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packe
 import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
 import { type Answer, Inbound } from "./inbound.ts";
-import { closeGraceMs, connectTimeoutMs, keepAliveFactor, packetBytesMax, sessionExpirySecondsMax } from "./limits.ts";
+import {
+  closeGraceMs,
+  connectBytesMax,
+  connectTimeoutMs,
+  keepAliveFactor,
+  packetBytesMax,
+  sessionExpirySecondsMax,
+} from "./limits.ts";
+import type { LostPublishes } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
-import { publishWill } from "./will.ts";
+import { keepWill, publishWill, toWillCall } from "./will.ts";
 
 export interface ConnectionParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
   readonly caller: Caller;
   readonly known: KnownTopics;
+  readonly losses: LostPublishes;
   /** Whether a publish opens its topic. */
   readonly opensTopics: boolean;
   /** What every extension key begins with. */
@@ -50,6 +59,12 @@ interface Opened {
   readonly outbound: Outbound;
 }
 
+const endReasonCodes: Readonly<Record<EndReason, number>> = {
+  "taken-over": reason.sessionTakenOver,
+  stopping: reason.shuttingDown,
+  failed: reason.unspecified,
+};
+
 /** First byte of every CONNECT. */
 const CONNECT_BYTE = 0x10;
 
@@ -57,10 +72,12 @@ const CONNECT_BYTE = 0x10;
 export class Connection {
   readonly #stream: Duplex;
   readonly #parts: ConnectionParts;
-  readonly #framer = new Framer(packetBytesMax);
+  readonly #framer = new Framer(connectBytesMax);
   readonly #outbox: Outbox;
   #opened: Opened | undefined;
   #isClosed = false;
+  /** Whether the client sends no more. */
+  #isEnded = false;
   /** Whether something of what was received has to be done before more is read. */
   #isBusy = false;
   #silence: NodeJS.Timeout;
@@ -75,7 +92,7 @@ export class Connection {
     stream.on("drain", () => this.#drained());
     stream.on("error", () => this.#closed(false));
     stream.on("close", () => this.#closed(false));
-    stream.on("end", () => this.#closed(false));
+    stream.on("end", () => this.#ended());
   }
 
   /** Says why to a client of 5.0, and closes. */
@@ -98,6 +115,13 @@ export class Connection {
     this.#isBusy = false;
     if (this.#isClosed) return;
     this.#handle(() => this.#framer.resume((frame) => this.#take(frame)));
+    if (this.#isEnded) this.#ended();
+  }
+
+  /** The client sends no more; what it sent before is served first. */
+  #ended(): void {
+    this.#isEnded = true;
+    if (!this.#isBusy) this.#closed(false);
   }
 
   #handle(work: () => void): void {
@@ -129,6 +153,7 @@ export class Connection {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
     try {
       this.#opened = this.#open(packet);
+      this.#framer.allow(packetBytesMax);
     } catch (error) {
       this.#refuse(packet.version, error);
     }
@@ -149,7 +174,8 @@ export class Connection {
       prefix,
       onEnded,
     });
-    const { will } = packet;
+    const will = packet.will && keepWill(packet.will);
+    const willContext = { broker, caller, opener, groupId, prefix, logger: this.#parts.logger };
     const order = {
       groupId,
       key: clientId,
@@ -157,8 +183,10 @@ export class Connection {
       windowMax: accepted.windowMax,
       will: will && {
         delayMs: (will.properties.willDelayInterval ?? 0) * 1000,
-        publish: () => publishWill(will, { broker, caller, opener, groupId, prefix, logger: this.#parts.logger }),
+        call: toWillCall(will, willContext),
+        publish: () => publishWill(will, willContext),
       },
+      expiryMs: accepted.expirySeconds * 1000,
       onConnected: (isSessionPresent: boolean) => {
         this.#outbox.write(
           encodeConnack({ isSessionPresent, reasonCode: 0, properties: accepted.properties }, version),
@@ -177,7 +205,7 @@ export class Connection {
       prefix,
       onAnswer: (answer) => this.#answer(answer),
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
-      onLost: (topic, error) => this.#parts.logger.warn("MQTT publish of QoS 0 refused", { topic, code: error.code }),
+      onLost: (topic, error) => this.#parts.losses.lost(topic, error),
     });
     this.#expirySeconds = accepted.expirySeconds;
     this.#watchSilence(packet.keepAliveSeconds);
@@ -292,7 +320,7 @@ export class Connection {
   }
 
   #endedByBroker(why: EndReason): void {
-    this.end(why === "taken-over" ? reason.sessionTakenOver : reason.shuttingDown);
+    this.end(endReasonCodes[why]);
   }
 
   /** `isRegular`: the client said that it leaves, so its will is not published. */

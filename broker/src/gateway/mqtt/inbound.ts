@@ -1,4 +1,5 @@
 import { type BrokerError, isBrokerError, toBrokerError } from "@stele/wire";
+import { isTopicName } from "../../domain/topic-name.ts";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker, OnSettled, PublishCall, PublishOutcome } from "../../engine/broker.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
@@ -113,7 +114,7 @@ export class Inbound {
     }
     const known = topic === "" ? this.#aliases.get(topicAlias) : topic;
     if (known === undefined) throw protocolError(`topic alias ${topicAlias} stands for no topic yet`);
-    this.#aliases.set(topicAlias, known);
+    if (topic !== "" && isTopicName(topic)) this.#aliases.set(topicAlias, topic);
     return known;
   }
 

@@ -1,6 +1,12 @@
 /** Longest packet that is taken, fixed header included; it bounds what an unfinished packet takes in memory. */
 export const packetBytesMax = 512 * 1024;
 
+/**
+ * Longest CONNECT: anyone may send one. Its longest field, the payload of a will, takes up to 64 KiB; as much again is left for the client
+ * identifier, properties, user name and password.
+ */
+export const connectBytesMax = 128 * 1024;
+
 /** How long a connection may take for its CONNECT. */
 export const connectTimeoutMs = 10_000;
 
@@ -19,6 +25,9 @@ export const windowMax = 1_000;
 /** Topic aliases that a client may use on one connection. */
 export const topicAliasMax = 100;
 
+/** Topic aliases that are used towards a client, however many it takes. */
+export const outboundAliasesMax = 1_000;
+
 /** Longest client identifier, in bytes. */
 export const clientIdBytesMax = 1_024;
 
@@ -33,6 +42,12 @@ export const opensPerMinuteMax = 600;
 
 /** Names of open topics that are remembered, so that a publish to one need not ask; the oldest make room. */
 export const knownTopicsMax = 65_536;
+
+/** Characters of a client's topic that a log line names. */
+export const loggedTopicCharactersMax = 100;
+
+/** Refused publishes of QoS 0 are logged so often at most. */
+export const lostLogIntervalMs = 1_000;
 
 /** How long a client may take to read the farewell of a connection that ends. */
 export const closeGraceMs = 1_000;

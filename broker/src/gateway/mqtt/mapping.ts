@@ -89,7 +89,6 @@ function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOp
   const leftSeconds = secondsLeft(read(key.expiresAt), now);
   if (leftSeconds !== undefined && leftSeconds <= 0) return undefined; // [MQTT-3.3.2-5]
   const format = read(key.format);
-  const correlation = read(key.correlationData);
   const identifiers = filters.flatMap(({ identifier }) => (identifier === undefined ? [] : [identifier]));
   const place: UserProperty[] = [
     [`${prefix}eventId`, eventId],
@@ -102,7 +101,7 @@ function toProperties({ event, eventId, filters }: Delivery, options: OutgoingOp
     ...(format !== undefined && { payloadFormatIndicator: format === "1" ? 1 : 0 }),
     ...optional("contentType", read(key.contentType)),
     ...optional("responseTopic", read(key.responseTopic)),
-    ...(correlation !== undefined && { correlationData: Buffer.from(correlation, "base64") }),
+    ...toCorrelation(read(key.correlationData)),
     ...(identifiers.length > 0 && { subscriptionIdentifiers: identifiers }),
   };
 }
@@ -116,13 +115,15 @@ const ownProperties = [
   key.contentType,
   key.responseTopic,
   key.correlationData,
+  key.origin, // names a session, which is nobody else's business
 ];
 
 function toUserProperties(extensions: Extensions, prefix: string): UserProperty[] {
   const user = prefix + key.user;
   return extensions
-    .filter(([name, value]) => !ownProperties.some((own) => prefix + own === name) && isText(name) && isText(value))
-    .map(([name, value]) => [name.startsWith(user) ? name.slice(user.length) : name, value]);
+    .filter(([name]) => !ownProperties.some((own) => prefix + own === name))
+    .map(([name, value]): UserProperty => [name.startsWith(user) ? name.slice(user.length) : name, value])
+    .filter(([name, value]) => isText(name) && isText(value));
 }
 
 /** Longest message expiry, in seconds. */
@@ -134,13 +135,22 @@ function secondsLeft(expiresAt: string | undefined, now: number): number | undef
   return Math.min(Math.ceil((Number(expiresAt) - now) / 1000), expirySecondsMax);
 }
 
-/** MQTT has no text with U+0000 ([MQTT-1.5.4-2]); other producers may. */
+/** Longest text and binary value: their length is written in 16 bits (MQTT 5.0, sections 1.5.4 and 1.5.6). */
+const valueBytesMax = 65_535;
+
+/** MQTT has no text with U+0000 ([MQTT-1.5.4-2]) and no long one; other producers may. */
 function isText(value: string): boolean {
-  return !value.includes("\0");
+  return !value.includes("\0") && Buffer.byteLength(value) <= valueBytesMax;
 }
 
 function optional(name: "contentType" | "responseTopic", value: string | undefined): Properties {
   return value === undefined || !isText(value) ? {} : { [name]: value };
+}
+
+function toCorrelation(base64: string | undefined): Properties {
+  if (base64 === undefined) return {};
+  const correlationData = Buffer.from(base64, "base64");
+  return correlationData.length <= valueBytesMax ? { correlationData } : {};
 }
 
 function findExtension(extensions: Extensions, name: string): string | undefined {

@@ -6,12 +6,13 @@ import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { Listener, Place } from "../shared/connection/listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
+import { LostPublishes } from "./lost-publishes.ts";
 import { packetBytesMax } from "./limits.ts";
 import { reason } from "./reason-codes.ts";
 import { KnownTopics } from "./topic-opener.ts";
 
-export interface MqttServerOptions extends Omit<ConnectionParts, "known" | "caller" | "onClosed"> {
-  /** Connections open at once; further ones are closed at once. */
+export interface MqttServerOptions extends Omit<ConnectionParts, "known" | "losses" | "caller" | "onClosed"> {
+  /** Connections open at once, over TCP and WebSocket together; further ones are closed at once. */
   readonly connectionsMax: number;
 }
 
@@ -20,6 +21,7 @@ export class MqttServer implements Listener {
   readonly name = "MQTT";
   readonly #options: MqttServerOptions;
   readonly #known = new KnownTopics();
+  readonly #losses: LostPublishes;
   readonly #callers = new ConnectionCallers("MQTT");
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
@@ -27,7 +29,10 @@ export class MqttServer implements Listener {
 
   constructor(options: MqttServerOptions) {
     this.#options = options;
-    this.#server = createServer({ noDelay: true }, (socket) => this.#serve(socket, this.#callers.of(socket)));
+    this.#losses = new LostPublishes(options.logger);
+    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
+      this.#serve(socket, this.#callers.of(socket));
+    });
     this.#server.maxConnections = options.connectionsMax;
   }
 
@@ -75,7 +80,12 @@ export class MqttServer implements Listener {
   }
 
   #serve(stream: Duplex, caller: Caller): void {
+    if (this.#connections.size >= this.#options.connectionsMax) {
+      stream.destroy();
+      return;
+    }
     const onClosed = (closed: Connection): void => void this.#connections.delete(closed);
-    this.#connections.add(new Connection(stream, { ...this.#options, known: this.#known, caller, onClosed }));
+    const shared = { known: this.#known, losses: this.#losses };
+    this.#connections.add(new Connection(stream, { ...this.#options, ...shared, caller, onClosed }));
   }
 }

@@ -3,6 +3,7 @@ import type { Delivery, EndReason, Peer } from "../../engine/session/peer.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import { encodeAcknowledgement, encodePublish, type PublishOrder } from "./codec/encode-packet.ts";
 import type { AcknowledgementPacket, ProtocolVersion } from "./codec/packet.ts";
+import { outboundAliasesMax } from "./limits.ts";
 import { toPublish } from "./mapping.ts";
 import type { Outbox } from "./outbox.ts";
 import { reason } from "./reason-codes.ts";
@@ -76,22 +77,28 @@ export class Outbound implements Peer {
     const options = { prefix, now: Date.now() };
     const order = toPublish(delivery, { ...options, hasPlace: version === 5 });
     if (order === undefined) return undefined;
-    const bytes = encodePublish(this.#alias(order), version);
-    if (bytes.length <= packetBytesMax) return bytes;
+    const topicAlias = this.#aliasFor(order.topic);
+    const bytes = encodePublish(withAlias(order, topicAlias, this.#aliases.has(order.topic)), version);
+    if (bytes.length <= packetBytesMax) {
+      if (topicAlias !== undefined) this.#aliases.set(order.topic, topicAlias); // the client is told now
+      return bytes;
+    }
     // What the broker adds must not keep an event from a client that would take it without.
     const bare = toPublish(delivery, { ...options, hasPlace: false });
     const fewer = bare && encodePublish(bare, version);
     return fewer !== undefined && fewer.length <= packetBytesMax ? fewer : undefined;
   }
 
-  /** A topic goes in words once, with its alias, and by its alias alone from then on (MQTT 5.0, section 3.3.2.3.4). */
-  #alias(order: PublishOrder): PublishOrder {
-    const { topic } = order;
-    const known = this.#aliases.get(topic);
-    if (known !== undefined) return { ...order, topic: "", properties: { ...order.properties, topicAlias: known } };
-    const topicAlias = this.#aliases.size + 1;
-    if (topicAlias > this.#parts.topicAliasMax) return order;
-    this.#aliases.set(topic, topicAlias);
-    return { ...order, properties: { ...order.properties, topicAlias } };
+  /** Undefined where there are none left. */
+  #aliasFor(topic: string): number | undefined {
+    const next = this.#aliases.size + 1;
+    const free = next <= Math.min(this.#parts.topicAliasMax, outboundAliasesMax) ? next : undefined;
+    return this.#aliases.get(topic) ?? free;
   }
+}
+
+/** A topic goes in words once, with its alias, and by its alias alone from then on (MQTT 5.0, section 3.3.2.3.4). */
+function withAlias(order: PublishOrder, topicAlias: number | undefined, isKnown: boolean): PublishOrder {
+  if (topicAlias === undefined) return order;
+  return { ...order, topic: isKnown ? "" : order.topic, properties: { ...order.properties, topicAlias } };
 }

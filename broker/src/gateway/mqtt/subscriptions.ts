@@ -1,8 +1,8 @@
 import { toBrokerError } from "@stele/wire";
+import { sessionFiltersMax } from "../../domain/session-filter.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
 import type { Attachment } from "../../engine/broker.ts";
-import { sessionFiltersMax } from "../../engine/session/sessions.ts";
 import type { ProtocolVersion, SubscribePacket, SubscriptionRequest, UnsubscribePacket } from "./codec/packet.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
 
@@ -29,9 +29,10 @@ export function unsubscribeAll(packet: UnsubscribePacket, session: ConnectedSess
 function subscribe(request: SubscriptionRequest, attachment: Attachment, identifier: number | undefined): number {
   const { qos, isNoLocal, isRetainAsPublished } = request;
   if (request.filter.startsWith("$share/")) return reason.sharedNotSupported;
-  if (attachment.session.filterCount >= sessionFiltersMax) return reason.quotaExceeded;
   try {
     const filter = parseTopicFilter(request.filter);
+    const { session } = attachment;
+    if (session.filterCount >= sessionFiltersMax && !session.hasFilter(filter)) return reason.quotaExceeded;
     attachment.subscribe({ filter, qos, isNoLocal, isRetainAsPublished, identifier });
     return qos;
   } catch (error) {

@@ -1,4 +1,5 @@
 import { BrokerError } from "@stele/wire";
+import { parseTopicName } from "../../domain/topic-name.ts";
 import type { Caller } from "../../engine/access/caller.ts";
 import type { Broker } from "../../engine/broker.ts";
 import { knownTopicsMax, opensPerMinuteMax } from "./limits.ts";
@@ -46,9 +47,10 @@ export class TopicOpener {
     return this.#parts.known.has(this.#nameOf(topic));
   }
 
-  /** Makes sure that the topic is there. @throws BrokerError, 200300 when this connection has opened too many. */
+  /** Makes sure that the topic is there. @throws BrokerError 100102, 100103, 100106, 200300 when this connection has opened too many. */
   async ensure(topic: string): Promise<void> {
     const { broker, caller, groupId, known, isAutomatic } = this.#parts;
+    parseTopicName(topic); // what is no name is not remembered
     if (isAutomatic && !(await broker.exist(caller, { topic, groupId }))) {
       this.#count();
       await broker.open(caller, { topic, groupId });

@@ -6,6 +6,7 @@ import {
   MALFORMED_PACKET as MALFORMED,
   PacketError,
   PROTOCOL_ERROR,
+  QUOTA_EXCEEDED,
   TOPIC_ALIAS_INVALID,
   UNSUPPORTED_PROTOCOL_VERSION,
 } from "./packet-error.ts";
@@ -138,6 +139,13 @@ describe("PUBLISH", () => {
   });
 });
 
+/** What follows the first byte of a packet with so many filters. */
+function withFilters(count: number, each: string): string {
+  const body = `0007${each.repeat(count)}`;
+  const length = body.length / 2;
+  return `${((length % 128) | 128).toString(16)}${(length >> 7).toString(16).padStart(2, "0")}${body}`;
+}
+
 describe("SUBSCRIBE and UNSUBSCRIBE", () => {
   it("reads the options of 5.0", () => {
     expect(decode("82 09 0007 02 0b05 0001 61 2d", 5)).toEqual({
@@ -146,6 +154,12 @@ describe("SUBSCRIBE and UNSUBSCRIBE", () => {
       properties: { subscriptionIdentifiers: [5] },
       requests: [{ filter: "a", qos: 1, isNoLocal: true, isRetainAsPublished: true, retainHandling: 2 }],
     });
+  });
+
+  it("takes as many filters as a session may have, and no more", () => {
+    expect(decode(`82${withFilters(1_000, "00016100")}`, 4)).toMatchObject({ type: "subscribe" });
+    expect(reasonOf(`82${withFilters(1_001, "00016100")}`, 4)).toBe(QUOTA_EXCEEDED);
+    expect(reasonOf(`a2${withFilters(1_001, "000161")}`, 4)).toBe(QUOTA_EXCEEDED);
   });
 
   it("reads several filters in their order", () => {

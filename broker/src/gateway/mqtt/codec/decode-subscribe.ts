@@ -1,8 +1,9 @@
+import { sessionFiltersMax } from "../../../domain/session-filter.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { readProperties } from "./decode-properties.ts";
 import { readPacketId } from "./decode-publish.ts";
 import type { ProtocolVersion, QoS, SubscribePacket, SubscriptionRequest, UnsubscribePacket } from "./packet.ts";
-import { malformed, protocolError } from "./packet-error.ts";
+import { malformed, PacketError, protocolError, QUOTA_EXCEEDED } from "./packet-error.ts";
 import { NO_PROPERTIES } from "./properties.ts";
 
 /** MQTT 5.0 and 3.1.1, section 3.8. Whether a filter is valid is left to the one who answers it. */
@@ -11,6 +12,7 @@ export function decodeSubscribe(reader: ByteReader, version: ProtocolVersion): S
   const properties = version === 5 ? readProperties(reader, "subscribe") : NO_PROPERTIES;
   const requests: SubscriptionRequest[] = [];
   do {
+    checkCount(requests.length);
     requests.push(readRequest(reader, version));
   } while (!reader.isAtEnd);
   return { type: "subscribe", packetId, requests, properties };
@@ -22,9 +24,16 @@ export function decodeUnsubscribe(reader: ByteReader, version: ProtocolVersion):
   const properties = version === 5 ? readProperties(reader, "unsubscribe") : NO_PROPERTIES;
   const filters: string[] = [];
   do {
+    checkCount(filters.length);
     filters.push(readFilter(reader));
   } while (!reader.isAtEnd);
   return { type: "unsubscribe", packetId, filters, properties };
+}
+
+/** More than a session may have are never needed in one packet, and each costs the broker work. */
+function checkCount(countBefore: number): void {
+  if (countBefore < sessionFiltersMax) return;
+  throw new PacketError(QUOTA_EXCEEDED, `a packet with more than ${sessionFiltersMax} topic filters`);
 }
 
 function readRequest(reader: ByteReader, version: ProtocolVersion): SubscriptionRequest {

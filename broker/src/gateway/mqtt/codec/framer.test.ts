@@ -69,6 +69,30 @@ describe("cutting bytes into packets", () => {
     framer.push(Buffer.of(1), take);
     expect(given?.body.length).toBe(57_344);
   });
+
+  it("holds no more than twice what has come of a packet, nor more than it needs", () => {
+    const framer = new Framer(2 ** 20);
+    framer.push(Buffer.from("3080c003", "hex"), () => true); // 57,344 bytes follow
+    for (let count = 4; count < 57_347; ) {
+      framer.push(Buffer.of(1), () => true);
+      count += 1;
+      if (framer.heldBytes > Math.min(2 * count, 57_348)) expect.fail(`${framer.heldBytes} bytes held for ${count}`);
+    }
+    expect(framer.pendingBytes).toBe(57_347);
+    expect(framer.heldBytes).toBe(57_348);
+  });
+
+  it("takes larger packets once it may", () => {
+    const framer = new Framer(100);
+    expect(() => framer.push(publish, () => true)).toThrow(/at most 100/);
+    const widened = new Framer(100);
+    const types: number[] = [];
+    widened.push(Buffer.concat([ping, publish]), ({ type }) => {
+      widened.allow(1000);
+      return types.push(type) > 0;
+    });
+    expect(types).toEqual([12, 3]);
+  });
 });
 
 function reasonOf(hex: string): number {

@@ -13,15 +13,19 @@ export interface Frame {
 /** First byte and at most four of the length. */
 const FIXED_HEADER_BYTES_MAX = 5;
 
+const NO_BYTES: Buffer = Buffer.alloc(0);
+
 /**
- * Cuts a stream of bytes into packets, whatever pieces it comes in. Keeps at most one unfinished packet. A packet that is too large is refused
- * from its fixed header, before its body arrives.
+ * Cuts a stream of bytes into packets, whatever pieces it comes in. Keeps at most one unfinished packet, in one buffer of at most twice what has
+ * come of it. A packet that is too large is refused from its fixed header, before its body arrives.
  */
 export class Framer {
-  readonly #packetBytesMax: number;
-  #chunks: Buffer[] = [];
-  #length = 0;
-  /** Length at which the unfinished packet is complete; 1 while its header is not. */
+  #packetBytesMax: number;
+  /** What was pushed and not given stands from `#start` to `#end`; the rest is room for more. */
+  #bytes = NO_BYTES;
+  #start = 0;
+  #end = 0;
+  /** Length at which the unfinished packet is complete; where its header is not, that of one more byte. */
   #needed = 1;
 
   /** `packetBytesMax` counts the fixed header too, as Maximum Packet Size does (MQTT 5.0, section 3.1.2.11.4). */
@@ -29,9 +33,19 @@ export class Framer {
     this.#packetBytesMax = packetBytesMax;
   }
 
-  /** Bytes of the unfinished packet. */
+  /** Bytes that were pushed and not given. */
   get pendingBytes(): number {
-    return this.#length;
+    return this.#end - this.#start;
+  }
+
+  /** Bytes that are held, with the room for more. */
+  get heldBytes(): number {
+    return this.#bytes.length;
+  }
+
+  /** Changes the limit from the next packet on. */
+  allow(packetBytesMax: number): void {
+    this.#packetBytesMax = packetBytesMax;
   }
 
   /**
@@ -40,54 +54,61 @@ export class Framer {
    */
   push(chunk: Buffer, take: (frame: Frame) => boolean): void {
     if (chunk.length === 0) return;
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length >= this.#needed) this.resume(take);
+    if (this.pendingBytes === 0) this.#hold(chunk, chunk.length);
+    else this.#append(chunk);
+    if (this.pendingBytes >= this.#needed) this.resume(take);
   }
 
   /** Gives on what an earlier call left. */
   resume(take: (frame: Frame) => boolean): void {
-    if (this.#length === 0) return;
-    const bytes = this.#join();
-    let offset = 0;
     this.#needed = 1;
-    for (let goesOn = true; goesOn && offset < bytes.length; ) {
-      const header = this.#readHeader(bytes, offset);
-      if (header === undefined) break;
-      const end = header.start + header.bodyLength;
-      if (end > bytes.length) {
-        this.#needed = end - offset;
-        break;
+    for (let goesOn = true; this.pendingBytes > 0; ) {
+      if (!goesOn) return;
+      const header = this.#readHeader();
+      const end = header === undefined ? this.#end + 1 : header.start + header.bodyLength;
+      if (header === undefined || end > this.#end) {
+        this.#needed = end - this.#start;
+        this.#grow(0); // a chunk would stay in memory whole for the little that is left of it
+        return;
       }
-      const first = bytes[offset] ?? 0; // the header was read from there
-      offset = end;
-      goesOn = take({ type: first >> 4, flags: first & 0x0f, body: bytes.subarray(header.start, end) });
+      const first = this.#bytes[this.#start] ?? 0; // the header was read from there
+      this.#start = end;
+      goesOn = take({ type: first >> 4, flags: first & 0x0f, body: this.#bytes.subarray(header.start, end) });
     }
-    this.#keep(bytes.subarray(offset));
+    this.#hold(NO_BYTES, 0);
   }
 
-  #join(): Buffer {
-    const [only] = this.#chunks;
-    return this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#length);
+  #hold(bytes: Buffer, end: number): void {
+    this.#bytes = bytes;
+    this.#start = 0;
+    this.#end = end;
   }
 
-  #keep(rest: Buffer): void {
-    this.#chunks = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
-    if (this.#needed === 1) this.#needed = rest.length + 1;
+  #append(chunk: Buffer): void {
+    if (this.#end + chunk.length > this.#bytes.length) this.#grow(chunk.length);
+    this.#end += chunk.copy(this.#bytes, this.#end);
   }
 
-  /** Where the body of the packet at `offset` starts and how long it is; undefined while the header is not complete. */
-  #readHeader(bytes: Buffer, offset: number): { readonly start: number; readonly bodyLength: number } | undefined {
+  /** Moves what is held into a buffer of its own with room for `more`: twice as much, but no more than the packet needs. */
+  #grow(more: number): void {
+    const { pendingBytes } = this;
+    const bytes = Buffer.allocUnsafeSlow(Math.max(pendingBytes + more, Math.min(2 * pendingBytes, this.#needed)));
+    this.#bytes.copy(bytes, 0, this.#start, this.#end);
+    this.#hold(bytes, pendingBytes);
+  }
+
+  /** Where the body of the next packet starts and how long it is; undefined while the header is not complete. */
+  #readHeader(): { readonly start: number; readonly bodyLength: number } | undefined {
     let bodyLength = 0;
     for (let index = 1; index < FIXED_HEADER_BYTES_MAX; index++) {
-      const byte = bytes[offset + index];
+      const at = this.#start + index;
+      const byte = at < this.#end ? this.#bytes[at] : undefined;
       if (byte === undefined) return undefined;
       bodyLength += (byte & 0x7f) * 128 ** (index - 1);
       if ((byte & 0x80) !== 0) continue;
       if (byte === 0 && index > 1) throw malformed("the length has more bytes than it needs");
       this.#checkSize(index + 1 + bodyLength);
-      return { start: offset + index + 1, bodyLength };
+      return { start: at + 1, bodyLength };
     }
     throw malformed("the length has more than four bytes");
   }

@@ -2,6 +2,7 @@
 export const MALFORMED_PACKET = 0x81;
 export const PROTOCOL_ERROR = 0x82;
 export const PACKET_TOO_LARGE = 0x95;
+export const QUOTA_EXCEEDED = 0x97;
 export const TOPIC_ALIAS_INVALID = 0x94;
 export const UNSUPPORTED_PROTOCOL_VERSION = 0x84;
 

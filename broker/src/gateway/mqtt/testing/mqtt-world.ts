@@ -19,7 +19,7 @@ export class MqttWorld {
   readonly server: MqttServer;
   port = 0;
 
-  private constructor(change: (ledger: Ledger) => void) {
+  private constructor(change: (ledger: Ledger) => void, connectionsMax: number) {
     const clock = createSystemClock();
     const randomness = createSystemRandomness();
     const finality = { isFinal: true, confirmations: 0 };
@@ -45,13 +45,13 @@ export class MqttWorld {
       extensionPrefix: "svc-",
       opensTopics: true,
       newClientId: () => randomness.uuid(),
-      connectionsMax: 1_000,
+      connectionsMax,
     });
   }
 
   /** `change` may give the ledger other answers. */
-  static async start(change: (ledger: Ledger) => void = () => {}): Promise<MqttWorld> {
-    const world = new MqttWorld(change);
+  static async start(change: (ledger: Ledger) => void = () => {}, connectionsMax = 1_000): Promise<MqttWorld> {
+    const world = new MqttWorld(change, connectionsMax);
     await world.broker.start();
     world.port = Number(new URL(await world.server.listen({ host: "127.0.0.1", port: 0 })).port);
     return world;

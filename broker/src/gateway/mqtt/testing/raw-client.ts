@@ -64,6 +64,11 @@ export class RawClient {
     return packet as Extract<Packet, { cmd: Command }>; // compared above
   }
 
+  /** Sends no more, and still reads. */
+  finish(): void {
+    this.#socket.end();
+  }
+
   pause(): void {
     this.#socket.pause();
   }

@@ -1,0 +1,48 @@
+import { expect, it } from "vitest";
+import type { Extensions } from "../../domain/event.ts";
+import type { Delivery } from "../../engine/session/peer.ts";
+import { encodePublish } from "./codec/encode-packet.ts";
+import { toPublish } from "./mapping.ts";
+
+function propertiesOf(extensions: Extensions) {
+  const event = { topic: "a", content: new Uint8Array(), extensions, sequence: 1, blockNumber: 1 };
+  const delivery = { event, eventId: "", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
+  // what the mapping reads of a delivery
+  const order = toPublish(delivery as unknown as Delivery, { prefix: "svc-", now: 0, hasPlace: false });
+  if (order === undefined) throw new Error("expired");
+  encodePublish(order, 5);
+  return order.properties;
+}
+
+const longest = "x".repeat(65_535);
+const tooLong = "ü".repeat(32_768); // 65,536 bytes
+
+it("leaves out names and values longer than MQTT can say", () => {
+  const found = propertiesOf([
+    [`svc-user-${longest}`, "name"],
+    [`svc-user-${tooLong}`, "long name"],
+    ["svc-user-v", longest],
+    ["svc-user-w", tooLong],
+    ["svc-content-type", tooLong],
+    ["svc-response-topic", tooLong],
+    ["svc-correlation-data", Buffer.alloc(65_536).toString("base64")],
+  ]);
+  expect(found).toEqual({
+    userProperties: [
+      [longest, "name"],
+      ["v", longest],
+    ],
+  });
+});
+
+it("keeps the marks of the broker from subscribers", () => {
+  expect(
+    propertiesOf([
+      ["svc-origin", "5d"],
+      ["svc-qos", "0"],
+      ["svc-other", "y"],
+    ]),
+  ).toEqual({
+    userProperties: [["svc-other", "y"]],
+  });
+});

@@ -1,0 +1,61 @@
+import mqttPacket, { type IPublishPacket } from "mqtt-packet";
+import { PassThrough } from "node:stream";
+import { expect, it } from "vitest";
+import type { Delivery } from "../../engine/session/peer.ts";
+import { outboundAliasesMax } from "./limits.ts";
+import { Outbound } from "./outbound.ts";
+import { Outbox } from "./outbox.ts";
+
+function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: string, bytes: number])[]) {
+  const stream = new PassThrough({ highWaterMark: 2 ** 20 });
+  const found: (readonly [string, number | undefined])[] = [];
+  const parser = mqttPacket.parser({ protocolVersion: 5 });
+  parser.on("packet", (packet) => {
+    const { topic, properties } = packet as IPublishPacket; // nothing else is delivered
+    found.push([topic, properties?.topicAlias]);
+  });
+  const outbound = new Outbound({
+    outbox: new Outbox(stream),
+    version: 5,
+    packetBytesMax: 200,
+    topicAliasMax,
+    prefix: "svc-",
+    onEnded: () => {},
+  });
+  for (const [topic, bytes] of contents) {
+    const event = { topic, content: new Uint8Array(bytes), extensions: [], sequence: 1, blockNumber: 1 };
+    // what an outbound reads of a delivery
+    const delivery = { event, eventId: "e", qos: 0, ticket: undefined, isRepeated: false, filters: [] };
+    outbound.deliver(delivery as unknown as Delivery);
+  }
+  stream.uncork();
+  parser.parse(stream.read() as Buffer); // something was delivered
+  return found;
+}
+
+it("uses an alias alone only after a packet that the client got told it", () => {
+  const found = deliverAll(2, [
+    ["a", 1_000], // left out
+    ["a", 190], // without the event's place, and without an alias
+    ["a", 1],
+    ["a", 1],
+    ["b", 1],
+    ["c", 1],
+    ["b", 1],
+  ]);
+  expect(found).toEqual([
+    ["a", undefined],
+    ["a", 1],
+    ["", 1],
+    ["b", 2],
+    ["c", undefined],
+    ["", 2],
+  ]);
+});
+
+it("bounds the aliases of a connection", () => {
+  const topics = Array.from({ length: outboundAliasesMax + 1 }, (_, index) => [`t${index}`, 0] as const);
+  const found = deliverAll(65_535, topics);
+  expect(found.at(-2)).toEqual([`t${outboundAliasesMax - 1}`, outboundAliasesMax]);
+  expect(found.at(-1)).toEqual([`t${outboundAliasesMax}`, undefined]);
+});
