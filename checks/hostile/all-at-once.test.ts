@@ -9,7 +9,8 @@ import { type Attack, Flood } from "./support/flood.ts";
 import { peakMebibytes } from "./support/process-memory.ts";
 
 const attackMs = 8000;
-const latencyMsMax = 2000;
+/** The aim is 2 s at p99, which an idle machine keeps tenfold and a slow one misses; the broken form answers after 30 s, with TIMEOUT. */
+const latencyMsMax = 8000;
 const mebibytesMax = 512;
 /** The default deadline of a stop, plus tolerance for a busy machine. */
 const stopMsMax = 15_000;

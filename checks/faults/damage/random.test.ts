@@ -31,7 +31,7 @@ describe("a broker on damaged files is refused, heals them, or answers as if not
       applyDamage(damage, { folder: folder.path, earlier: filled.path("earlier"), random });
       const { verdict, said } = await judge(folder.path, filled.promised, excusesOf(damage));
       tally.count(verdict);
-      expect({ verdict, said }).not.toMatchObject({ verdict: expect.stringMatching(/^wrong/) });
+      expect(verdict, said).not.toMatch(/^wrong/);
     },
   );
 });
