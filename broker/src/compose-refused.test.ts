@@ -226,7 +226,7 @@ describe.each<Leaving>([killed, stopped])("a start that is refused changes no fi
   });
 });
 
-it("a start beside a damaged log of the store is told, and the index is caught up from the chain", async () => {
+it("logs a damaged store log at start, and catches up the index from the chain", async () => {
   cpSync(join(root, `own-${killed}`), folder, { recursive: true });
   flip("store.sqlite-wal", placeOf("second-a"));
   const errors: string[] = [];

@@ -61,9 +61,9 @@ export interface Subscription {
   readonly notifiedCount: number;
   /** Time of the newest acknowledged notification; before the first, the time of creation. */
   readonly notifiedAt: number;
-  /** Attempts that failed since the last that was accepted, as the store was told last; 0 when the receiver works. */
+  /** Failed attempts since the last accepted one, as last saved; 0 while the receiver works. */
   readonly failedAttempts: number;
-  /** What was waited after them, in milliseconds: delivery gives up after so much of it. */
+  /** Total wait after those attempts, in milliseconds. Delivery gives up when it reaches a limit. */
   readonly failedMs: number;
   readonly createdAt: number;
   /**

@@ -248,7 +248,7 @@ describe("who delivers", () => {
     },
   );
 
-  it("a node that stops hands over at once, with what was acknowledged", async () => {
+  it("a stopping node hands over at once, with its acknowledged cursors", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await cluster.clock.advance(3_000);

@@ -60,7 +60,7 @@ const attemptsOf = (id: string): readonly string[] =>
     notification.subscription.id === id ? [`${node.address} ${notification.event.sequence}`] : [],
   );
 
-it("a node that is told to stop while it takes subscriptions up delivers none of them", async () => {
+it("a node that stops while it takes over subscriptions delivers none of them", async () => {
   await start(2);
   cluster.sink.receive("http://slow/", answersAfter(900));
   for (let count = 0; count < 2; count += 1) await cluster.run(cluster.subscribe(0, "b", { url: "http://slow/" }));
@@ -194,7 +194,7 @@ it("a node that stops while its receivers hang hands over thousands of subscript
   expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_250);
 });
 
-it("a node that is told to stop while it hands over waits for its receivers only once", async () => {
+it("a node that stops during a hand-over waits for its receivers only once", async () => {
   await start(1);
   cluster.sink.receive("http://hangs/", never);
   for (let count = 0; count < 4; count += 1) await cluster.run(cluster.subscribe(0, "a", { url: "http://hangs/" }));

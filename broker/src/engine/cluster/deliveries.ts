@@ -143,7 +143,7 @@ export class Deliveries {
     await stopped;
   }
 
-  /** What was acknowledged and not written may be another node's to deliver by now. */
+  /** Another node may deliver by now: drop acknowledgements that are not written yet. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#parts;
     progressWriter.forgetAll();

@@ -22,7 +22,7 @@ export interface AttemptsParts {
 /** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
 export type DeliveryResult = "accepted" | "given-up" | "interrupted";
 
-/** How long the delivery of an event has failed: attempts, and what was waited after them in milliseconds. */
+/** Failed attempts to deliver an event, and the total wait after them in milliseconds. */
 export interface Failing {
   readonly attempts: number;
   readonly waitedMs: number;
