@@ -103,6 +103,25 @@ describe("a session", () => {
     expect(second.sequences).toEqual([1, 2, 3, 4]);
   });
 
+  it("gets the events of a new branch below the block at which it connected", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ confirmations: 0 });
+    await engine.broker.open({ topic: "a", groupId: undefined });
+    const attachment = attach(new RecordingPeer());
+    subscribe(attachment, "a");
+    await engine.publishMany("a", 3);
+    attachment.detach(kept);
+    const peer = new RecordingPeer();
+    attach(peer);
+    await engine.clock.settle();
+    peer.deliveries.length = 0;
+    engine.chain.cutBack(engine.chain.head - 2);
+    engine.chain.sealEmpty();
+    await engine.publishMany("a", 3);
+    await engine.clock.settle();
+    expect(peer.sequences).toEqual([2, 3, 4]);
+  });
+
   it("asks for the release of what was received, and does not give it again", async () => {
     const first = new RecordingPeer();
     const attachment = attach(first);
