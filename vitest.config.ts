@@ -5,7 +5,7 @@ const servers = [
   "{broker,contracts}/src/**/*.anvil.test.ts",
   "contracts/src/gas-snapshot.test.ts",
   "broker/src/compose{,-cluster}.test.ts",
-  "broker/src/ledger/evm/own-writers.test.ts",
+  "broker/src/ledger/evm/registry/own-writers.test.ts",
   "broker/src/store/{adapters-agree.prop,sql/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
 ];

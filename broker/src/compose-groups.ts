@@ -9,7 +9,7 @@ import type { Address } from "./domain/topic.ts";
 import { EndpointSet } from "./ledger/evm/endpoint/endpoint-set.ts";
 import { EvmLedger } from "./ledger/evm/evm-ledger.ts";
 import type { EvmLedgerOptions } from "./ledger/evm/evm-ledger-options.ts";
-import type { GroupMemory, RegistryChoice } from "./ledger/evm/settle-registry.ts";
+import type { GroupMemory, RegistryChoice } from "./ledger/evm/registry/settle-registry.ts";
 import type { Closers } from "./lib/closers.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { DataFolder } from "./lib/system/data-folder.ts";

@@ -1,9 +1,9 @@
 import { type BatchEvent, decodeEvents, MalformedBatchError, merkleRoot, toHexText } from "@stele/wire";
 import { commonEventRules, findBreach } from "../domain/event-rules.ts";
 import type { Address } from "../domain/topic.ts";
-import { type ContractLog, parseLog } from "../ledger/evm/parse-log.ts";
-import { RangeSize } from "../ledger/evm/range-size.ts";
-import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
+import { type ContractLog, parseLog } from "../ledger/evm/read/parse-log.ts";
+import { RangeSize } from "../ledger/evm/read/range-size.ts";
+import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type ChainClient, isRangeRefused } from "./chain-client.ts";
 import { Unverifiable } from "./unverifiable.ts";
 

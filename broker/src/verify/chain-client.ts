@@ -2,9 +2,9 @@ import { topicAbi } from "@stele/contracts";
 import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
 import type { Address, Hash } from "../domain/topic.ts";
 import { toQuantity } from "../ledger/evm/hex.ts";
-import { publishedSignature } from "../ledger/evm/parse-log.ts";
-import type { RpcLog } from "../ledger/evm/rpc.ts";
-import { RpcFailure, toRpcFailure } from "../ledger/evm/rpc-failure.ts";
+import { publishedSignature } from "../ledger/evm/read/parse-log.ts";
+import type { RpcLog } from "../ledger/evm/endpoint/rpc.ts";
+import { RpcFailure, toRpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { askJson } from "./http.ts";
 import { AnswerTooLong, Unverifiable } from "./unverifiable.ts";
 

@@ -1,5 +1,5 @@
 import { homedir } from "node:os";
-import { RpcFailure } from "../ledger/evm/rpc-failure.ts";
+import { RpcFailure } from "../ledger/evm/endpoint/rpc-failure.ts";
 import { type EventArguments, parseArguments, type TopicArguments } from "./arguments.ts";
 import { ChainClient } from "./chain-client.ts";
 import { KnownRegistries, knownRegistriesFile } from "./known-registries.ts";

@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 import type { Address } from "../../domain/topic.ts";
 import { integerBytes, toHex } from "./hex.ts";
 import { keccak256, Signer } from "./native-crypto.ts";
-import { encodePublish } from "./publish-calldata.ts";
-import { type Fees, signTransaction } from "./transaction.ts";
+import { encodePublish } from "./write/publish-calldata.ts";
+import { type Fees, signTransaction } from "./write/transaction.ts";
 
 const privateKey = keccak256(Buffer.from("a key"));
 const signer = new Signer(privateKey);

@@ -4,11 +4,11 @@ import type { Address } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
-import type { FeeMode } from "./fee-policy.ts";
-import type { Finality } from "./finality.ts";
-import type { EvmProvider } from "./rpc.ts";
-import type { GroupMemory, RegistryChoice } from "./settle-registry.ts";
-import type { ConfiguredLimits } from "./transaction-room.ts";
+import type { FeeMode } from "./write/fee-policy.ts";
+import type { Finality } from "./read/finality.ts";
+import type { EvmProvider } from "./endpoint/rpc.ts";
+import type { GroupMemory, RegistryChoice } from "./registry/settle-registry.ts";
+import type { ConfiguredLimits } from "./write/transaction-room.ts";
 
 /** Who may write to the topics that a group opens. */
 export type TopicWriters = "everyone" | "own";

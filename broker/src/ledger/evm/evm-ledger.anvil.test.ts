@@ -3,7 +3,7 @@ import type { Address } from "../../domain/topic.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
 import { describeLedger } from "../../ports/ledger.contract.ts";
 import type { EvmLedger } from "./evm-ledger.ts";
-import { publishGas } from "./gas.ts";
+import { publishGas } from "./write/gas.ts";
 import { Signer } from "./native-crypto.ts";
 import { type Anvil, startAnvil } from "./testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";

@@ -9,8 +9,8 @@ import type { EvmLedger } from "./evm-ledger.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { toHex } from "./hex.ts";
 import { Signer } from "./native-crypto.ts";
-import { logSignatures } from "./parse-log.ts";
-import { openCalldata } from "./registry.ts";
+import { logSignatures } from "./read/parse-log.ts";
+import { openCalldata } from "./registry/registry.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "./testing/evm-harness.ts";
 import {
   connectionLost,

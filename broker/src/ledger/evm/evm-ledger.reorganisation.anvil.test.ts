@@ -1,4 +1,4 @@
-import { logSignatures } from "./parse-log.ts";
+import { logSignatures } from "./read/parse-log.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { decodeEvents, encodeEvents } from "@stele/wire";
 import { parseTopicName } from "../../domain/topic-name.ts";

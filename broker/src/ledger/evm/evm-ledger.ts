@@ -15,39 +15,39 @@ import type {
   LedgerView,
   OutgoingBatch,
 } from "../../ports/ledger.ts";
-import { BatchVerifier } from "./batch-verifier.ts";
-import { toOutcome } from "./batch-outcome.ts";
-import { BlockFeed } from "./block-feed.ts";
-import { BlockReader } from "./block-reader.ts";
-import type { DeployOptions } from "./deploy-registry.ts";
+import { BatchVerifier } from "./read/batch-verifier.ts";
+import { toOutcome } from "./write/batch-outcome.ts";
+import { BlockFeed } from "./read/block-feed.ts";
+import { BlockReader } from "./read/block-reader.ts";
+import type { DeployOptions } from "./registry/deploy-registry.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
-import { FeePolicy } from "./fee-policy.ts";
-import { FinalityPolicy } from "./finality.ts";
-import { findBlock } from "./find-block.ts";
-import { GasPolicy } from "./gas.ts";
+import { FeePolicy } from "./write/fee-policy.ts";
+import { FinalityPolicy } from "./read/finality.ts";
+import { findBlock } from "./read/find-block.ts";
+import { GasPolicy } from "./write/gas.ts";
 import { toHex } from "./hex.ts";
-import { HeadWatcher } from "./head-watcher.ts";
-import { blockTimeWarning } from "./block-time.ts";
-import { ChainHeight } from "./chain-height.ts";
-import { identifyChain } from "./identify-chain.ts";
-import { JournalWriter } from "./journal-writer.ts";
+import { HeadWatcher } from "./read/head-watcher.ts";
+import { blockTimeWarning } from "./read/block-time.ts";
+import { ChainHeight } from "./read/chain-height.ts";
+import { identifyChain } from "./registry/identify-chain.ts";
+import { JournalWriter } from "./write/journal-writer.ts";
 import { type LedgerParts, startParts, stopParts } from "./ledger-parts.ts";
 import { Signer } from "./native-crypto.ts";
-import { OwnWriters } from "./own-writers.ts";
-import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./pending-transaction.ts";
-import { createChainCheck } from "./own-chain-check.ts";
+import { OwnWriters } from "./registry/own-writers.ts";
+import { type Inclusion, TransactionTooLarge, type TransactionRequest } from "./write/pending-transaction.ts";
+import { createChainCheck } from "./read/own-chain-check.ts";
 import { ProofMaker } from "./proof/proof-maker.ts";
-import { type EncodedBatch, encodePublish } from "./publish-calldata.ts";
-import { PushedBlocks } from "./pushed-blocks.ts";
-import { closeCalldata, Registry } from "./registry.ts";
-import { findOwnNonce, RegistryDeployer } from "./registry-deployer.ts";
-import { RegistryGuard } from "./registry-guard.ts";
-import { type ChainIdentity, Rpc } from "./rpc.ts";
-import { RpcFailure, toBrokerError } from "./rpc-failure.ts";
-import { noMemory, type SettleOptions, settleRegistry } from "./settle-registry.ts";
-import { TopicOpener } from "./topic-opener.ts";
-import { type ConfiguredLimits, TransactionRoom } from "./transaction-room.ts";
-import { TransactionSender } from "./transaction-sender.ts";
+import { type EncodedBatch, encodePublish } from "./write/publish-calldata.ts";
+import { PushedBlocks } from "./read/pushed-blocks.ts";
+import { closeCalldata, Registry } from "./registry/registry.ts";
+import { findOwnNonce, RegistryDeployer } from "./registry/registry-deployer.ts";
+import { RegistryGuard } from "./registry/registry-guard.ts";
+import { type ChainIdentity, Rpc } from "./endpoint/rpc.ts";
+import { RpcFailure, toBrokerError } from "./endpoint/rpc-failure.ts";
+import { noMemory, type SettleOptions, settleRegistry } from "./registry/settle-registry.ts";
+import { TopicOpener } from "./registry/topic-opener.ts";
+import { type ConfiguredLimits, TransactionRoom } from "./write/transaction-room.ts";
+import { TransactionSender } from "./write/transaction-sender.ts";
 
 const defaultLimits: ConfiguredLimits = {
   eventsPerTransactionMax: 1000,

@@ -1,14 +1,14 @@
-import type { BlockFeed } from "./block-feed.ts";
-import type { BlockReader } from "./block-reader.ts";
-import type { ChainHeight } from "./chain-height.ts";
-import type { HeadWatcher } from "./head-watcher.ts";
-import type { OwnWriters } from "./own-writers.ts";
+import type { BlockFeed } from "./read/block-feed.ts";
+import type { BlockReader } from "./read/block-reader.ts";
+import type { ChainHeight } from "./read/chain-height.ts";
+import type { HeadWatcher } from "./read/head-watcher.ts";
+import type { OwnWriters } from "./registry/own-writers.ts";
 import type { ProofMaker } from "./proof/proof-maker.ts";
-import type { Registry } from "./registry.ts";
-import type { RegistryGuard } from "./registry-guard.ts";
-import type { ChainIdentity } from "./rpc.ts";
-import type { TopicOpener } from "./topic-opener.ts";
-import type { TransactionSender } from "./transaction-sender.ts";
+import type { Registry } from "./registry/registry.ts";
+import type { RegistryGuard } from "./registry/registry-guard.ts";
+import type { ChainIdentity } from "./endpoint/rpc.ts";
+import type { TopicOpener } from "./registry/topic-opener.ts";
+import type { TransactionSender } from "./write/transaction-sender.ts";
 
 /** What a ledger has between `start` and `stop`. */
 export interface LedgerParts {

@@ -1,7 +1,7 @@
 import type { Address } from "../../domain/topic.ts";
 import { fromHex } from "./hex.ts";
 import { keccak256 } from "./native-crypto.ts";
-import type { Header } from "./rpc.ts";
+import type { Header } from "./endpoint/rpc.ts";
 
 const bloomBytes = 256;
 /** Root of the transactions of a block without any. */

@@ -1,5 +1,5 @@
 import type { Hash } from "../../../domain/topic.ts";
-import type { ChainIdentity } from "../rpc.ts";
+import type { ChainIdentity } from "./rpc.ts";
 import type { RpcCall } from "./connection.ts";
 
 /** What is wanted of an endpoint's chain; the genesis block is not known before the first one has been seen. */

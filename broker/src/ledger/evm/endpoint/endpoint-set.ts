@@ -1,8 +1,8 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
-import type { ChainIdentity, EvmProvider } from "../rpc.ts";
-import { toRpcFailure } from "../rpc-failure.ts";
+import type { ChainIdentity, EvmProvider } from "./rpc.ts";
+import { toRpcFailure } from "./rpc-failure.ts";
 import { type ExpectedChain, findDifference, readIdentity } from "./check-chain.ts";
 import type { RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";

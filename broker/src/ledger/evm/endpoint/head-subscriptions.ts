@@ -1,6 +1,6 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import { readHeader } from "../rpc.ts";
+import { readHeader } from "./rpc.ts";
 import type { Notification, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import type { Member } from "./member.ts";

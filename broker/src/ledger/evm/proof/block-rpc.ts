@@ -2,8 +2,8 @@ import type { Hash } from "../../../domain/topic.ts";
 import { createDeferred } from "../../../lib/deferred.ts";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
 import { toQuantity } from "../hex.ts";
-import type { EvmProvider, RpcLog } from "../rpc.ts";
-import { RpcFailure, toRpcFailure } from "../rpc-failure.ts";
+import type { EvmProvider, RpcLog } from "../endpoint/rpc.ts";
+import { RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcObject } from "./header-rlp.ts";
 
 /** A receipt, of which only its logs are named here. */

@@ -1,7 +1,7 @@
 import { type Proof, type ProofResult, verifyProof } from "@stele/wire";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keccak256 } from "../native-crypto.ts";
-import type { EvmProvider } from "../rpc.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 import { account, AnvilChain, someEvents } from "./testing/anvil-chain.ts";
 import { blockHash, prove, type Published } from "./testing/prove.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EndpointError } from "../endpoint/endpoint-error.ts";
-import type { EvmProvider } from "../rpc.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 import { ProofMaker } from "./proof-maker.ts";
 import { AnvilChain, someEvents } from "./testing/anvil-chain.ts";
 import { prove, type Published } from "./testing/prove.ts";

@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { ProofPlace } from "../../../ports/chain-proof.ts";
 import { toHex } from "../hex.ts";
-import { type ContractLog, parseLog } from "../parse-log.ts";
+import { type ContractLog, parseLog } from "../read/parse-log.ts";
 import type { RpcBlock, RpcReceipt } from "./block-rpc.ts";
 import { findReceiptBytes } from "./receipt-rlp.ts";
 import { ReceiptsTrie } from "./receipts-trie.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import type { EvmProvider } from "../rpc.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 
 /** A running anvil, which seals a block for each transaction. */
 export interface Anvil {

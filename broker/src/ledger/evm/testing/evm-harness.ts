@@ -6,9 +6,9 @@ import { createSystemClock } from "../../../lib/system/clock.ts";
 import type { LedgerHarness } from "../../../ports/ledger.contract.ts";
 import { EvmLedger } from "../evm-ledger.ts";
 import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
-import { findRegistry } from "../find-registry.ts";
+import { findRegistry } from "../registry/find-registry.ts";
 import { Signer } from "../native-crypto.ts";
-import { type EvmProvider, Rpc } from "../rpc.ts";
+import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { Stranger } from "./stranger.ts";
 
 const pollMs = 10;

@@ -1,8 +1,8 @@
 import type { Address, Hash } from "../../../domain/topic.ts";
 import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
-import { logSignatures } from "../parse-log.ts";
-import type { EvmProvider, RpcRequest } from "../rpc.ts";
+import { logSignatures } from "../read/parse-log.ts";
+import type { EvmProvider, RpcRequest } from "../endpoint/rpc.ts";
 
 const closedSignature = logSignatures[2] ?? "0x";
 const bloomBytes = 256;

@@ -1,5 +1,5 @@
 import { createDeferred } from "../../../lib/deferred.ts";
-import type { EvmProvider } from "../rpc.ts";
+import type { EvmProvider } from "../endpoint/rpc.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
 

@@ -3,9 +3,9 @@ import { encodeEvents, merkleRoot } from "@stele/wire";
 import type { EventPayload } from "../../../../domain/event.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { type Hex, toHex } from "../../hex.ts";
-import { encodePublish } from "../../publish-calldata.ts";
-import { openCalldata } from "../../registry.ts";
-import type { EvmProvider } from "../../rpc.ts";
+import { encodePublish } from "../../write/publish-calldata.ts";
+import { openCalldata } from "../../registry/registry.ts";
+import type { EvmProvider } from "../../endpoint/rpc.ts";
 import { type Anvil, startAnvil } from "../../testing/anvil.ts";
 import { addressOf, type Published } from "./prove.ts";
 

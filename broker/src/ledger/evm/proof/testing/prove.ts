@@ -4,7 +4,7 @@ import { parseTopicName } from "../../../../domain/topic-name.ts";
 import type { Address } from "../../../../domain/topic.ts";
 import { toProof } from "../../../../engine/query/to-proof.ts";
 import { toPosition } from "../../../../domain/position.ts";
-import type { EvmProvider } from "../../rpc.ts";
+import type { EvmProvider } from "../../endpoint/rpc.ts";
 import { ProofMaker } from "../proof-maker.ts";
 
 /** A batch that is on the chain. */

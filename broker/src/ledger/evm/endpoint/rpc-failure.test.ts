@@ -1,0 +1,66 @@
+import { BrokerError } from "@stele/wire";
+import { HttpRequestError, RpcRequestError, TimeoutError, TransactionRejectedRpcError } from "viem";
+import { expect, test } from "vitest";
+import { EndpointError } from "./endpoint-error.ts";
+import { toBrokerError, toRpcFailure } from "./rpc-failure.ts";
+
+const rpcError = (code: number, message: string): Error => Object.assign(new Error(message), { code });
+const body = { method: "eth_sendRawTransaction", params: ["0x"] };
+const url = "http://127.0.0.1:1";
+
+test.each([
+  ["geth", rpcError(-32000, "already known"), "already-known"],
+  ["nethermind", rpcError(-32010, "AlreadyKnown"), "already-known"],
+  ["besu", rpcError(-32000, "Known transaction"), "already-known"],
+  ["anvil", rpcError(-32003, "transaction already imported"), "already-known"],
+  ["geth", rpcError(-32000, "nonce too low: next nonce 5, tx nonce 3"), "nonce-too-low"],
+  ["besu", rpcError(-32001, "Nonce too low"), "nonce-too-low"],
+  ["geth", rpcError(-32000, "replacement transaction underpriced"), "replacement-underpriced"],
+  ["besu", rpcError(-32000, "Replacement transaction underpriced"), "replacement-underpriced"],
+  ["geth", rpcError(-32000, "max fee per gas less than block base fee: address 0x1"), "underpriced"],
+  ["geth", rpcError(-32000, "transaction underpriced: tip needed 1, tip permitted 0"), "underpriced"],
+  ["geth", rpcError(-32000, "insufficient funds for gas * price + value"), "insufficient-funds"],
+  ["besu", rpcError(-32004, "Upfront cost exceeds account balance"), "insufficient-funds"],
+  ["geth", rpcError(-32005, "query returned more than 10000 results"), "range-refused"],
+  ["besu", rpcError(-32000, "Requested range exceeds maximum range limit"), "range-refused"],
+  ["a gateway", rpcError(-32602, "Log response size exceeded."), "range-refused"],
+  ["anyone", rpcError(-32601, "the method eth_subscribe does not exist/is not available"), "unsupported"],
+  ["anyone", rpcError(3, "execution reverted"), "refused"],
+  [
+    "fetch",
+    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }),
+    "unreached",
+  ],
+  [
+    "fetch",
+    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET" }) }),
+    "connection",
+  ],
+  ["an endpoint", new EndpointError("http://a: connection refused", { reach: "unreached" }), "unreached"],
+  ["an endpoint", new EndpointError("http://a: no answer", { reach: "unknown" }), "connection"],
+  ["an endpoint", new EndpointError("http://a: too long an answer", { reach: "answer-too-long" }), "range-refused"],
+  ["infura", rpcError(-32005, "daily request count exceeded, request rate limited"), "unreached"],
+  ["alchemy", rpcError(429, "Your app has exceeded its compute units per second capacity."), "unreached"],
+  ["EIP-1193", rpcError(4900, "The embedded chain was stopped."), "connection"],
+  ["viem", new HttpRequestError({ url, body, cause: new Error("fetch failed") }), "connection"],
+  ["viem", new TimeoutError({ url, body }), "connection"],
+  ["viem", new RpcRequestError({ url, body, error: { code: -32000, message: "already known" } }), "already-known"],
+  ["viem", new TransactionRejectedRpcError(rpcError(-32003, "transaction already imported")), "already-known"],
+  ["something thrown", "text", "connection"],
+  ["nothing thrown", undefined, "connection"],
+] as const)("%s: %s", (_, error, kind) => {
+  expect(toRpcFailure(error).kind).toBe(kind);
+});
+
+test("a caller is told a code of the catalogue and nothing of the endpoint's words", () => {
+  const lost = toBrokerError(new TypeError("fetch failed: http://secret@host"));
+  expect(lost).toMatchObject({ code: 200205 });
+  expect(lost.message).not.toContain("secret");
+  expect(toBrokerError(rpcError(-32000, "insufficient funds"))).toMatchObject({ code: 200202 });
+  const known = new BrokerError("topicNotExist");
+  expect(toBrokerError(known)).toBe(known);
+});
+
+test("long messages are cut", () => {
+  expect(toRpcFailure(rpcError(-32000, "x".repeat(10_000))).message.length).toBeLessThan(400);
+});

@@ -1,0 +1,148 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import type { LedgerBlock } from "../../../ports/ledger.ts";
+import { BatchVerifier } from "./batch-verifier.ts";
+import { BlockFeed } from "./block-feed.ts";
+import { BlockReader } from "./block-reader.ts";
+import { FinalityPolicy } from "./finality.ts";
+import { Rpc } from "../endpoint/rpc.ts";
+import { FakeNode } from "../testing/fake-node.ts";
+
+const registry: Address = `0x${"12".repeat(20)}`;
+const stepArbitrary = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("seal" as const),
+      counts: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 30 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("look" as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("reorganise" as const),
+      depth: fc.integer({ min: 1, max: 20 }),
+      isReversed: fc.boolean(),
+      drop: fc.integer({ min: 1, max: 5 }),
+    }),
+  },
+);
+type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** A feed on a fake chain, and what a follower of it has. */
+class World {
+  readonly node = new FakeNode(registry);
+  readonly clock = new VirtualClock();
+  readonly rpc = new Rpc(this.node);
+  readonly feed: BlockFeed;
+  readonly ended = new AbortController();
+  blocks: LedgerBlock[] = [];
+  reorganisations = 0;
+  #marks = 0;
+
+  constructor(confirmations: number, lags: readonly number[]) {
+    let requests = 0;
+    this.node.behind = () => lags[(requests += 1) % lags.length] ?? 0;
+    const reader = new BlockReader({
+      rpc: this.rpc,
+      registry,
+      account: registry,
+      verifier: new BatchVerifier(),
+    });
+    const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);
+    const told = { onRound: () => {}, onReorganised: () => {} };
+    this.feed = new BlockFeed({
+      rpc: this.rpc,
+      reader,
+      finality,
+      isFinal: false,
+      clock: this.clock,
+      logger: silentLogger,
+      ...told,
+    });
+  }
+
+  get marks(): readonly number[] {
+    return this.blocks.flatMap(({ entries }) => entries.map(({ address }) => Number(address)));
+  }
+
+  run(step: Step): void {
+    if (step.kind === "seal")
+      for (const count of step.counts) this.node.seal(Array.from({ length: count }, () => (this.#marks += 1)));
+    if (step.kind !== "reorganise") return;
+    const from = this.node.head;
+    const gone = this.node.cutBack(Math.max(0, from - step.depth));
+    for (const marks of step.isReversed ? gone.toReversed() : gone)
+      this.node.seal(marks.filter((mark) => mark % step.drop !== 0));
+  }
+
+  async look(): Promise<void> {
+    this.feed.onHead(await this.rpc.header("latest"));
+    await this.clock.advance(6_000);
+  }
+
+  async follow(): Promise<void> {
+    while (!this.ended.signal.aborted) {
+      for await (const step of this.feed.follow(this.blocks.at(-1), this.ended.signal)) {
+        if (step.kind === "blocks") this.blocks.push(...step.blocks);
+        else await this.#cutBack();
+      }
+    }
+  }
+
+  async #cutBack(): Promise<void> {
+    this.reorganisations += 1;
+    while (this.blocks.length > 0) {
+      const last = this.blocks.at(-1);
+      if (last !== undefined && (await this.rpc.findHeader(last.number))?.hash === last.hash) return;
+      this.blocks.pop();
+    }
+  }
+}
+
+async function check(
+  steps: readonly Step[],
+  options: { confirmations: number; lags: readonly number[] },
+): Promise<World> {
+  const world = new World(options.confirmations, options.lags);
+  await world.feed.start(await world.rpc.header("latest"));
+  const following = world.follow();
+  for (const step of steps) {
+    world.run(step);
+    if (step.kind === "look") await world.look();
+  }
+  for (let index = 0; index <= options.confirmations; index += 1) world.node.seal([]);
+  for (let looks = 0; looks < 40; looks += 1) await world.look();
+  world.ended.abort();
+  await world.feed.stop();
+  await following;
+  return world;
+}
+
+const historyArbitrary = fc.array(stepArbitrary, { minLength: 1, maxLength: 12 });
+const lagsArbitrary = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 5 }).map((lags) => [...lags, 0, 0]);
+
+it("over any history, with answers of nodes that are behind in between, a follower has the chain as it is in the end", async () => {
+  await fc.assert(
+    fc.asyncProperty(historyArbitrary, lagsArbitrary, fc.constantFrom(0, 2), async (steps, lags, confirmations) => {
+      const world = await check(steps, { confirmations, lags });
+      expect(world.marks).toEqual(world.node.marks);
+    }),
+    { numRuns: 40 },
+  );
+}, 60_000);
+
+it("what is final by its confirmations is never taken back", async () => {
+  await fc.assert(
+    fc.asyncProperty(historyArbitrary, lagsArbitrary, async (steps, lags) => {
+      const world = await check(steps, { confirmations: 20, lags });
+      expect(world.marks).toEqual(world.node.marks);
+      expect(world.reorganisations).toBe(0);
+    }),
+    { numRuns: 20 },
+  );
+}, 60_000);

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import { BatchVerifier } from "./batch-verifier.ts";
+import { BlockReader } from "./block-reader.ts";
+import { Rpc } from "../endpoint/rpc.ts";
+import { FakeNode } from "../testing/fake-node.ts";
+
+const registry: Address = `0x${"12".repeat(20)}`;
+
+test("logs far below the head are never those of a node that has not got the end of the range", async () => {
+  const node = new FakeNode(registry);
+  for (let mark = 1; mark <= 400; mark += 1) node.seal([mark]);
+  const rpc = new Rpc(node);
+  const reader = new BlockReader({ rpc, registry, account: registry, verifier: new BatchVerifier() });
+  const stretch = { after: await rpc.header(200), to: 400, blocksMax: 16, head: 400, headers: new Map() };
+  node.behind = (method) => (method === "eth_getLogs" ? 350 : 0);
+  await expect(reader.read(stretch)).rejects.toMatchObject({ kind: "refused" });
+  node.behind = () => 0;
+  expect((await reader.read(stretch))?.blocks.flatMap(({ entries }) => entries)).toHaveLength(16);
+});

@@ -1,0 +1,258 @@
+import type { Address } from "../../../domain/topic.ts";
+import type { BlockRef, LedgerBlock, LedgerEntry } from "../../../ports/ledger.ts";
+import type { BatchVerifier } from "./batch-verifier.ts";
+import { BlockLogs } from "./block-logs.ts";
+import { LogBloom } from "../log-bloom.ts";
+import { type ContractLog, logSignatures, parseLog, parseRawLog } from "./parse-log.ts";
+import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
+import type { Header, Rpc, RpcLog } from "../endpoint/rpc.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+
+/** Blocks below the head that are read one by one, each held against the one before it. */
+export const nearBlocks = 64;
+/** Headers asked for at once. */
+const requestsAtOnce = 16;
+/** Blocks whose logs are asked for at once: a stranger can make each answer as long as is read. */
+const blocksOfLogsAtOnce = 4;
+
+/** Blocks read at once. */
+export interface Round {
+  /** The first block that was looked at. */
+  readonly from: number;
+  /** Blocks with entries, and the last one looked at. */
+  readonly blocks: readonly LedgerBlock[];
+  /** All logs of the registry in them. */
+  readonly logs: readonly ContractLog[];
+  /** Bytes of encoded events in them. */
+  readonly bytes: number;
+}
+
+export interface BlockReaderOptions {
+  readonly rpc: Rpc;
+  readonly registry: Address;
+  /** The account that signs for us. */
+  readonly account: Address;
+  readonly verifier: BatchVerifier;
+  /** Blocks that the chain hands over by itself; nothing is asked for them. */
+  readonly pushed?: PushedBlocks;
+}
+
+/** What to read: blocks after `after` up to `to`, as many as may be asked for at once. */
+export interface Stretch {
+  /** Undefined before the first block. */
+  readonly after: BlockRef | undefined;
+  readonly to: number;
+  readonly blocksMax: number;
+  /** The newest block heard of. */
+  readonly head: number;
+  /** Headers that are known already. */
+  readonly headers: ReadonlyMap<number, Header>;
+}
+
+/** Turns blocks into what happened in them. */
+export class BlockReader {
+  readonly #options: BlockReaderOptions;
+  readonly #blockLogs: BlockLogs;
+  readonly #bloom: LogBloom;
+  /** Blocks near the head that are read at once. */
+  #atOnce = requestsAtOnce;
+
+  constructor(options: BlockReaderOptions) {
+    this.#options = options;
+    this.#blockLogs = new BlockLogs(options);
+    this.#bloom = new LogBloom(options.registry);
+  }
+
+  /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
+  async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
+    const from = (after?.number ?? -1) + 1;
+    const range = { from, to: Math.min(to, from + blocksMax - 1) };
+    const held = this.#options.pushed?.take(range) ?? (await this.#findHeld(range));
+    return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
+  }
+
+  /** Reads one block as the chain has it now, for whoever can do without it; undefined above the newest final one. @throws RpcFailure. */
+  async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
+    if (number > final) return undefined;
+    const range = { from: number, to: number };
+    const held = await this.#findHeld({ ...range, isSpare: true });
+    const { blocks } = held === undefined ? await this.#readRange(range, new Map()) : this.#readHeld(number, held);
+    return blocks.at(-1);
+  }
+
+  /**
+   * Reads blocks that continue the chain which `after` is on; answers undefined when it is on the chain no more. Far below the head logs are
+   * asked for by range, which an endpoint that is behind would answer with less than there is; near the head block by block.
+   * @throws RpcFailure; also when the chain changed while it was read, or endpoints disagree: then it is to be read again.
+   */
+  async read(stretch: Stretch): Promise<Round | undefined> {
+    const { after, to, blocksMax, head, headers } = stretch;
+    const from = (after?.number ?? -1) + 1;
+    const farEnd = Math.min(to, head - nearBlocks, from + blocksMax - 1);
+    if (farEnd < from || blocksMax === 1) return this.#readLinked(stretch);
+    const round = await this.#readRange({ from, to: farEnd }, headers);
+    if (after !== undefined && !(await this.isOnChain(after))) return undefined;
+    return from === 0 ? this.#withFirst(round) : round;
+  }
+
+  /** @throws RpcFailure, also when the endpoint does not have that number. */
+  async isOnChain(block: BlockRef): Promise<boolean> {
+    return (await this.#options.rpc.header(block.number)).hash === block.hash;
+  }
+
+  /** After a failure one block at a time, so that an endpoint which often fails is got through; then more again. */
+  async #readLinked(stretch: Stretch): Promise<Round | undefined> {
+    const atOnce = this.#atOnce;
+    this.#atOnce = 1;
+    const round = await this.#readSome(stretch, atOnce);
+    this.#atOnce = Math.min(requestsAtOnce, atOnce * 2);
+    return round;
+  }
+
+  async #readSome({ after, to, headers: known }: Stretch, atOnce: number): Promise<Round | undefined> {
+    const from = (after?.number ?? -1) + 1;
+    const numbers = Array.from({ length: Math.min(atOnce, to - from + 1) }, (_, index) => from + index);
+    const headers = linked(await Promise.all(numbers.map(async (number) => this.#header(number, known))));
+    const [first] = headers;
+    if (after !== undefined && first !== undefined && first.parentHash !== after.hash) {
+      if (await this.isOnChain(after)) throw changed(first);
+      return undefined;
+    }
+    const logs: (readonly ContractLog[])[] = [];
+    for (let first = 0; first < headers.length; first += blocksOfLogsAtOnce) {
+      const some = headers.slice(first, first + blocksOfLogsAtOnce);
+      logs.push(...(await Promise.all(some.map(async (header) => this.#logsOf(header)))));
+    }
+    const blocks = headers.map((header, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
+  }
+
+  async #logsOf(header: Header): Promise<readonly ContractLog[]> {
+    return this.#bloom.mayHold(header) ? this.#parseAll(await this.#blockLogs.read(header)) : [];
+  }
+
+  async #readRange(
+    range: { readonly from: number; readonly to: number },
+    headers: ReadonlyMap<number, Header>,
+  ): Promise<Round> {
+    const { logs: raws, end } = await this.#options.rpc.logs(range, {
+      address: this.#options.registry,
+      signatures: logSignatures,
+    });
+    const expected = headers.get(range.to);
+    if (end !== undefined && expected !== undefined && end.hash !== expected.hash) throw changed(end);
+    const known = end === undefined ? headers : new Map(headers).set(range.to, end);
+    const logs = this.#parseAll(raws);
+    const blocks = await this.#blocks(range.to, logs, known);
+    return { from: range.from, logs, bytes: bytesOf(logs), blocks };
+  }
+
+  /** The same from a chain that hands blocks over; undefined where there is none. */
+  async #findHeld(range: {
+    readonly from: number;
+    readonly to: number;
+    readonly isSpare?: boolean;
+  }): Promise<readonly HeldBlock[] | undefined> {
+    return (await this.#options.rpc.findBlocks(range))?.map(hold);
+  }
+
+  #readHeld(from: number, held: readonly HeldBlock[]): Round {
+    const { registry } = this.#options;
+    const logs = held.map((block) => block.logs.flatMap((raw) => parseRawLog(raw, registry) ?? []));
+    const blocks = held.map(({ header }, index) => toBlock(header, this.#entries(logs[index] ?? [])));
+    return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
+  }
+
+  /** The first block of all is the one that an index can always go back to. */
+  async #withFirst(round: Round): Promise<Round> {
+    if (round.blocks[0]?.number === 0) return round;
+    return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
+  }
+
+  #parseAll(raws: readonly RpcLog[]): readonly ContractLog[] {
+    return raws.flatMap((raw) => parseLog(raw, this.#options.registry) ?? []);
+  }
+
+  async #blocks(
+    last: number,
+    logs: readonly ContractLog[],
+    known: ReadonlyMap<number, Header>,
+  ): Promise<LedgerBlock[]> {
+    const groups = groupByBlock(logs);
+    const headers = await this.#headers(groups, known);
+    const blocks: LedgerBlock[] = [];
+    for (const [index, header] of headers.entries()) {
+      const group = groups[index] ?? [];
+      if (header.hash !== group[0]?.blockHash) throw changed(header);
+      const entries = this.#entries(group);
+      if (entries.length > 0 || header.number === last) blocks.push(toBlock(header, entries));
+    }
+    if (blocks.at(-1)?.number !== last) blocks.push(toBlock(await this.#header(last, known), []));
+    return blocks;
+  }
+
+  async #headers(
+    groups: readonly (readonly ContractLog[])[],
+    known: ReadonlyMap<number, Header>,
+  ): Promise<readonly Header[]> {
+    const headers: Header[] = [];
+    for (let first = 0; first < groups.length; first += requestsAtOnce) {
+      const some = groups.slice(first, first + requestsAtOnce);
+      headers.push(...(await Promise.all(some.map(async ([log]) => this.#header(log?.blockNumber ?? 0, known)))));
+    }
+    return headers;
+  }
+
+  async #header(number: number, known: ReadonlyMap<number, Header>): Promise<Header> {
+    return known.get(number) ?? (await this.#options.rpc.header(number));
+  }
+
+  #entries(logs: readonly ContractLog[]): LedgerEntry[] {
+    return logs.flatMap((log) => this.#entry(log) ?? []);
+  }
+
+  #entry(log: ContractLog): LedgerEntry | undefined {
+    const { kind, address, transactionHash, logIndex } = log;
+    const place = { address, transactionHash, logIndex };
+    if (kind === "batch-rejected" || kind === "open-rejected") return undefined;
+    if (kind === "topic-opened") return { kind, name: log.name, sender: log.sender, ...place };
+    if (kind !== "events-published") return { kind, ...place };
+    const { firstSequence, count, events, sender: publisher } = log;
+    const wrong = this.#options.verifier.fault(log);
+    if (wrong !== undefined) return { kind: "events-malformed", firstSequence, count, ...wrong, ...place };
+    return { kind: "events-committed", publisher, firstSequence, count, events, ...place };
+  }
+}
+
+/** Headers up to where one is not the child of the one before: the chain changed in between, or endpoints disagree. */
+function linked(headers: readonly Header[]): readonly Header[] {
+  const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
+  return broken === -1 ? headers : headers.slice(0, broken);
+}
+
+function changed(header: Header): RpcFailure {
+  return new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
+}
+
+/** What a log takes beside its events: with many topics a batch may hold one event, and this is most of it (seen in a heap snapshot). */
+const logBytes = 768;
+
+/** Memory that the logs take. */
+function bytesOf(logs: readonly ContractLog[]): number {
+  return logs.reduce((sum, log) => sum + logBytes + (log.kind === "events-published" ? log.events.length : 0), 0);
+}
+
+function toBlock(header: Header, entries: readonly LedgerEntry[]): LedgerBlock {
+  const { number, hash, parentHash, timestamp } = header;
+  return { number, hash, parentHash, timestamp, entries };
+}
+
+function groupByBlock(logs: readonly ContractLog[]): ContractLog[][] {
+  const groups: ContractLog[][] = [];
+  for (const log of logs) {
+    const group = groups.at(-1);
+    if (group?.[0]?.blockNumber === log.blockNumber) group.push(log);
+    else groups.push([log]);
+  }
+  return groups;
+}

@@ -1,0 +1,12 @@
+import type { Header } from "../endpoint/rpc.ts";
+
+/** How far the newest block's time may run ahead of the clock before health tells of it, in milliseconds. Chains allow 15 s. */
+const aheadMsMax = 60_000;
+
+/** What an operator should know of a chain whose blocks are dated after `now`: a block's time never goes back. */
+export function blockTimeWarning({ number, timestamp }: Header, now: number): string | undefined {
+  const aheadMs = timestamp - now;
+  if (aheadMs <= aheadMsMax) return undefined;
+  const seconds = Math.round(aheadMs / 1_000);
+  return `block ${number} is dated ${new Date(timestamp).toISOString()}, ${seconds} s ahead of this machine's clock: events get that time until the clock has caught up; check the clock`;
+}

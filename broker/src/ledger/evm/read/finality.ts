@@ -1,0 +1,46 @@
+import type { Header, Rpc } from "../endpoint/rpc.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+
+/** Which blocks are final: all, those with so many blocks on top, or those that the chain itself calls `safe` or `finalized`. */
+export type Finality = "latest" | "safe" | "finalized" | number;
+
+/** The newest final block; its header where it is known without another question. */
+export interface FinalBlock {
+  /** -1 when none is final yet. */
+  readonly number: number;
+  readonly header: Header | undefined;
+}
+
+const none: FinalBlock = { number: -1, header: undefined };
+
+/** Says which block is final by a group's setting. */
+export class FinalityPolicy {
+  readonly #rpc: Rpc;
+  readonly #finality: Finality;
+
+  constructor(rpc: Rpc, finality: Finality) {
+    this.#rpc = rpc;
+    this.#finality = finality;
+  }
+
+  /** The newest final block when `latest` is the head. @throws RpcFailure. */
+  async finalAt(latest: Header): Promise<FinalBlock> {
+    const finality = this.#finality;
+    if (finality === "latest") return { number: latest.number, header: latest };
+    if (finality === "safe" || finality === "finalized") return this.#tagged(finality);
+    return latest.number < finality ? none : { number: latest.number - finality, header: undefined };
+  }
+
+  /** Nodes answer null or an error as long as there is no such block; an endpoint that knows no such name never has one. */
+  async #tagged(tag: "safe" | "finalized"): Promise<FinalBlock> {
+    try {
+      const header = await this.#rpc.findHeader(tag);
+      return header === undefined ? none : { number: header.number, header };
+    } catch (error) {
+      if (error instanceof RpcFailure && error.kind === "refused" && /not found|unknown block/i.test(error.message)) {
+        return none;
+      }
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import { backoffDelayMs } from "../../../lib/backoff.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Header, Rpc } from "../endpoint/rpc.ts";
+import { RpcFailure } from "../endpoint/rpc-failure.ts";
+
+/** Looks for a block that must be there. Together they take 2.25 s. */
+const looksMax = 8;
+const pauses = { delayMsMin: 50, delayMsMax: 500 };
+
+export interface FindBlockOptions {
+  readonly rpc: Rpc;
+  readonly clock: Clock;
+  /** The newest block heard of. */
+  readonly latest: () => number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The header of that number; undefined when the chain is not that high. Nodes behind one address may not be equally far: one that has not
+ * got a block that another one has named is given time. @throws RpcFailure, also when aborted.
+ */
+export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
+  const { rpc, clock, latest, signal } = options;
+  for (let look = 1; ; look += 1) {
+    if (signal.aborted) throw new RpcFailure("unreached", "given up before it was found", { cause: signal.reason });
+    const header = await rpc.findHeader(blockNumber);
+    if (header !== undefined || latest() < blockNumber || look === looksMax) return header;
+    await pause(clock, backoffDelayMs(look, { ...pauses, fraction: 0 }), signal);
+  }
+}

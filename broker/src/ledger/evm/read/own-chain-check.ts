@@ -1,0 +1,43 @@
+import type { AddressedBatch, ChainCheck } from "../../../ports/chain-check.ts";
+import type { BatchVerifier } from "./batch-verifier.ts";
+import { fromHex } from "../hex.ts";
+import { encodePublish } from "../write/publish-calldata.ts";
+import type { EvmProvider, KnownTransaction } from "../endpoint/rpc.ts";
+
+interface OwnChainCheckParts {
+  readonly provider: EvmProvider;
+  readonly verifier: BatchVerifier;
+  /** The newest block that was heard of. */
+  readonly head: () => number;
+}
+
+/** The check of a chain in this process; undefined of any other. */
+export function createChainCheck({ provider, verifier, head }: OwnChainCheckParts): ChainCheck | undefined {
+  if (provider.checkBlocks === undefined) return undefined;
+  return {
+    check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
+    mend: async (blockNumber, batches) => {
+      const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
+      return (await provider.mendBlock?.(blockNumber, transactions)) ?? false;
+    },
+  };
+}
+
+type Batches = [AddressedBatch, ...AddressedBatch[]];
+
+function toTransaction(batches: Batches, verifier: BatchVerifier): KnownTransaction {
+  const encoded = batches.map((batch) => ({ ...batch, eventsRoot: verifier.rootOf(batch.events, batch.count) }));
+  const logged = batches.map(({ events }) => events);
+  return { hash: fromHex(batches[0].transactionHash), data: encodePublish(encoded), logged };
+}
+
+/** In the order of their logs, which is that of the call. */
+function groupByTransaction(batches: readonly AddressedBatch[]): readonly Batches[] {
+  const groups = new Map<string, Batches>();
+  for (const batch of batches.toSorted((one, other) => one.logIndex - other.logIndex)) {
+    const group = groups.get(batch.transactionHash);
+    if (group === undefined) groups.set(batch.transactionHash, [batch]);
+    else group.push(batch);
+  }
+  return [...groups.values()];
+}

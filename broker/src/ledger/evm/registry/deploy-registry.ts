@@ -1,0 +1,115 @@
+import { topicRegistryBytecode } from "@stele/contracts";
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../../domain/topic.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { Wakeup } from "../../wakeup.ts";
+import type { FeePolicy } from "../write/fee-policy.ts";
+import type { FinalityPolicy } from "../read/finality.ts";
+import { createdAddress, registryNoncesMax } from "./find-registry.ts";
+import { fromHex } from "../hex.ts";
+import type { Signer } from "../native-crypto.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
+import { isUnanswered, RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import { type SignedTransaction, signTransaction } from "../write/transaction.ts";
+
+const gasMargin = 1.2;
+const pauseMs = 50;
+/** Looks between two sends of a deployment that no block holds. */
+const looksPerSend = 20;
+/** Looks that find no receipt though the nonce is used, before it is believed: endpoints may not be equally far. */
+const lostLooksMax = 40;
+
+export interface DeployOptions {
+  readonly signer: Signer;
+  readonly fees: FeePolicy;
+  readonly finality: FinalityPolicy;
+  readonly chainId: number;
+  readonly clock: Clock;
+  readonly deadlineMs: number;
+}
+
+/** A deployment on its way, which is taken up again where its final block was not waited for to the end. */
+export interface Deployment extends SignedTransaction {
+  readonly nonce: number;
+  readonly address: Address;
+}
+
+/**
+ * Signs the registry's creation. `isRemembered`: its address will be, so that it need not be among the key's first contracts.
+ * @throws BrokerError 200202 when it could not be found again later.
+ */
+export async function signDeployment(
+  rpc: Rpc,
+  options: DeployOptions,
+  place: { readonly isRemembered: boolean; readonly nonce?: number },
+): Promise<Deployment> {
+  const { signer, fees, chainId } = options;
+  const nonce = place.nonce ?? (await rpc.transactionCount(signer.address, "latest"));
+  if (nonce >= registryNoncesMax && !place.isRemembered) throw keyTooOld(signer.address, nonce);
+  const data = fromHex(topicRegistryBytecode);
+  const estimate = await rpc.estimateGas({ from: signer.address, data: topicRegistryBytecode });
+  const gas = Math.ceil(estimate * gasMargin);
+  const signed = signTransaction({ chainId, nonce, fees: fees.current(), gas, to: undefined, data }, signer);
+  return { ...signed, nonce, address: createdAddress(signer.address, nonce) };
+}
+
+/**
+ * Sends a deployment, again where the chain has lost it, and waits until it stands in a final block. Answers false when another
+ * transaction has its nonce. @throws BrokerError 200202 when it was refused or reverted; 200205 when it is not final in time.
+ */
+export async function completeDeployment(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
+  const { clock, deadlineMs, finality, signer } = options;
+  const end = clock.monotonic() + deadlineMs;
+  let place = "no block holds it";
+  let lostLooks = 0;
+  for (let look = 0; clock.monotonic() < end; look += 1) {
+    const receipt = await rpc.receipt(deployment.hash);
+    if (receipt?.succeeded === false)
+      throw new BrokerError("transactionFailed", { details: "the registry's deployment was reverted" });
+    if (receipt !== undefined) {
+      const final = (await finality.finalAt(await rpc.header("latest"))).number;
+      if (receipt.blockNumber <= final) return true;
+      place = `it is in block ${receipt.blockNumber}, and the newest final block is ${Math.max(0, final)}`;
+    } else if ((await rpc.transactionCount(signer.address, "latest")) > deployment.nonce) {
+      lostLooks += 1;
+      if (lostLooks >= lostLooksMax) return false;
+    } else if (look % looksPerSend === 0) await sendOnce(rpc, deployment);
+    await pause(clock, deadlineMs);
+  }
+  throw new BrokerError("chainUnreachable", {
+    details: `the registry's deployment ${deployment.hash} is not final yet: ${place}`,
+  });
+}
+
+/** A start before this one may have sent the same; that its nonce is used shows by what comes of it. */
+async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
+  try {
+    await rpc.sendRaw(raw);
+  } catch (error) {
+    if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
+    if (!["already-known", "nonce-too-low"].includes(error.kind)) throw refused(error);
+  }
+}
+
+function refused(failure: RpcFailure): BrokerError {
+  return new BrokerError("transactionFailed", {
+    details: `the registry's deployment was refused: ${failure.message}`,
+    hints: toBrokerError(failure).hints,
+    cause: failure,
+  });
+}
+
+async function pause(clock: Clock, deadlineMs: number): Promise<void> {
+  const wakeup = new Wakeup();
+  clock.after(pauseMs, () => wakeup.wake());
+  await wakeup.wait(AbortSignal.timeout(deadlineMs));
+}
+
+function keyTooOld(address: Address, nonce: number): BrokerError {
+  return new BrokerError("transactionFailed", {
+    details: `account ${address} has sent ${nonce} transactions and no registry among its first ${registryNoncesMax}`,
+    hints: [
+      "Give the registry's address, or a key that has sent nothing yet, so that its registry can be found again.",
+    ],
+  });
+}

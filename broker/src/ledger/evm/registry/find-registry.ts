@@ -1,0 +1,39 @@
+import { topicRegistryAbi } from "@stele/contracts";
+import { decodeFunctionResult, encodeFunctionData, getContractAddress } from "viem/utils";
+import type { Address } from "../../../domain/topic.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
+import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+
+/**
+ * The registry is the first contract that the signer's key creates, so it is found again without being remembered. A few nonces
+ * more are looked at, since the first transactions of a key may have failed or been something else.
+ */
+export const registryNoncesMax = 16;
+
+/** The registry that `deployer` has created; undefined when there is none among its first transactions. */
+export async function findRegistry(rpc: Rpc, deployer: Address): Promise<Address | undefined> {
+  const used = await rpc.transactionCount(deployer, "latest");
+  for (let nonce = 0; nonce < Math.min(used, registryNoncesMax); nonce += 1) {
+    const address = createdAddress(deployer, nonce);
+    if (await isRegistry(rpc, { address, from: deployer })) return address;
+  }
+  return undefined;
+}
+
+/** Whether there is a registry at an address: code that answers as one. */
+export async function isRegistry(rpc: Rpc, { address, from }: { address: Address; from: Address }): Promise<boolean> {
+  if ((await rpc.code(address)).length <= 2) return false;
+  const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "topics", args: [0n, 0n] });
+  try {
+    const answer = await rpc.call({ from, to: address, data });
+    return decodeFunctionResult({ abi: topicRegistryAbi, functionName: "topics", data: answer }).length === 0;
+  } catch (error) {
+    if (error instanceof RpcFailure && isUnanswered(error)) throw error;
+    return false;
+  }
+}
+
+/** Where a contract goes that `deployer` creates with this nonce. */
+export function createdAddress(deployer: Address, nonce: number): Address {
+  return getContractAddress({ from: deployer, nonce: BigInt(nonce) }).toLowerCase() as Address; // An address in lower case.
+}

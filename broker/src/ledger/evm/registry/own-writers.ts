@@ -1,0 +1,230 @@
+import { topicRegistryAbi } from "@stele/contracts";
+import { BrokerError } from "@stele/wire";
+import { toEventSelector } from "viem/utils";
+import type { Address } from "../../../domain/topic.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { WriterSet } from "../../../ports/group-records.ts";
+import { writersGas } from "../write/gas.ts";
+import type { Inclusion, TransactionRequest } from "../write/pending-transaction.ts";
+import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
+import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { GroupMemory } from "./settle-registry.ts";
+
+/** Pause between two looks for signers of the group that are no members of its set yet. */
+const lookPauseMs = 2_000;
+/** Signers that one transaction makes members; further ones are added one by one. */
+const accountsMax = 64;
+
+const createdEvent = topicRegistryAbi.find((item) => item.type === "event" && item.name === "WritersCreated");
+if (createdEvent?.type !== "event") throw new Error("the registry's interface lacks WritersCreated");
+const created = toEventSelector(createdEvent);
+
+export interface OwnWritersOptions {
+  readonly rpc: Rpc;
+  readonly registry: Registry;
+  /** The signer's address. */
+  readonly account: Address;
+  /** Accounts beside the signers of the group's nodes. */
+  readonly accounts: readonly Address[];
+  readonly memory: GroupMemory;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The newest block heard of. */
+  readonly head: () => number;
+  /** Whether the chain is lower than what was read of it. */
+  readonly isBehind: () => boolean;
+  /** Sends a transaction to the registry; answers once its block is final. @throws BrokerError as the Ledger port has it. */
+  readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;
+}
+
+/**
+ * The set of accounts that may write to the topics which a group opens. The node that opens the first topic creates it and becomes its
+ * owner; each member adds the signers of the group's other nodes.
+ */
+export class OwnWriters {
+  readonly #options: OwnWritersOptions;
+  readonly #trouble: ReportedTrouble;
+  readonly #stopping = new AbortController();
+  /** Those that were members when this node looked: they are not asked for again. */
+  readonly #members = new Set<Address>();
+  #set: WriterSet | undefined;
+  #settling: Promise<WriterSet> | undefined;
+  #watching: Promise<void> | undefined;
+  #warning: string | undefined;
+
+  constructor(options: OwnWritersOptions) {
+    this.#options = options;
+    this.#trouble = new ReportedTrouble(
+      options.logger,
+      "writers not looked at, trying again",
+      "writers looked at again",
+    );
+  }
+
+  /** Why this node may not write to the group's topics; undefined when it may, as far as it knows. */
+  get warning(): string | undefined {
+    return this.#warning;
+  }
+
+  get facts(): Readonly<Record<string, number>> {
+    return this.#set === undefined ? {} : { writers: this.#set.number };
+  }
+
+  start(): void {
+    this.#watching = this.#watch();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#watching;
+  }
+
+  /**
+   * The set for topics that are opened now. Asks the registry each time: another member may have removed this account, and a chain that took
+   * blocks back or lost its registry may have another's set under the number. Then the group has a new set from here on.
+   * @throws BrokerError 100113 this account is no member; else as `send` does.
+   */
+  async forOpening(): Promise<number> {
+    const set = await this.#settle();
+    await this.#checkOwn(set);
+    if (this.#warning !== undefined) throw new BrokerError("writerRefused", { details: this.#warning });
+    return set.number;
+  }
+
+  /** Two nodes that create a set at once agree on the one that was remembered first; nobody uses the other. */
+  async #settle(): Promise<WriterSet> {
+    this.#settling ??= this.#findOrCreate();
+    try {
+      return await this.#settling;
+    } finally {
+      this.#settling = undefined;
+    }
+  }
+
+  async #findOrCreate(): Promise<WriterSet> {
+    const { memory, logger, account } = this.#options;
+    if (this.#set !== undefined && (await this.#isThere(this.#set))) return this.#set;
+    const known = memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall();
+    if (known !== undefined && (await this.#isThere(known))) return this.#use(known);
+    if (known !== undefined)
+      logger.warn("set of writers is gone from the chain", { writers: known.number, owner: known.owner });
+    const made = await this.#create();
+    const kept = (await memory.saveWriters?.(made, known)) ?? made;
+    logger.info("set of writers created", {
+      writers: made.number,
+      kept: kept.number,
+      gone: known?.number,
+      signer: account,
+    });
+    return this.#use(kept);
+  }
+
+  #use(set: WriterSet): WriterSet {
+    if (set.number !== this.#set?.number || set.owner !== this.#set.owner) this.#members.clear();
+    this.#set = set;
+    return set;
+  }
+
+  /** @throws BrokerError 200205 when the chain may come to have it. */
+  async #isThere({ number, owner }: WriterSet): Promise<boolean> {
+    const { registry, isBehind } = this.#options;
+    if ((await registry.ownerOf(number)) === owner) return true;
+    if (isBehind())
+      throw new BrokerError("chainUnreachable", { details: `it has no set of writers ${number} at the moment` });
+    return false;
+  }
+
+  async #create(): Promise<WriterSet> {
+    const { send, account } = this.#options;
+    const accounts = (await this.#listOthers()).slice(0, accountsMax);
+    const { blockNumber } = await send({ data: createWritersCalldata(accounts), gas: writersGas(accounts.length) });
+    const made = (await this.#readCreated(blockNumber, blockNumber)).at(-1);
+    if (made !== undefined) return made;
+    throw new BrokerError("transactionFailed", {
+      details: `block ${blockNumber} has no set of writers that ${account} created`,
+    });
+  }
+
+  async #recall(): Promise<WriterSet | undefined> {
+    return (await this.#options.memory.find())?.writers;
+  }
+
+  /** The oldest of the signer's sets. An endpoint may refuse to search all blocks: then another set does as well. */
+  async #findOnChain(): Promise<WriterSet | undefined> {
+    try {
+      return (await this.#readCreated(0, this.#options.head())).at(0);
+    } catch (error) {
+      if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
+      this.#options.logger.warn("set of writers not searched for, creating one", { error });
+      return undefined;
+    }
+  }
+
+  async #readCreated(from: number, to: number): Promise<readonly WriterSet[]> {
+    const { rpc, registry, account } = this.#options;
+    const filter = { address: registry.address, signatures: [created], sender: account };
+    const { logs } = await rpc.logs({ from, to }, filter);
+    return logs.map(({ topics }) => ({ number: Number(topics[1]), owner: account }));
+  }
+
+  async #listOthers(): Promise<readonly Address[]> {
+    const { memory, account, accounts } = this.#options;
+    const signers = (await memory.listSigners?.()) ?? [];
+    return [...new Set([...accounts, ...signers])].filter((other) => other !== account);
+  }
+
+  async #watch(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#look();
+        this.#trouble.done();
+      } catch (error) {
+        this.#trouble.failed(error);
+      }
+      await pause(clock, lookPauseMs, signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const set = this.#set ?? (await this.#recall());
+    if (set === undefined) return;
+    const missing = (await this.#listOthers()).filter((signer) => !this.#members.has(signer));
+    if (missing.length === 0 && this.#members.has(this.#options.account)) return;
+    if (!(await this.#isThere(set))) return;
+    await this.#checkOwn(this.#use(set));
+    if (this.#warning !== undefined) return;
+    for (const signer of missing) {
+      if (this.#stopping.signal.aborted) return;
+      await this.#add(set, signer);
+    }
+  }
+
+  async #add({ number }: WriterSet, signer: Address): Promise<void> {
+    const { registry, send, logger } = this.#options;
+    if (!(await registry.isMember(number, signer))) {
+      await send({ data: addWriterCalldata(number, signer), gas: writersGas(1) });
+      logger.info("writer added", { writers: number, signer });
+    }
+    this.#members.add(signer);
+  }
+
+  async #checkOwn({ number: set, owner }: WriterSet): Promise<void> {
+    const { registry, account, logger } = this.#options;
+    const isMember = owner === account || (await registry.isMember(set, account));
+    if (isMember) this.#members.add(account);
+    else this.#members.delete(account);
+    if (!isMember && this.#warning === undefined)
+      logger.warn("signer may not write to the group's topics", { signer: account, writers: set });
+    this.#warning = isMember ? undefined : notYet(set, account);
+  }
+}
+
+function notYet(set: number, account: Address): string {
+  return `the signer ${account} may not write to this group's topics yet: it is not in the registry's set of writers ${set}. A running node of the group adds it within seconds, or the owner of a member's key with setWriter`;
+}

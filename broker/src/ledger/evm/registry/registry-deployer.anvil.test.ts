@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import type { GroupRecord } from "../../../ports/group-records.ts";
+import type { EvmLedgerOptions } from "../evm-ledger-options.ts";
+import { createdAddress } from "./find-registry.ts";
+import { toHex } from "../hex.ts";
+import { Signer } from "../native-crypto.ts";
+import type { GroupMemory } from "./settle-registry.ts";
+import { type Anvil, startAnvil } from "../testing/anvil.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
+import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "../testing/intercepted-provider.ts";
+import { until } from "../testing/writer-world.ts";
+import { signTransaction } from "../write/transaction.ts";
+
+const key = "deployer";
+const { address: deployer } = new Signer(testKey(key));
+const registry = createdAddress(deployer, 0);
+let anvil: Anvil;
+/** The network between the ledgers and anvil. */
+let provider: InterceptedProvider;
+let harness: EvmHarness;
+let memory: GroupMemory & { record: GroupRecord | undefined; height: number };
+
+beforeEach(async () => {
+  anvil = await startAnvil();
+  provider = new InterceptedProvider(anvil.provider);
+  harness = createEvmHarness(provider, key);
+  memory = {
+    record: undefined,
+    height: 0,
+    find: async () => memory.record,
+    save: async (record) => (memory.record ??= record),
+    findIndexedBlock: async () => memory.height,
+  };
+  await ask("anvil_setBalance", deployer, "0xffffffffffffffffff");
+});
+afterEach(async () => anvil.stop());
+
+const ask = (method: string, ...params: readonly unknown[]): Promise<unknown> =>
+  anvil.provider.request({ method, params });
+const hasCode = async (address = registry): Promise<boolean> => (await ask("eth_getCode", address, "latest")) !== "0x";
+const nonceOf = async (): Promise<number> => Number(await ask("eth_getTransactionCount", deployer, "latest"));
+
+async function startOnce(options: Partial<EvmLedgerOptions> = {}): Promise<Address> {
+  const ledger = harness.createLedger({ memory, ...options });
+  await ledger.start();
+  await ledger.stop();
+  return ledger.registryAddress;
+}
+
+it("a registry is remembered once it is final; taken off the chain before, it is deployed again", async () => {
+  const started = startOnce({ finality: 3 });
+  await until(hasCode);
+  await ask("anvil_mine", "0x2");
+  const release = provider.holdSends();
+  await ask("anvil_reorg", 3, []);
+  expect(await hasCode()).toBe(false);
+  release();
+  await until(hasCode);
+  expect(memory.record).toBeUndefined();
+  await ask("anvil_mine", "0x3");
+  expect(await started).toBe(registry);
+  expect(memory.record?.registryAddress).toBe(registry);
+});
+
+it("one that is not final in time is taken up by the next start, also with `deploy`", async () => {
+  const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
+  await expect(ledger.start()).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringMatching(/is not final yet: it is in block 1, and the newest final block is 0/),
+  });
+  await ask("anvil_mine", "0x3");
+  await ledger.start();
+  await ledger.stop();
+  expect(ledger.registryAddress).toBe(registry);
+});
+
+it("where another transaction takes its nonce, it is deployed anew", async () => {
+  const started = startOnce({ finality: 3 });
+  await until(hasCode);
+  await ask("anvil_mine", "0x2");
+  await ask("anvil_setAutomine", false);
+  await ask("anvil_reorg", 3, []);
+  await ask("anvil_setNonce", deployer, "0x1");
+  await ask("anvil_setAutomine", true);
+  const second = createdAddress(deployer, 1);
+  await until(async () => hasCode(second));
+  await ask("anvil_mine", "0x3");
+  expect(await started).toBe(second);
+});
+
+it("a remembered one that the chain has lost is deployed again at its place", async () => {
+  await startOnce();
+  await ask("anvil_mine", "0x2");
+  await ask("anvil_reorg", 3, []);
+  expect(await hasCode()).toBe(false);
+  expect(await startOnce()).toBe(registry);
+  expect(await hasCode()).toBe(true);
+});
+
+it("nothing is deployed again on a chain that is behind the index", async () => {
+  await startOnce();
+  await ask("anvil_reorg", 1, []);
+  memory.height = 55;
+  await expect(startOnce()).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringContaining("the chain is at block 1, the index at 55: the node may be behind"),
+  });
+  expect(await hasCode()).toBe(false);
+});
+
+it("a remembered one of somebody else that is lost is waited for, and nobody is told to leave the address out", async () => {
+  await startOnce();
+  const other = createEvmHarness(anvil.provider, "member").createLedger({ memory, registry });
+  await ask("anvil_reorg", 1, []);
+  await expect(other.start()).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringContaining(`the group's topic registry ${registry} is no longer on the chain`),
+    hints: [expect.stringContaining("comes back by itself"), expect.stringContaining("another group")],
+  });
+});
+
+/** Treats the first `times` requests of one method so. */
+function first(times: number, method: string, treat: Interceptor): void {
+  let left = times;
+  provider.current = async (request, pass) => {
+    if (request.method !== method || left === 0) return pass();
+    left -= 1;
+    return treat(request, pass);
+  };
+}
+
+it("a deployment that may have been taken, though nobody answered, is sent again and not made twice", async () => {
+  await ask("anvil_setAutomine", false);
+  first(1, "eth_sendRawTransaction", async (_, pass) => {
+    await pass();
+    throw connectionLost();
+  });
+  const ledger = harness.createLedger({ memory, registry: "deploy" });
+  await expect(ledger.start()).rejects.toMatchObject({ code: 200205 });
+  let sends = 0;
+  provider.current = async (request, pass) => {
+    sends += request.method === "eth_sendRawTransaction" ? 1 : 0;
+    return pass();
+  };
+  const started = ledger.start();
+  await until(async () => sends > 0);
+  await ask("anvil_mine", "0x1");
+  await started;
+  await ledger.stop();
+  expect(ledger.registryAddress).toBe(registry);
+  expect(await nonceOf()).toBe(1);
+});
+
+it("a deployment that is refused for its fee says so, and the next start offers what is asked by then", async () => {
+  first(1, "eth_sendRawTransaction", async () => {
+    throw Object.assign(new Error("max fee per gas less than block base fee"), { code: -32_000 });
+  });
+  const ledger = harness.createLedger({ memory });
+  await expect(ledger.start()).rejects.toMatchObject({
+    code: 200202,
+    message: expect.stringContaining("the registry's deployment was refused: max fee per gas less than"),
+  });
+  await ask("anvil_setNextBlockBaseFeePerGas", "0x2540be40000");
+  await ask("anvil_mine", "0x1");
+  provider.current = passAll;
+  await ledger.start();
+  await ledger.stop();
+  expect(ledger.registryAddress).toBe(registry);
+});
+
+it("a deployment that is reverted says so, and the next start makes another", async () => {
+  let isReverted = true;
+  provider.current = async ({ method }, pass) => {
+    const answer = await pass();
+    if (method !== "eth_getTransactionReceipt" || answer === null || !isReverted) return answer;
+    isReverted = false;
+    return { ...(answer as object), status: "0x0" }; // A receipt, by the specification.
+  };
+  const ledger = harness.createLedger({ memory, registry: "deploy" });
+  await expect(ledger.start()).rejects.toMatchObject({
+    code: 200202,
+    message: expect.stringContaining("the registry's deployment was reverted"),
+  });
+  expect(memory.record).toBeUndefined();
+  await ledger.start();
+  await ledger.stop();
+  expect(ledger.registryAddress).toBe(createdAddress(deployer, 1));
+});
+
+it("a receipt that an endpoint does not have yet, though the nonce is used, is waited for", async () => {
+  first(8, "eth_getTransactionReceipt", async () => null);
+  expect(await startOnce()).toBe(registry);
+  expect(await nonceOf()).toBe(1);
+});
+
+it("a registry that is there, and in no final block yet, is not remembered", async () => {
+  await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
+  await expect(startOnce({ finality: 3 })).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringContaining(`the topic registry ${registry} is in no final block yet`),
+  });
+  expect(memory.record).toBeUndefined();
+  await ask("anvil_mine", "0x3");
+  expect(await startOnce({ finality: 3 })).toBe(registry);
+  expect(memory.record?.registryAddress).toBe(registry);
+});
+
+it("a lost one that was not the key's first transaction waits for those before it", async () => {
+  const second = createdAddress(deployer, 1);
+  await startOnce({ memory: { find: async () => undefined, save: async (record) => record } });
+  expect(await startOnce({ registry: "deploy" })).toBe(second);
+  await ask("anvil_reorg", 2, []);
+  expect(await nonceOf()).toBe(0);
+  const started = startOnce();
+  await until(async () => JSON.stringify(await ask("txpool_status")).includes('"queued":"0x1"'));
+  const fees = { kind: "eip1559", maxFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 1n } as const;
+  const filler = { chainId: 31_337, nonce: 0, fees, gas: 21_000, to: deployer, data: new Uint8Array(0) };
+  await ask("eth_sendRawTransaction", toHex(signTransaction(filler, new Signer(testKey(key))).raw));
+  expect(await started).toBe(second);
+  expect([await hasCode(), await hasCode(second)]).toEqual([false, true]);
+});

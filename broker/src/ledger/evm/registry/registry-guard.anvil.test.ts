@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Logger } from "../../../lib/logger.ts";
+import { silentLogger } from "../../../lib/logger.ts";
+import { parseTopicName } from "../../../domain/topic-name.ts";
+import { type Hex, toQuantity } from "../hex.ts";
+import { connectionRefused } from "../testing/intercepted-provider.ts";
+import { until, WriterWorld } from "../testing/writer-world.ts";
+
+const never = new AbortController().signal;
+let world: WriterWorld;
+beforeEach(async () => {
+  world = await WriterWorld.start();
+});
+afterEach(async () => world.stop());
+
+/** How often the registry was looked for since. */
+function countLooks(): () => number {
+  let count = 0;
+  world.provider.current = async (request, pass) => {
+    count += request.method === "eth_getCode" ? 1 : 0;
+    return pass();
+  };
+  return () => count;
+}
+
+const height = async (): Promise<number> => Number(await world.ask("eth_blockNumber"));
+
+it("a registry that a reorganisation takes away is deployed again, and its topics and events come back", async () => {
+  const { ledger, append, abandon } = await world.createFirstWriter();
+  await append("one");
+  await world.ask("anvil_mine", "0x2");
+  const release = world.provider.holdSends();
+  await world.ask("anvil_reorg", await height(), []);
+  expect(await world.ask("eth_getCode", ledger.registryAddress, "latest")).toBe("0x");
+  await world.ask("anvil_mine", "0x1");
+  release();
+  await until(async () => (await world.ask("eth_getCode", ledger.registryAddress, "latest")) !== "0x");
+  await until(async () => ledger.view().outage === undefined && (await world.published()).length === 1);
+  await ledger.openTopic(parseTopicName("another"), never);
+  await append("two");
+  expect(await world.published()).toEqual(["one", "two"]);
+  await abandon();
+});
+
+it("a call that finds no registry says so, and so does the group until it is there again; each time it is lost", async () => {
+  const reasons: string[] = [];
+  const warn: Logger["warn"] = (message, fields) =>
+    void (message === "topic registry missing" ? reasons.push(String(fields?.["reason"])) : undefined);
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  const { ledger, abandon } = await world.createFirstWriter({ logger });
+  const code = await world.ask("eth_getCode", ledger.registryAddress, "latest");
+  const looks = countLooks();
+  for (const name of [parseTopicName("b"), parseTopicName("c")]) {
+    await world.ask("anvil_setCode", ledger.registryAddress, "0x");
+    await expect(ledger.openTopic(name, never)).rejects.toMatchObject({
+      code: 200205,
+      message: expect.stringContaining(`no topic registry at ${ledger.registryAddress}`),
+    });
+    const since = ledger.view().outage?.since;
+    await until(async () => ledger.view().outage?.reason.includes("another transaction has the nonce 0") === true);
+    await expect(ledger.openTopic(name, never)).rejects.toMatchObject({
+      code: 200205,
+      message: expect.stringMatching(
+        /^chain cannot be reached: the group's topic registry .* is no longer on the chain/,
+      ),
+    });
+    const seen = looks();
+    await until(async () => looks() > seen + 1);
+    expect(ledger.view().outage?.since).toBe(since);
+    await world.ask("anvil_setCode", ledger.registryAddress, code);
+    await until(async () => ledger.view().outage === undefined);
+    await ledger.openTopic(name, never);
+  }
+  const once = [expect.stringContaining("there is no topic registry"), expect.stringContaining("is no longer on")];
+  expect(reasons).toEqual([...once, ...once]);
+  await abandon();
+}, 20_000);
+
+it("nothing is deployed again while the chain is lower than what was read; it is once there are other blocks", async () => {
+  const { ledger, append, abandon } = await world.createFirstWriter();
+  await append("one");
+  const read = await height();
+  const looks = countLooks();
+  await world.ask("anvil_rollback", read);
+  await until(async () => ledger.view().outage?.reason.includes("the node may be behind") === true);
+  await expect(ledger.openTopic(parseTopicName("b"), never)).rejects.toMatchObject({ code: 200205 });
+  await until(async () => looks() > 1);
+  expect(await world.transactionCount()).toBe(0);
+  expect(await world.poolSize()).toBe(0);
+  await world.ask("anvil_mine", toQuantity(read + 1));
+  await until(async () => (await world.ask("eth_getCode", ledger.registryAddress, "latest")) !== "0x");
+  await until(async () => ledger.view().outage === undefined);
+  await abandon();
+});
+
+it("a chain lower than what was read is an outage with its reason, until it is as high again", async () => {
+  const { ledger, append, abandon } = await world.createFirstWriter();
+  await append("one");
+  const read = await height();
+  await ledger.stop();
+  world.provider.current = async (request, pass) => {
+    if (request.method !== "eth_getBlockByNumber" || request.params?.[0] !== "latest") return pass();
+    return world.ask("eth_getBlockByNumber", toQuantity(read - 1), false);
+  };
+  const { ledger: next } = await world.createWriter();
+  const following = new AbortController();
+  const { hash } = (await world.ask("eth_getBlockByNumber", toQuantity(read), false)) as { hash: Hex }; // By the specification.
+  void next.follow({ number: read, hash }, following.signal)[Symbol.asyncIterator]().next();
+  expect(next.view()).toMatchObject({
+    outage: {
+      reason: `the chain is at block ${read - 1}, the index at ${read}: the node may be behind or have lost its state`,
+    },
+    headBlock: read - 1,
+  });
+  world.provider.current = async (_, pass) => pass();
+  await until(async () => next.view().outage === undefined);
+  following.abort();
+  await next.stop(AbortSignal.abort());
+  await abandon();
+});
+
+it("what lasts is logged once, and who publishes meanwhile hears the reason", async () => {
+  const warnings: string[] = [];
+  const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message), child: () => logger };
+  const { ledger, append, abandon } = await world.createFirstWriter({ logger });
+  const failure = { reason: "http://one: the connection was refused", since: 0 };
+  await world.ask("anvil_setAutomine", false);
+  const fates = [append("one"), append("two"), append("three")];
+  await until(async () => (await world.poolSize()) === 3);
+  world.provider.current = async () => {
+    throw connectionRefused();
+  };
+  Object.assign(world.provider, { failure: () => failure });
+  await until(async () => warnings.includes("fate of a transaction not read"));
+  await expect(append("four")).rejects.toMatchObject({
+    code: 200205,
+    message: `chain cannot be reached: ${failure.reason}`,
+  });
+  expect(warnings.filter((message) => message === "fate of a transaction not read")).toHaveLength(1);
+  Object.assign(world.provider, { failure: () => undefined });
+  world.provider.current = async (_, pass) => pass();
+  await world.ask("anvil_setAutomine", true);
+  await world.ask("anvil_mine", "0x1");
+  await Promise.all(fates);
+  await abandon();
+  expect(ledger.view().outage).toBeUndefined();
+}, 20_000);

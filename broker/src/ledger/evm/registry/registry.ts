@@ -1,0 +1,99 @@
+import { everyone, topicRegistryAbi, writerOwnersSlot } from "@stele/contracts";
+import { topicAddress } from "@stele/wire";
+import { decodeFunctionResult, encodeFunctionData } from "viem/utils";
+import type { Address } from "../../../domain/topic.ts";
+import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
+import { keccak256 } from "../native-crypto.ts";
+import type { Rpc } from "../endpoint/rpc.ts";
+
+/** What a topic is to the account that asks; `of-others` is open, and for other writers. */
+export type TopicStatus = "never-opened" | "open" | "closed" | "of-others";
+
+export interface RegistryOptions {
+  readonly address: Address;
+  readonly from: Address;
+  /** What is thrown when there is no code at the address. */
+  readonly onMissing: () => Error;
+}
+
+/** Where Solidity lays the first item of the array. */
+const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
+
+/** The registry's views, and the calldata of what changes topics. */
+export class Registry {
+  readonly address: Address;
+  readonly #rpc: Rpc;
+  readonly #options: RegistryOptions;
+
+  constructor(rpc: Rpc, options: RegistryOptions) {
+    this.#rpc = rpc;
+    this.#options = options;
+    this.address = options.address;
+  }
+
+  /** @throws what is thrown when there is no code at the address. */
+  async look(): Promise<void> {
+    await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "topicCount" }));
+  }
+
+  async statusOf(name: string): Promise<TopicStatus> {
+    const { from } = this.#options;
+    const topic = this.addressOf(name);
+    const { closed, createdAt } = decodeFunctionResult({
+      abi: topicRegistryAbi,
+      functionName: "stateOf",
+      data: await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "stateOf", args: [topic] })),
+    });
+    if (createdAt === 0n) return "never-opened";
+    if (closed) return "closed";
+    const isWriter = decodeFunctionResult({
+      abi: topicRegistryAbi,
+      functionName: "isWriter",
+      data: await this.#call(
+        encodeFunctionData({ abi: topicRegistryAbi, functionName: "isWriter", args: [topic, from] }),
+      ),
+    });
+    return isWriter ? "open" : "of-others";
+  }
+
+  async isMember(writers: number, account: Address): Promise<boolean> {
+    const ask = { abi: topicRegistryAbi, functionName: "isMember" } as const;
+    const data = await this.#call(encodeFunctionData({ ...ask, args: [writers, account] }));
+    return decodeFunctionResult({ ...ask, data });
+  }
+
+  /** The account that created the set of that number; the zero address where nobody has. */
+  async ownerOf(writers: number): Promise<Address> {
+    const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
+    return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
+  }
+
+  /** Where the topic of that name is, or would be. */
+  addressOf(name: string): Address {
+    return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
+  }
+
+  async #call(data: Hex): Promise<Hex> {
+    const { from, onMissing } = this.#options;
+    const answer = await this.#rpc.call({ from, to: this.address, data });
+    if (answer === "0x") throw onMissing();
+    return answer;
+  }
+}
+
+export function openCalldata(names: readonly string[], writers = everyone): Buffer {
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "open", args: [names, writers] }));
+}
+
+export function closeCalldata(name: string): Buffer {
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "close", args: [name] }));
+}
+
+export function createWritersCalldata(accounts: readonly Address[]): Buffer {
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "createWriters", args: [accounts] }));
+}
+
+export function addWriterCalldata(writers: number, account: Address): Buffer {
+  const args = [writers, account, true] as const;
+  return fromHex(encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args }));
+}

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Address } from "../../../domain/topic.ts";
+import type { GroupRecord } from "../../../ports/group-records.ts";
+import type { GroupMemory } from "./settle-registry.ts";
+import { type Anvil, startAnvil } from "../testing/anvil.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
+import { Signer } from "../native-crypto.ts";
+
+let anvil: Anvil;
+let harness: EvmHarness;
+beforeAll(async () => {
+  anvil = await startAnvil();
+});
+afterAll(async () => anvil.stop());
+
+/** A key with a balance, and a memory of its own. */
+async function begin(name: string): Promise<{ memory: GroupMemory & { record: GroupRecord | undefined } }> {
+  harness = createEvmHarness(anvil.provider, name);
+  const { address } = new Signer(testKey(name));
+  await anvil.provider.request({ method: "anvil_setBalance", params: [address, "0xffffffffffffffffff"] });
+  const memory = {
+    record: undefined as GroupRecord | undefined,
+    find: async () => memory.record,
+    save: async (record: GroupRecord) => (memory.record ??= record),
+  };
+  return { memory };
+}
+
+async function registryOf(options: Parameters<EvmHarness["createLedger"]>[0]): Promise<Address> {
+  const ledger = harness.createLedger(options);
+  await ledger.start();
+  await ledger.stop();
+  return ledger.registryAddress;
+}
+
+describe("a group's registry", () => {
+  it("is deployed at the first start, remembered, and used again", async () => {
+    const { memory } = await begin("first");
+    const registry = await registryOf({ memory });
+    expect(memory.record).toMatchObject({ chainId: 31_337, registryAddress: registry });
+    expect(await registryOf({ memory })).toBe(registry);
+    expect(await registryOf({})).toBe(registry);
+  });
+
+  it("`deploy` makes a new one once, though the signer has one", async () => {
+    const { memory } = await begin("second");
+    const first = await registryOf({});
+    const second = await registryOf({ memory, registry: "deploy" });
+    expect(second).not.toBe(first);
+    expect(await registryOf({ memory, registry: "deploy" })).toBe(second);
+  });
+
+  it("is found again by memory also when the key had sent much before it", async () => {
+    const { memory } = await begin("third");
+    const { address } = new Signer(testKey("third"));
+    await anvil.provider.request({ method: "anvil_setNonce", params: [address, "0x64"] });
+    await expect(registryOf({})).rejects.toThrow(/no registry among its first/);
+    const registry = await registryOf({ memory });
+    expect(await registryOf({ memory })).toBe(registry);
+  });
+
+  it("another one than the remembered is refused, and so is an address without one", async () => {
+    const { memory } = await begin("fourth");
+    const registry = await registryOf({ memory });
+    const other = await registryOf({ registry: "deploy" });
+    await expect(registryOf({ memory, registry: other })).rejects.toThrow(
+      `the group is on the registry ${registry}, and ${other} is configured`,
+    );
+    const nowhere: Address = `0x${"11".repeat(20)}`;
+    await expect(registryOf({ registry: nowhere })).rejects.toThrow(`there is no topic registry at ${nowhere}`);
+  });
+
+  it.each([
+    ["chain id", { chainId: 5 }],
+    ["first block", { genesisHash: `0x${"22".repeat(32)}` }],
+  ] as const)("another %s than the remembered one is refused", async (_, difference) => {
+    const { memory } = await begin("fifth");
+    await registryOf({ memory });
+    if (memory.record !== undefined) memory.record = { ...memory.record, ...difference };
+    await expect(registryOf({ memory })).rejects.toMatchObject({
+      code: 200205,
+      message: expect.stringContaining("the group is on chain"),
+    });
+  });
+});

@@ -1,0 +1,145 @@
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../../domain/topic.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import type { GroupRecord, WriterSet } from "../../../ports/group-records.ts";
+import type { FinalityPolicy } from "../read/finality.ts";
+import { findRegistry, isRegistry } from "./find-registry.ts";
+import type { ChainIdentity, Rpc } from "../endpoint/rpc.ts";
+
+/** What is remembered of one group's chain. */
+export interface GroupMemory {
+  find(): Promise<GroupRecord | undefined>;
+  /** Keeps the first record, and answers the one that is kept. */
+  save(record: GroupRecord): Promise<GroupRecord>;
+  /** Keeps a set of writers for a group that has none, or still the one that is `gone`; answers the one that is kept. */
+  saveWriters?(writers: WriterSet, gone: WriterSet | undefined): Promise<WriterSet>;
+  /** The addresses that the group's live nodes sign with. */
+  listSigners?(): Promise<readonly Address[]>;
+  /** The newest block that the index has; a chain below it has lost blocks, or is behind. */
+  findIndexedBlock?(): Promise<number | undefined>;
+}
+
+/** Remembers nothing: for a chain that belongs to this process. */
+export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
+
+/** Which registry a group is on: an address, a new one, or (undefined) one that the signer has deployed, else a new one. */
+export type RegistryChoice = Address | "deploy" | undefined;
+
+export interface SettleOptions {
+  readonly memory: GroupMemory;
+  readonly choice: RegistryChoice;
+  /** Whether this node is the one that may give the group a registry, where it has none yet. */
+  readonly mayDeploy: () => boolean;
+  readonly chain: ChainIdentity;
+  /** The signer's address. */
+  readonly signer: Address;
+  readonly logger: Logger;
+  readonly finality: FinalityPolicy;
+  /** Deploys a new one, which stands in a final block when it answers. */
+  readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
+  /** Deploys a remembered one again that the chain has lost. Only the key that has deployed it can, whichever node has that key. */
+  readonly restore: (address: Address) => Promise<void>;
+}
+
+/**
+ * Finds the group's registry or has it deployed, and remembers it with its chain.
+ * @throws BrokerError 200205 for another chain than the remembered one, another registry, or none where one should be.
+ */
+export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
+  const remembered = await options.memory.find();
+  const address =
+    remembered === undefined ? await firstRegistry(rpc, options) : await sameRegistry(remembered, options);
+  if (!(await isRegistry(rpc, { address, from: options.signer }))) {
+    if (remembered === undefined) throw noRegistry(address);
+    await restore(rpc, address, options);
+  }
+  if (remembered === undefined) {
+    await checkIsFinal(rpc, address, options);
+    await remember(address, options);
+  }
+  options.logger.info("chain connected", {
+    chainId: options.chain.chainId,
+    registry: address,
+    signer: options.signer,
+  });
+  return address;
+}
+
+/** @throws BrokerError 200205 when another node was faster, with another registry: the next start finds that one. */
+async function remember(registryAddress: Address, { memory, chain }: SettleOptions): Promise<void> {
+  const kept = await memory.save({ ...chain, registryAddress });
+  if (kept.registryAddress === registryAddress) return;
+  throw new BrokerError("chainUnreachable", {
+    details: `another node has settled on the registry ${kept.registryAddress} while this one settled on ${registryAddress}`,
+  });
+}
+
+/** On a chain that is behind, or has lost its state, nothing is deployed: it may come back with what was there. */
+async function restore(rpc: Rpc, address: Address, options: SettleOptions): Promise<void> {
+  const indexed = (await options.memory.findIndexedBlock?.()) ?? -1;
+  const head = await rpc.header("latest");
+  if (head.number < indexed) throw new BrokerError("chainUnreachable", { details: behind(head.number, indexed) });
+  await options.restore(address);
+}
+
+/** One that is remembered must not go away with the next reorganisation. */
+async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOptions): Promise<void> {
+  const head = await rpc.header("latest");
+  const { number } = await finality.finalAt(head);
+  if (number === head.number || (number >= 0 && (await rpc.code(address, number)).length > 2)) return;
+  throw new BrokerError("chainUnreachable", {
+    details: `the topic registry ${address} is in no final block yet: the newest final block is ${Math.max(0, number)} of ${head.number}`,
+  });
+}
+
+/** What is told of a chain that is lower than what was read of it. */
+export function behind(head: number, indexed: number): string {
+  return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
+}
+
+async function firstRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
+  const { choice, signer, memory, logger, mayDeploy, deploy } = options;
+  if (choice !== undefined && choice !== "deploy") return lowerCase(choice);
+  if (!mayDeploy()) throw noneYet();
+  const found = choice === undefined ? await findRegistry(rpc, signer) : undefined;
+  if (found !== undefined) return found;
+  const address = await deploy({ isRemembered: memory !== noMemory });
+  logger.info("topic registry deployed", { registry: address, signer });
+  return address;
+}
+
+async function sameRegistry(remembered: GroupRecord, { choice, chain }: SettleOptions): Promise<Address> {
+  const { chainId, genesisHash, registryAddress } = remembered;
+  if (chain.chainId !== chainId || chain.genesisHash !== genesisHash) {
+    throw new BrokerError("chainUnreachable", {
+      details: `the group is on chain ${chainId} with the first block ${genesisHash}, and the endpoint serves chain ${chain.chainId} with ${chain.genesisHash}`,
+      hints: ["Give the group its own chain's endpoint, or serve the other chain as another group."],
+    });
+  }
+  if (choice !== undefined && choice !== "deploy" && lowerCase(choice) !== registryAddress) {
+    throw new BrokerError("chainUnreachable", {
+      details: `the group is on the registry ${registryAddress}, and ${lowerCase(choice)} is configured`,
+      hints: ["Another registry has other topics: serve it as another group."],
+    });
+  }
+  return registryAddress;
+}
+
+function noneYet(): BrokerError {
+  return new BrokerError("chainUnreachable", {
+    details: "the group has no topic registry yet, and the node that follows its chain is the one to deploy it",
+  });
+}
+
+function noRegistry(address: Address): BrokerError {
+  return new BrokerError("chainUnreachable", {
+    details: `there is no topic registry at ${address} on this chain`,
+    hints: [
+      "Check the registry's address and the chain's endpoint, or leave the address out to deploy a new registry.",
+    ],
+  });
+}
+
+function lowerCase(address: Address): Address {
+  return address.toLowerCase() as Address; // An address in lower case.
+}

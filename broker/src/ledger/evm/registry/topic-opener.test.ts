@@ -1,0 +1,162 @@
+import { type EmbeddedChain, startEmbeddedChain } from "@stele/chain";
+import { topicRegistryAbi } from "@stele/contracts";
+import { encodeFunctionData } from "viem";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { parseTopicName } from "../../../domain/topic-name.ts";
+import type { LedgerEntry } from "../../../ports/ledger.ts";
+import type { EvmLedger } from "../evm-ledger.ts";
+import { openGas } from "../write/gas.ts";
+import { fromHex } from "../hex.ts";
+import { Signer } from "../native-crypto.ts";
+import { openCalldata } from "./registry.ts";
+import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
+import { InterceptedProvider, passAll } from "../testing/intercepted-provider.ts";
+
+const never = new AbortController().signal;
+const keysMax = 20;
+let chain: EmbeddedChain;
+let provider: InterceptedProvider;
+let harness: EvmHarness;
+let ledger: EvmLedger;
+let used = 0;
+let sent = 0;
+
+beforeAll(async () => {
+  const names = Array.from({ length: keysMax }, (_, index) => [
+    `opener ${index}`,
+    `stranger to opener ${index}`,
+  ]).flat();
+  const genesisAccounts = names.map((name) => new Signer(testKey(name)).address);
+  chain = await startEmbeddedChain({ file: ":memory:", chainId: 1337, genesisAccounts });
+  provider = new InterceptedProvider(chain);
+});
+
+afterAll(() => chain.stop());
+
+beforeEach(async () => {
+  harness = createEvmHarness(provider, `opener ${used}`);
+  used += 1;
+  provider.current = passAll;
+  ledger = harness.createLedger();
+  await ledger.start();
+  sent = 0;
+  provider.current = async ({ method }, pass) => {
+    if (method === "eth_sendRawTransaction") sent += 1;
+    return pass();
+  };
+  return () => ledger.stop();
+});
+
+const open = (name: string, signal = never) => ledger.openTopic(parseTopicName(name), signal);
+
+async function entriesUpTo(block: number): Promise<readonly LedgerEntry[]> {
+  const entries: LedgerEntry[] = [];
+  for await (const step of ledger.follow(undefined, never)) {
+    const blocks = step.kind === "blocks" ? step.blocks : [];
+    entries.push(...blocks.flatMap((one) => one.entries));
+    if ((blocks.at(-1)?.number ?? 0) >= block) break;
+  }
+  return entries;
+}
+
+describe("opens that come together", () => {
+  test("share transactions, and each is answered by the block of its own", async () => {
+    const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
+    const answers = await Promise.all(names.map((name) => open(name)));
+    // A transaction has room for about 110 of them.
+    expect(sent).toBe(3);
+    const entries = await entriesUpTo(Math.max(...answers.map(({ blockNumber }) => blockNumber)));
+    expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(names);
+  });
+
+  test("for the same topic are one", async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => open("same")));
+    expect(new Set(answers.map(({ blockNumber }) => blockNumber)).size).toBe(1);
+    expect(sent).toBe(1);
+  });
+
+  test("gather while transactions are under way", async () => {
+    const release = provider.holdSends();
+    const opened: Promise<unknown>[] = [];
+    for (let index = 0; index < 20; index += 1) {
+      opened.push(open(`one by one/${index}`));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    release();
+    await Promise.all(opened);
+    expect(sent).toBeLessThanOrEqual(6);
+  });
+
+  test("are refused where too many wait already, and the others are opened", async () => {
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 10_000 }, () => open("waits", gone.signal));
+    await expect(open("too many")).rejects.toMatchObject({ code: 200300 });
+    gone.abort();
+    const answers = await Promise.allSettled(waiting);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    expect(await open("room again")).toMatchObject({ blockNumber: expect.any(Number) });
+  });
+
+  test("with long names share as well, within the gas of a transaction", async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
+    await Promise.all(names.map((name) => open(name)));
+    expect(sent).toBeLessThan(4);
+  });
+});
+
+describe("a caller who goes", () => {
+  test("before its transaction was sent is told so, and its topic is not opened", async () => {
+    const gone = new AbortController();
+    const [left, stays] = [open("left", gone.signal), open("stays")];
+    gone.abort();
+    await expect(left).rejects.toMatchObject({ code: 200202 });
+    const { blockNumber } = await stays;
+    const entries = await entriesUpTo(blockNumber);
+    expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(["stays"]);
+  });
+
+  test("after that is told that the fate is not known, and the others are answered", async () => {
+    const release = provider.holdSends();
+    const gone = new AbortController();
+    const [left, stays] = [open("left", gone.signal), open("stays")];
+    await new Promise((resolve) => setImmediate(resolve));
+    gone.abort();
+    await expect(left).rejects.toMatchObject({ code: 200201 });
+    release();
+    expect(await stays).toMatchObject({ blockNumber: expect.any(Number) });
+  });
+});
+
+test("a closed topic of others stays closed: 100113, and what is opened beside it is open", async () => {
+  const { stranger } = harness;
+  const contract = { abi: topicRegistryAbi } as const;
+  const createWriters = encodeFunctionData({ ...contract, functionName: "createWriters", args: [[]] });
+  await stranger.send(fromHex(createWriters), ledger.registryAddress);
+  await stranger.send(openCalldata(["theirs"], 1), ledger.registryAddress);
+  await expect(ledger.closeTopic(parseTopicName("theirs"), never)).rejects.toMatchObject({ code: 100113 });
+  const close = encodeFunctionData({ ...contract, functionName: "close", args: ["theirs"] });
+  await stranger.send(fromHex(close), ledger.registryAddress);
+  sent = 0;
+  const [theirs, ours] = await Promise.allSettled([open("theirs"), open("ours")]);
+  expect(theirs).toMatchObject({ reason: { code: 100113 } });
+  expect(ours).toMatchObject({ status: "fulfilled" });
+  expect(sent).toBe(1);
+});
+
+test.each([2, 31, 32, 128])(
+  "the gas formula covers topics with names of %i bytes, and is not far off",
+  async (bytes) => {
+    let made = 0;
+    for (const count of [1, 1, 10, 50]) {
+      const names = Array.from({ length: count }, () => {
+        made += 1;
+        return made.toString(36).padStart(bytes, "n");
+      });
+      const [answer] = await Promise.all(names.map((name) => open(name)));
+      const params = [`0x${answer?.blockNumber.toString(16)}`, false];
+      const block = (await chain.request({ method: "eth_getBlockByNumber", params })) as { gasUsed: string }; // A block.
+      expect(openGas(names)).toBeGreaterThanOrEqual(Number(block.gasUsed));
+      expect(openGas(names)).toBeLessThan(2 * Number(block.gasUsed));
+    }
+  },
+);

@@ -1,0 +1,180 @@
+import { setMaxListeners } from "node:events";
+import { BrokerError, isBrokerError, quote } from "@stele/wire";
+import type { TopicName } from "../../../domain/topic-name.ts";
+import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import { openGas, openingBaseGas, openingGas } from "../write/gas.ts";
+import type { Inclusion } from "../write/pending-transaction.ts";
+import { openCalldata, type Registry } from "./registry.ts";
+import { toBrokerError } from "../endpoint/rpc-failure.ts";
+
+/** Most gas of one transaction: EIP-7825 allows 2^24. */
+const gasMax = 16_000_000;
+/** Callers that may wait for a transaction that opens their topic. */
+const openingsWaitingMax = 10_000;
+
+export interface TopicOpenerOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  /** Transactions that may be under way at once. */
+  readonly underWayMax: () => number;
+  /** Gas that one transaction may ask for on this chain. */
+  readonly blockGas: () => number;
+  /** The set of writers that new topics are for; undefined for everyone. @throws BrokerError 100113 when this account is not in it. */
+  readonly findWriters: () => Promise<number | undefined>;
+  /** Sends one transaction to the registry. @throws BrokerError as the Ledger port has it. */
+  readonly send: (data: Buffer, gas: number, signal: AbortSignal) => Promise<Inclusion>;
+}
+
+interface Opening {
+  readonly name: TopicName;
+  readonly signal: AbortSignal;
+  readonly deferred: Deferred<{ readonly blockNumber: number }>;
+}
+
+/** Opens topics in groups: those that come together, or while transactions are under way, share the next transaction. */
+export class TopicOpener {
+  readonly #options: TopicOpenerOptions;
+  /** In the order in which they came. */
+  readonly #waiting = new Set<Opening>();
+  #underWay = 0;
+  #isPumpDue = false;
+
+  constructor(options: TopicOpenerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Answers the block from which on the topic is open.
+   * @throws BrokerError 100113 it is closed, and for other accounts; 200202 given up before it was sent; 200300 too many wait; else as the
+   * sender says.
+   */
+  async open(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
+    if (signal.aborted) throw notSent();
+    if (this.#waiting.size >= openingsWaitingMax) {
+      throw new BrokerError("busy", { details: `${this.#waiting.size} topics wait to be opened` });
+    }
+    const opening: Opening = { name, signal, deferred: createDeferred() };
+    this.#waiting.add(opening);
+    const leave = (): void => this.#leave(opening);
+    signal.addEventListener("abort", leave, { once: true });
+    this.#schedule();
+    try {
+      return await opening.deferred.promise;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  #leave(opening: Opening): void {
+    if (this.#waiting.delete(opening)) opening.deferred.reject(notSent());
+  }
+
+  /** Pumps once the input at hand is read, so that calls that came together share a transaction. */
+  #schedule(): void {
+    if (this.#isPumpDue) return;
+    this.#isPumpDue = true;
+    this.#options.clock.soon(() => {
+      this.#isPumpDue = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#waiting.size > 0 && this.#underWay < this.#options.underWayMax()) void this.#open(this.#take());
+  }
+
+  /** The longest waiting, as many as fit into one transaction. */
+  #take(): readonly Opening[] {
+    const names = new Set<TopicName>();
+    const taken: Opening[] = [];
+    let gasLeft = Math.min(gasMax, this.#options.blockGas()) - openingBaseGas;
+    for (const opening of this.#waiting) {
+      const { name } = opening;
+      gasLeft -= names.has(name) ? 0 : openingGas(name);
+      if (gasLeft < 0 && names.size > 0) break;
+      names.add(name);
+      taken.push(opening);
+      this.#waiting.delete(opening);
+    }
+    return taken;
+  }
+
+  async #open(openings: readonly Opening[]): Promise<void> {
+    const names = [...new Set(openings.map(({ name }) => name))];
+    this.#underWay += 1;
+    try {
+      using callers = new Callers(openings);
+      await this.#options.registry.look();
+      const inclusion = await this.#send(names, callers.signal);
+      await Promise.all(openings.map((opening) => this.#settle(opening, inclusion)));
+    } catch (error) {
+      const reason = toBrokerError(error);
+      for (const { deferred } of openings) deferred.reject(reason);
+    } finally {
+      this.#underWay -= 1;
+      this.#pump();
+    }
+  }
+
+  /** The registry reverts an `open` for a set that the sender has just left: then the reason is asked for. */
+  async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
+    const { findWriters, send } = this.#options;
+    const writers = await findWriters();
+    try {
+      return await send(openCalldata(names, writers), openGas(names), signal);
+    } catch (error) {
+      if (isBrokerError(error, "transactionFailed")) await findWriters();
+      throw error;
+    }
+  }
+
+  async #settle({ name, deferred }: Opening, { logs, blockNumber }: Inclusion): Promise<void> {
+    const address = this.#options.registry.addressOf(name);
+    const log = logs.find((one) => one.address === address);
+    try {
+      if (log === undefined) await this.#confirm(name);
+      if (log?.kind === "open-rejected") throw new BrokerError("writerRefused", { details: quote(name) });
+      deferred.resolve({ blockNumber });
+    } catch (error) {
+      deferred.reject(toBrokerError(error));
+    }
+  }
+
+  /** A topic without a log was open already, or there is no registry that would write one. */
+  async #confirm(name: TopicName): Promise<void> {
+    const status = await this.#options.registry.statusOf(name);
+    if (status === "open" || status === "of-others") return;
+    throw new BrokerError("transactionFailed", { details: `the topic is ${status}` });
+  }
+}
+
+/** Those who wait for one transaction. Who goes does not know its fate; with the last of them it is given up. */
+class Callers implements Disposable {
+  readonly #gone = new AbortController();
+  readonly #listening = new AbortController();
+
+  constructor(openings: readonly Opening[]) {
+    let left = openings.length;
+    const go = ({ deferred }: Opening): void => {
+      left -= 1;
+      if (left === 0) this.#gone.abort();
+      else deferred.reject(new BrokerError("transactionTimeout"));
+    };
+    const { signal } = this.#listening;
+    setMaxListeners(0, signal); // one for each opening, which their number bounds
+    for (const opening of openings) opening.signal.addEventListener("abort", () => go(opening), { once: true, signal });
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#listening.abort();
+  }
+}
+
+function notSent(): BrokerError {
+  return new BrokerError("transactionFailed", { details: "given up before it was sent" });
+}

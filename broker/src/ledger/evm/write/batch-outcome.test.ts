@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { toOutcome } from "./batch-outcome.ts";
+import type { ContractLog } from "../read/parse-log.ts";
+
+const place = {
+  address: `0x${"a".repeat(40)}`,
+  blockNumber: 7,
+  blockHash: `0x${"b".repeat(64)}`,
+  transactionHash: `0x${"c".repeat(64)}`,
+  logIndex: 0,
+} as const;
+
+function published(firstSequence: number, count: number): ContractLog {
+  const batch = { firstSequence, sender: place.address, count, eventsRoot: "0x", events: Buffer.of() } as const;
+  return { ...place, kind: "events-published", ...batch };
+}
+
+test.each([
+  [1, 1, { status: "committed", firstSequence: 1, blockNumber: 7 }],
+  [2 ** 53 - 2, 2, { status: "committed", firstSequence: 2 ** 53 - 2, blockNumber: 7 }],
+  [2 ** 53 - 1, 2, { status: "rejected", reason: "sequence-spent" }],
+  [2 ** 60, 1, { status: "rejected", reason: "sequence-spent" }],
+])("%d, %d events", (firstSequence, count, outcome) => {
+  expect(toOutcome(published(firstSequence, count), 7)).toEqual(outcome);
+});
+
+test("a rejected batch", () => {
+  const log: ContractLog = { ...place, kind: "batch-rejected", reason: "closed-topic" };
+  expect(toOutcome(log, 7)).toEqual({ status: "rejected", reason: "closed-topic" });
+});

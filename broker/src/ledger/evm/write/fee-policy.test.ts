@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { FeePolicy, type FeeSettings } from "./fee-policy.ts";
+import { readHeader, Rpc } from "../endpoint/rpc.ts";
+
+const gwei = 1_000_000_000n;
+
+const hash = `0x${"00".repeat(32)}` as const;
+const head = readHeader({ number: "0x1", hash, parentHash: hash, timestamp: "0x0", gasLimit: "0x1", logsBloom: "0x" });
+
+/** A policy that has heard of a gas price of 12 gwei, a tip of 2, and a block with this base fee. */
+async function policyOf(settings: Partial<FeeSettings>, baseFeePerGas: bigint | undefined): Promise<FeePolicy> {
+  const answers = new Map([
+    ["eth_gasPrice", "0x2cb417800"],
+    ["eth_maxPriorityFeePerGas", "0x77359400"],
+  ]);
+  const rpc = new Rpc({ request: async ({ method }) => answers.get(method) });
+  const fees = new FeePolicy(rpc, { mode: "auto", max: undefined, ...settings });
+  await fees.refresh();
+  fees.onHead({ ...head, baseFeePerGas });
+  return fees;
+}
+
+const dynamic = (max: bigint, tip: bigint) =>
+  ({ kind: "eip1559", maxFeePerGas: max * gwei, maxPriorityFeePerGas: tip * gwei }) as const;
+const legacy = (price: bigint) => ({ kind: "legacy", gasPrice: price * gwei }) as const;
+
+describe("fees that are offered", () => {
+  test.each([
+    ["auto with a base fee", {}, 10n, dynamic(22n, 2n)],
+    ["auto without", {}, undefined, legacy(12n)],
+    ["eip1559", { mode: "eip1559" }, undefined, dynamic(2n, 2n)],
+    ["legacy over a base fee", { mode: "legacy" }, 10n, legacy(12n)],
+    ["legacy over a base fee above the gas price", { mode: "legacy" }, 40n, legacy(40n)],
+    ["zero", { mode: "zero" }, undefined, legacy(0n)],
+    ["zero with a base fee", { mode: "zero" }, 0n, dynamic(0n, 0n)],
+    ["a cap", { max: 15n * gwei }, 10n, dynamic(15n, 2n)],
+    ["a cap below the tip", { max: gwei }, 10n, dynamic(1n, 1n)],
+    ["a cap on legacy", { max: 5n * gwei }, undefined, legacy(5n)],
+  ] as const)("%s", async (...[, settings, baseFee, offered]) => {
+    expect((await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei)).current()).toEqual(offered);
+  });
+
+  test.each([
+    ["a quarter more", {}, 1n, dynamic(40n, 4n), dynamic(50n, 5n)],
+    ["at least what the chain asks now", {}, 100n, dynamic(40n, 1n), dynamic(202n, 2n)],
+    ["legacy", {}, undefined, legacy(20n), legacy(25n)],
+    ["legacy, at least the gas price", {}, undefined, legacy(4n), legacy(12n)],
+    ["as far as the cap goes", { max: 46n * gwei }, 1n, dynamic(40n, 4n), dynamic(46n, 5n)],
+    ["nothing when the cap leaves too little to be taken", { max: 44n * gwei }, 1n, dynamic(40n, 4n), undefined],
+    ["nothing where gas is free", { mode: "zero" }, undefined, legacy(0n), undefined],
+  ] as const)("raised: %s", async (...[, settings, baseFee, old, raised]) => {
+    const fees = await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei);
+    expect(fees.raised(old)).toEqual(raised);
+  });
+});

@@ -1,0 +1,104 @@
+import type { GroupId } from "../../../domain/group-id.ts";
+import type { Address } from "../../../domain/topic.ts";
+import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { Journal, JournalEntry } from "../../../ports/journal.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
+
+export interface JournalWriterOptions {
+  readonly journal: Journal;
+  readonly groupId: GroupId;
+  readonly sender: Address;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is to be written next, in one go. The last word on each nonce counts. */
+interface Batch {
+  readonly entries: Map<number, JournalEntry>;
+  readonly removals: Set<number>;
+  readonly written: Deferred<void>;
+}
+
+/** Writes the journal: what comes while a write is under way is written together with the next, since each costs a wait for the disk. */
+export class JournalWriter {
+  readonly #options: JournalWriterOptions;
+  readonly #trouble: ReportedTrouble;
+  #next: Batch | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: JournalWriterOptions) {
+    this.#options = options;
+    const message = "journal of transactions not written";
+    this.#trouble = new ReportedTrouble(options.logger, message, "journal of transactions written again");
+  }
+
+  async list(): Promise<readonly JournalEntry[]> {
+    const { journal, groupId, sender } = this.#options;
+    await this.idle();
+    return journal.listTransactions(groupId, sender);
+  }
+
+  /** Answers once every form of the transaction is on disk. */
+  async record({ nonce, variants }: PendingTransaction): Promise<void> {
+    if (nonce === undefined || variants.length === 0) throw new Error("only a signed transaction is recorded");
+    const { groupId, sender, clock } = this.#options;
+    const batch = this.#batch();
+    batch.removals.delete(nonce);
+    batch.entries.set(nonce, {
+      groupId,
+      sender,
+      nonce,
+      variants: variants.map(({ hash, raw }) => ({ hash, raw })),
+      recordedAt: clock.now(),
+    });
+    return batch.written.promise;
+  }
+
+  /** Answers once the entries are gone from the disk. */
+  async remove(nonces: readonly number[]): Promise<void> {
+    if (nonces.length === 0) return;
+    const batch = this.#batch();
+    for (const nonce of nonces) {
+      batch.entries.delete(nonce);
+      batch.removals.add(nonce);
+    }
+    await batch.written.promise;
+  }
+
+  /** Answers when nothing is being written any more. */
+  async idle(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  #batch(): Batch {
+    this.#next ??= { entries: new Map(), removals: new Set(), written: createDeferred<void>() };
+    this.#running ??= this.#run();
+    return this.#next;
+  }
+
+  async #run(): Promise<void> {
+    const { journal, groupId, sender } = this.#options;
+    await Promise.resolve(); // What is asked for in the same breath goes along.
+    for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
+      try {
+        if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);
+        if (batch.removals.size > 0) await journal.removeTransactions(groupId, sender, [...batch.removals]);
+        this.#trouble.done();
+        batch.written.resolve();
+      } catch (error) {
+        this.#trouble.failed(error);
+        batch.written.reject(error);
+      }
+    }
+    this.#running = undefined;
+  }
+
+  #take(): Batch | undefined {
+    const batch = this.#next;
+    this.#next = undefined;
+    return batch;
+  }
+}

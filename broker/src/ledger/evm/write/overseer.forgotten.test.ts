@@ -1,0 +1,132 @@
+import { expect, test } from "vitest";
+import { SenderWorld } from "../testing/sender-world.ts";
+import { hashOf, TestJournal } from "../testing/writer-world.ts";
+
+/** Longer than any waiting transaction is left alone. */
+const longMs = 30_000;
+/** Each waiting transaction is looked for so often at least. */
+const lookMsMax = 8000;
+
+/** Transactions of which the first are in a block that is not final, and the others have waited for long. */
+async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
+  const world = new SenderWorld();
+  world.node.includeMax = seen;
+  world.node.isForgiving = isForgiving;
+  for (let sent = 0; sent < seen + count; sent += 100) {
+    await world.send(Math.min(100, seen + count - sent));
+    await world.clock.advance(1500);
+  }
+  await world.clock.advance(longMs);
+  expect(world.node.pool.size).toBe(count);
+  return world;
+}
+
+test.each([
+  { forgotten: 20, seen: 0, backMsMax: 1500 },
+  { forgotten: 256, seen: 0, backMsMax: 3000 },
+  { forgotten: 100, seen: 400, backMsMax: 5000 },
+  { forgotten: 256, seen: 600, backMsMax: lookMsMax },
+])("$forgotten that a node has forgotten are sent again together, with $seen others seen", async (given) => {
+  const world = await startWithWaiting(given.forgotten, given);
+  const { node } = world;
+  node.pool.clear();
+  expect(await world.timeUntil(() => node.pool.size === given.forgotten)).toBeLessThanOrEqual(given.backMsMax);
+});
+
+test.each([1, 20])(
+  "%i that a node has forgotten while it was away are sent again soon after it is back",
+  async (count) => {
+    const world = await startWithWaiting(count);
+    const { node, clock } = world;
+    node.isAway = true;
+    node.pool.clear();
+    await clock.advance(longMs);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === count)).toBeLessThanOrEqual(2000);
+  },
+);
+
+test.each([0, 1, 2, 3, 4, 5, 6, 7])(
+  "what a node has forgotten while it was away is sent again soon, also behind what it has included by then, %i s later",
+  async (seconds) => {
+    const world = await startWithWaiting(21);
+    const { node, clock } = world;
+    const [first] = node.pool;
+    if (first === undefined) throw new Error("nothing was sent");
+    node.isAway = true;
+    node.pool.clear();
+    node.included.add(hashOf(first));
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+    node.isAway = true;
+    node.pool.clear();
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+  },
+);
+
+test.each([0, 2, 4, 6])(
+  "what was sent to a node that gave no answer is sent again together once it does, %i s later",
+  async (seconds) => {
+    const world = new SenderWorld();
+    const { node, clock } = world;
+    node.includeMax = 1;
+    world.readUpTo = 1;
+    await world.send(1);
+    await clock.advance(1500);
+    node.isAway = true;
+    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // Those after one without an answer would not be signed.
+    await clock.advance(longMs + seconds * 1000);
+    node.isAway = false;
+    expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
+  },
+);
+
+test.each([16, 256])(
+  "a node that answers what it knows as if it were new is not sent %i more and more often",
+  async (count) => {
+    const { node, clock } = await startWithWaiting(count, { isForgiving: true });
+    node.sends = 0;
+    await clock.advance(2 * lookMsMax);
+    expect(node.sends).toBeGreaterThanOrEqual(count);
+    expect(node.sends).toBeLessThanOrEqual(4 * count);
+  },
+);
+
+test("what a node refused because the one before was missing is sent as soon as it has that", async () => {
+  const world = new SenderWorld();
+  const { node, clock } = world;
+  node.isStrict = true;
+  node.isAway = true;
+  await world.send(1);
+  await clock.advance(700);
+  node.isAway = false;
+  node.refusal = new Error("busy");
+  await world.send(30);
+  node.refusal = undefined;
+  const since = clock.now();
+  await world.timeUntil(() => node.pool.size > 0);
+  expect(await world.timeUntil(() => node.pool.size === 31)).toBe(0);
+  expect(clock.now() - since).toBeLessThanOrEqual(lookMsMax);
+});
+
+test("what a reorganisation took back is sent again, however many wait behind it", async () => {
+  const world = new SenderWorld({ journal: new TestJournal() });
+  const { node, clock, sender } = world;
+  node.isForgiving = true;
+  await world.send(1);
+  const [raw] = node.pool;
+  if (raw === undefined) throw new Error("nothing was sent");
+  node.pool.clear();
+  node.included.add(hashOf(raw));
+  world.readUpTo = 1;
+  await clock.advance(2000);
+  await world.send(200);
+  await clock.advance(longMs);
+  node.included.clear();
+  world.readUpTo = 0;
+  sender.onReorganised(0);
+  expect(await world.timeUntil(() => node.pool.has(raw))).toBeLessThanOrEqual(lookMsMax);
+});

@@ -1,0 +1,145 @@
+import { parseTransaction } from "viem";
+import { expect, test } from "vitest";
+import { createDeferred } from "../../../lib/deferred.ts";
+import { SenderWorld } from "../testing/sender-world.ts";
+import { TestJournal } from "../testing/writer-world.ts";
+
+const longMs = 600_000;
+const blockGas = 1_000_000;
+
+/** What the pool holds of one transaction, a form each. */
+function formsOf({
+  node,
+}: SenderWorld): readonly { readonly gas: number; readonly price: number; readonly data: string }[] {
+  return [...node.pool].map((raw) => {
+    const { gas = 0n, gasPrice = 0n, maxFeePerGas = gasPrice, data = "0x" } = parseTransaction(raw);
+    return { gas: Number(gas), price: Number(maxFeePerGas), data };
+  });
+}
+
+test.each(["zero", "legacy"] as const)(
+  "what a pool holds back twice gets through with its third form, fees %s",
+  async (fees) => {
+    const world = new SenderWorld({ fees });
+    world.node.executable = () => (world.node.pool.size > 2 ? 1 : 0);
+    await world.send(1);
+    expect(await world.timeUntil(() => world.node.pool.size === 3)).toBeLessThan(60_000);
+    await world.clock.advance(longMs);
+    expect(world.node.pool.size).toBe(3);
+  },
+);
+
+test("where nothing that waits is counted, few forms are signed", async () => {
+  const world = new SenderWorld({ fees: "legacy" });
+  world.node.executable = () => 0;
+  await world.send(3);
+  await world.clock.advance(longMs);
+  expect(world.node.pool.size).toBe(5);
+});
+
+test("what its node counts as executable is not signed again", async () => {
+  const world = new SenderWorld({ fees: "legacy" });
+  await world.send(3);
+  await world.clock.advance(longMs);
+  expect(world.node.pool.size).toBe(3);
+});
+
+test("what a pool holds back behind a block that is not final gets through", async () => {
+  const world = new SenderWorld();
+  world.node.includeMax = 1;
+  world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
+  await world.send(2);
+  expect(await world.timeUntil(() => world.node.pool.size === 2)).toBeLessThan(20_000);
+});
+
+test("looks of a slow endpoint that overlap sign one form", async () => {
+  const world = new SenderWorld({ fees: "legacy" });
+  world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
+  world.node.before = async () => new Promise((resolve) => void world.clock.after(4000, resolve));
+  await world.send(1);
+  await world.clock.advance(longMs);
+  expect(world.node.pool.size).toBe(2);
+});
+
+test("a transaction that asks for a whole block is never offered with more gas, nor given up for it", async () => {
+  const world = new SenderWorld({ deadlineMs: 2000 });
+  world.node.executable = () => 0;
+  await world.send(1, { gas: blockGas, data: new Uint8Array(100).fill(7) });
+  await world.clock.advance(longMs);
+  const forms = formsOf(world);
+  expect(forms.length).toBeGreaterThan(1);
+  for (const { gas, data } of forms) {
+    expect(gas).toBeLessThanOrEqual(blockGas);
+    expect(data).toHaveLength(2 + 200);
+  }
+});
+
+test("a newer form that is refused for what it is gives way to the one that the node has", async () => {
+  const world = new SenderWorld({ fees: "legacy", deadlineMs: 2000 });
+  const { node, clock } = world;
+  node.executable = () => 0;
+  await world.send(1, { data: new Uint8Array(100).fill(7) });
+  node.refusal = new Error("exceeds block gas limit");
+  await clock.advance(longMs);
+  node.refusal = undefined;
+  const [taken] = node.pool;
+  node.pool.clear();
+  expect(await world.timeUntil(() => node.pool.size > 0)).toBeLessThan(20_000);
+  expect([...node.pool][0]).toBe(taken);
+});
+
+test.each(["zero", "legacy"] as const)(
+  "nothing is signed nor written to the journal after the end, fees %s",
+  async (fees) => {
+    const journal = new TestJournal();
+    const world = new SenderWorld({ fees, journal });
+    const { node, clock, sender, signer } = world;
+    const asked = createDeferred<void>();
+    const answer = createDeferred<void>();
+    node.executable = () => 0;
+    node.before = async (method) => {
+      if (method !== "eth_getTransactionByHash") return;
+      asked.resolve();
+      await answer.promise;
+    };
+    await world.send(1);
+    await clock.advance(12_000);
+    await asked.promise;
+    await sender.stop(AbortSignal.abort());
+    answer.resolve();
+    await clock.advance(1000);
+    expect((await journal.listTransactions("", signer.address))[0]?.variants).toHaveLength(1);
+    expect(node.pool.size).toBe(1);
+  },
+);
+
+test("a transaction that loses its nonce while another form is prepared is not signed without one", async () => {
+  const world = new SenderWorld({ fees: "legacy" });
+  const { node, clock, sender, signer } = world;
+  const asked = createDeferred<void>();
+  const price = createDeferred<void>();
+  const count = createDeferred<void>();
+  let counts = 0;
+  node.executable = () => 0;
+  node.before = async (method) => {
+    if (method === "eth_gasPrice") {
+      asked.resolve();
+      await price.promise;
+    } else if (method === "eth_getTransactionCount" && node.foreign !== undefined && counts++ > 0) await count.promise;
+  };
+  await world.send(1, { logsExpected: undefined });
+  await clock.advance(12_000);
+  await asked.promise;
+  node.foreign = { hash: `0x${"ff".repeat(32)}`, from: signer.address, nonce: "0x0" };
+  sender.onRound({ logs: [] });
+  await clock.settle();
+  price.resolve();
+  await clock.advance(2000);
+  count.resolve();
+  await clock.advance(2000);
+  expect(nonces(world)).toEqual([0, 1]);
+});
+
+function nonces({ node }: SenderWorld): readonly number[] {
+  return [...node.pool].map((raw) => parseTransaction(raw).nonce ?? 0);
+}

@@ -1,0 +1,44 @@
+import { parseTransaction } from "viem/utils";
+import type { Clock } from "../../../ports/clock.ts";
+import type { JournalEntry, SignedVariant } from "../../../ports/journal.ts";
+import { fromHex, toHex } from "../hex.ts";
+import { PendingTransaction, type TransactionRequest, type Variant } from "./pending-transaction.ts";
+import type { Fees } from "./transaction.ts";
+
+/** Makes a transaction of a journal entry again. Nobody waits for its outcome, and whether it was sent is not known. */
+export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTransaction {
+  const now = clock.monotonic();
+  // By the time of day, since the process is another one. Set back meanwhile, it makes the transaction as young as can be.
+  const at = now - Math.max(0, clock.now() - entry.recordedAt);
+  const variants = entry.variants.map((variant) => parseVariant(variant, at));
+  const [newest] = variants;
+  if (newest === undefined) throw new Error(`the journal's entry of nonce ${entry.nonce} is empty`);
+  const pending = new PendingTransaction(newest.request, { at, order: 0, lookUpAt: now });
+  pending.nonce = entry.nonce;
+  pending.variants = variants.map(({ variant }) => variant);
+  pending.reach = "unknown";
+  pending.isAnswered = true;
+  return pending;
+}
+
+interface ParsedVariant {
+  readonly request: TransactionRequest;
+  readonly variant: Variant;
+}
+
+function parseVariant({ hash, raw }: SignedVariant, signedAt: number): ParsedVariant {
+  const { to, data = "0x", gas = 0n, ...prices } = parseTransaction(toHex(raw));
+  if (to === undefined || to === null) throw new Error(`the journal's transaction ${hash} has no receiver`);
+  const fees: Fees =
+    prices.type === "eip1559"
+      ? {
+          kind: "eip1559",
+          maxFeePerGas: prices.maxFeePerGas ?? 0n,
+          maxPriorityFeePerGas: prices.maxPriorityFeePerGas ?? 0n,
+        }
+      : { kind: "legacy", gasPrice: prices.gasPrice ?? 0n };
+  return {
+    request: { to, data: fromHex(data), gas: Number(gas), logsExpected: undefined },
+    variant: { hash, raw, fees, signedAt, signedAtBlock: 0 },
+  };
+}

@@ -1,0 +1,87 @@
+import type { Address, Hash } from "../../../domain/topic.ts";
+import type { BlockRef } from "../../../ports/ledger.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
+import type { Receipt, Rpc } from "../endpoint/rpc.ts";
+import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+
+/** What the chain knows of a transaction. */
+export type Fate =
+  /** It is in a final block. */
+  | { readonly kind: "included"; readonly receipt: Receipt }
+  /** It is in a block that is not final, or not read yet. */
+  | { readonly kind: "seen"; readonly blockNumber: number }
+  /** Another transaction with its nonce is in a final block: it never comes in. */
+  | { readonly kind: "replaced" }
+  /** No block holds it. `count` is how many transactions of the key are final; undefined where the node has no state of that block. */
+  | { readonly kind: "absent"; readonly count: number | undefined };
+
+export interface FateOptions {
+  readonly rpc: Rpc;
+  readonly sender: Address;
+  /** The newest final block that was read. */
+  readonly readUpTo: () => number;
+  /** Whether a block up to there is on the chain that was read. */
+  readonly isRead: (block: BlockRef) => Promise<boolean>;
+}
+
+/**
+ * Asks for the receipts of every form of a transaction, and for the fate of its nonce where there is none. That nothing is found proves
+ * nothing: a node may lag behind the one that counted, or count what it has not finished. Replaced is only what another transaction is seen
+ * to have replaced. @throws RpcFailure.
+ */
+export async function findFate(pending: PendingTransaction, options: FateOptions): Promise<Fate> {
+  const { sender } = options;
+  const found = await findIncluded(pending, options);
+  if (found !== undefined) return found;
+  const count = await findCount(sender, options);
+  const { nonce } = pending;
+  if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
+  const user = await findNonceUser(nonce, options);
+  return user === undefined || pending.hashes.includes(user) ? { kind: "absent", count } : { kind: "replaced" };
+}
+
+/** Nodes keep the states of few past blocks, and one that was started from a copy none: it refuses, for what may be deep below its head. */
+async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promise<number | undefined> {
+  try {
+    return await rpc.transactionCount(sender, Math.max(0, readUpTo()));
+  } catch (error) {
+    if (error instanceof RpcFailure && !isUnanswered(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The transaction that used a nonce, as it stands in a final block. */
+async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash | undefined> {
+  const { rpc, sender } = options;
+  const isUsedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) > nonce;
+  let used = Math.max(0, options.readUpTo());
+  // Most are of the last blocks: steps back that double, and then halves of the last step.
+  let unused = -1;
+  for (let step = 1; unused < 0 && used > 0; step *= 2) {
+    const block = Math.max(0, used - step);
+    if (await isUsedAt(block)) used = block;
+    else unused = block;
+  }
+  while (used - unused > 1) {
+    const middle = Math.floor((used + unused) / 2);
+    if (await isUsedAt(middle)) used = middle;
+    else unused = middle;
+  }
+  return rpc.findTransaction(used, { sender, nonce });
+}
+
+async function findIncluded(
+  pending: PendingTransaction,
+  { rpc, readUpTo, isRead }: FateOptions,
+): Promise<Fate | undefined> {
+  for (const hash of pending.hashes) {
+    const receipt = await rpc.receipt(hash);
+    if (receipt === undefined) continue;
+    const { blockNumber, blockHash } = receipt;
+    // The logs of a block that is not read yet come by themselves.
+    if (blockNumber > readUpTo()) return { kind: "seen", blockNumber };
+    // A node on another branch, or before a reorganisation, has another block there.
+    if (await isRead({ number: blockNumber, hash: blockHash })) return { kind: "included", receipt };
+  }
+  return undefined;
+}
