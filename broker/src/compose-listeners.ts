@@ -1,10 +1,10 @@
 import type { EmbeddedChain } from "@stele/chain";
+import { createMqtt } from "./compose-mqtt.ts";
 import type { ConfiguredPlace, PlacedListener } from "./compose-listen.ts";
 import { hostNamesOf } from "./config/derived.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
 import { createHttpServer } from "./gateway/http-server.ts";
-import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -67,16 +67,5 @@ function createHttp(config: Config, parts: ListenerParts, upgrades: readonly Upg
     allowedOrigins: config.allowedOrigins,
     closeDelayMs: config.shutdownDelayMs,
     closeDeadlineMs,
-  });
-}
-
-function createMqtt(config: Config, { broker, logger, randomness }: ListenerParts): MqttServer {
-  return new MqttServer({
-    broker,
-    logger,
-    extensionPrefix: config.extensionPrefix,
-    opensTopics: config.mqttAutoOpen === "on",
-    newClientId: () => randomness.uuid(),
-    connectionsMax: config.mqttConnectionsMax,
   });
 }

@@ -1,6 +1,9 @@
-import { choice, integer, portOrOff, type SettingsTable } from "./setting.ts";
+import { isTopicFilter } from "../domain/topic-filter.ts";
+import { choice, integer, list, portOrOff, type SettingsTable } from "./setting.ts";
 
 const section = "MQTT";
+const secondMs = 1000;
+const dayS = 24 * 60 * 60;
 
 /** Settings of the MQTT listener. */
 export const mqttSettings = {
@@ -21,5 +24,76 @@ export const mqttSettings = {
     default: 10_000,
     min: 1,
     max: 1_000_000,
+  }),
+  mqttConnectTimeoutMs: integer({
+    section,
+    description: "How long a connection may take for its CONNECT; then it is closed.",
+    default: 10 * secondMs,
+    unit: "milliseconds",
+    min: 100,
+    max: 600 * secondMs,
+  }),
+  mqttKeepAliveSecondsMax: integer({
+    section,
+    description:
+      "Longest keep-alive. A 5.0 client that asks for a longer one, or for none, is told this one (Server Keep Alive). A 3.1.1 client cannot be told and keeps its own. 0 accepts any.",
+    default: 0,
+    unit: "seconds",
+    min: 0,
+    max: 65_535,
+  }),
+  mqttSessionExpirySecondsMax: integer({
+    section,
+    description:
+      "The longest that a session outlasts its connection. 5.0 clients ask for less or more and are told; a session of 3.1.1 that is not clean is kept for so long.",
+    default: 7 * dayS,
+    unit: "seconds",
+    min: 0,
+    max: 365 * dayS,
+  }),
+  mqttReceiveMax: integer({
+    section,
+    description:
+      "Publishes with QoS 1 and 2 that one connection may have under way (Receive Maximum). A client that sends more is disconnected with 0x93.",
+    default: 1_000,
+    unit: "publishes",
+    min: 1,
+    max: 65_535,
+  }),
+  mqttTopicAliasMax: integer({
+    section,
+    description: "Topic aliases that a client may use on one connection (Topic Alias Maximum); 0 for none.",
+    default: 100,
+    min: 0,
+    max: 65_535,
+  }),
+  mqttPacketBytesMax: integer({
+    section,
+    description:
+      "Longest packet (Maximum Packet Size). A longer one is refused from its first bytes, with 0x95. A CONNECT may have 128 KiB at most.",
+    default: 512 * 1024,
+    unit: "bytes",
+    min: 1024,
+    max: 64 * 1024 * 1024,
+  }),
+  mqttEventPlace: choice(["on", "off"], {
+    section,
+    description:
+      "Whether each event for a 5.0 subscriber has its identifier, sequence number and block as user properties (`svc-eventId`, `svc-sequence`, `svc-block`).",
+    default: "on",
+  }),
+  mqttFiltersRefused: list({
+    section,
+    description:
+      "Topic filters that no client may subscribe to; a filter that one of them covers is refused too. It is no access control: a wider filter, such as `#`, still gets the events.",
+    default: [],
+    rule: "a list of topic filters",
+    checkEntry: isTopicFilter,
+  }),
+  mqttDenialCode: choice(["not-authorized", "unspecified"], {
+    section,
+    description:
+      "Reason code of 5.0 for a subscription that is not allowed: `not-authorized` is 0x87, `unspecified` is 0x80. 3.1.1 has 0x80 alone.",
+    default: "not-authorized",
   }),
 } as const satisfies SettingsTable;

@@ -32,6 +32,16 @@ export function parseTopicFilter(text: string): TopicFilter {
   return text as TopicFilter; // Checked above.
 }
 
+/** Whether {@link parseTopicFilter} takes it. */
+export function isTopicFilter(text: string): text is TopicFilter {
+  try {
+    parseTopicFilter(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function checkLevel(level: string, place: { readonly isLast: boolean; readonly text: string }): void {
   if (isPattern(level) && level.length > 1) {
     throw new BrokerError("topicPatternInvalid", { details: `a wildcard must fill its level in ${quote(place.text)}` });

@@ -1,16 +1,9 @@
 import type { ConnectPacket } from "./codec/packet.ts";
 import { PacketError } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
-import {
-  clientIdBytesMax,
-  packetBytesMax,
-  receiveMax,
-  sessionExpirySecondsMax,
-  topicAliasMax,
-  windowDefault,
-  windowMax,
-} from "./limits.ts";
+import { clientIdBytesMax, windowDefault, windowMax } from "./limits.ts";
 import { reason } from "./reason-codes.ts";
+import type { MqttSettings } from "./settings.ts";
 
 /** What a CONNECT asks for, as the broker grants it. */
 export interface Accepted {
@@ -18,6 +11,8 @@ export interface Accepted {
   readonly groupId: string | undefined;
   readonly windowMax: number;
   readonly expirySeconds: number;
+  /** 0 for none. */
+  readonly keepAliveSeconds: number;
   /** Largest packet that the client takes. */
   readonly packetBytesMax: number;
   /** Whether the client wants to be told reasons in words. */
@@ -29,9 +24,16 @@ export interface Accepted {
 /** Name of the CONNECT's user property that says to which group a connection belongs. */
 const groupProperty = "groupId";
 
-/** @throws PacketError with the reason code of the CONNACK. `newClientId` names a client that leaves it to the broker. */
-export function acceptConnect(packet: ConnectPacket, newClientId: () => string): Accepted {
+export interface AcceptOptions {
+  /** Names a client that leaves it to the broker. */
+  readonly newClientId: () => string;
+  readonly settings: MqttSettings;
+}
+
+/** @throws PacketError with the reason code of the CONNACK. */
+export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: AcceptOptions): Accepted {
   const { clientId, version, properties, isClean } = packet;
+  const { sessionExpirySecondsMax } = settings;
   if (properties.authenticationMethod !== undefined) {
     throw new PacketError(reason.authenticationMethodInvalid, "no authentication method is offered");
   }
@@ -47,22 +49,31 @@ export function acceptConnect(packet: ConnectPacket, newClientId: () => string):
   const assigned = clientId === "" ? newClientId() : undefined;
   const asked = version === 5 ? (properties.sessionExpiryInterval ?? 0) : isClean ? 0 : sessionExpirySecondsMax;
   const expirySeconds = Math.min(asked, sessionExpirySecondsMax);
+  const keepAliveSeconds = version === 5 ? boundKeepAlive(packet, settings) : packet.keepAliveSeconds;
   const windowAsked = properties.receiveMaximum ?? (version === 5 ? windowMax : windowDefault);
   return {
     clientId: assigned ?? clientId,
     groupId: properties.userProperties?.find(([name]) => name === groupProperty)?.[1],
     windowMax: Math.min(windowAsked, windowMax),
     expirySeconds,
+    keepAliveSeconds,
     packetBytesMax: properties.maximumPacketSize ?? Number.POSITIVE_INFINITY,
     wantsReasons: properties.requestProblemInformation !== 0,
     properties: {
-      receiveMaximum: receiveMax,
-      maximumPacketSize: packetBytesMax,
-      topicAliasMaximum: topicAliasMax,
+      receiveMaximum: settings.receiveMax,
+      maximumPacketSize: settings.packetBytesMax,
+      topicAliasMaximum: settings.topicAliasMax,
       retainAvailable: 0,
       sharedSubscriptionAvailable: 0,
       ...(assigned !== undefined && { assignedClientIdentifier: assigned }),
+      ...(keepAliveSeconds !== packet.keepAliveSeconds && { serverKeepAlive: keepAliveSeconds }),
       ...(asked > expirySeconds && { sessionExpiryInterval: expirySeconds }),
     },
   };
+}
+
+/** A client of 5.0 takes the broker's keep-alive in place of its own ([MQTT-3.1.2-21]); one of 3.1.1 cannot be told. */
+function boundKeepAlive({ keepAliveSeconds }: ConnectPacket, { keepAliveSecondsMax }: MqttSettings): number {
+  if (keepAliveSecondsMax === 0) return keepAliveSeconds;
+  return keepAliveSeconds === 0 ? keepAliveSecondsMax : Math.min(keepAliveSeconds, keepAliveSecondsMax);
 }

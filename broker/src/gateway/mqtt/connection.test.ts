@@ -176,13 +176,15 @@ describe("what the standard forbids ends the connection with its reason", () => 
 async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   const gate = createDeferred<void>();
   await world.stop();
-  world = await MqttWorld.start((ledger) => {
-    const append = ledger.append.bind(ledger);
-    const held: Ledger["append"] = async (batches, signal) => {
-      await gate.promise;
-      return outcome === undefined ? append(batches, signal) : outcome();
-    };
-    ledger.append = held;
+  world = await MqttWorld.start({
+    change: (ledger) => {
+      const append = ledger.append.bind(ledger);
+      const held: Ledger["append"] = async (batches, signal) => {
+        await gate.promise;
+        return outcome === undefined ? append(batches, signal) : outcome();
+      };
+      ledger.append = held;
+    },
   });
   await world.broker.open({ topic: "a", groupId: undefined });
   return gate;
@@ -191,12 +193,14 @@ async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
 it("is served all that it sent before it half-closed, also what waits for a topic to be opened", async () => {
   const gate = createDeferred<void>();
   await world.stop();
-  world = await MqttWorld.start((ledger) => {
-    const openTopic = ledger.openTopic.bind(ledger);
-    ledger.openTopic = async (name, signal) => {
-      await gate.promise;
-      return openTopic(name, signal);
-    };
+  world = await MqttWorld.start({
+    change: (ledger) => {
+      const openTopic = ledger.openTopic.bind(ledger);
+      ledger.openTopic = async (name, signal) => {
+        await gate.promise;
+        return openTopic(name, signal);
+      };
+    },
   });
   const will = { topic: "will", payload: "lost", qos: 1 as const, retain: false };
   const client = await RawClient.connect(world.port, 5, { clientId: "leaving", will });

@@ -20,18 +20,12 @@ import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packe
 import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
 import { type Answer, Inbound } from "./inbound.ts";
-import {
-  closeGraceMs,
-  connectBytesMax,
-  connectTimeoutMs,
-  keepAliveFactor,
-  packetBytesMax,
-  sessionExpirySecondsMax,
-} from "./limits.ts";
+import { closeGraceMs, connectBytesMax, keepAliveFactor } from "./limits.ts";
 import type { LostPublishes } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
+import type { MqttSettings } from "./settings.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
 import { keepWill, publishWill, toWillCall } from "./will.ts";
@@ -41,10 +35,7 @@ export interface ConnectionParts {
   readonly caller: Caller;
   readonly known: KnownTopics;
   readonly losses: LostPublishes;
-  /** Whether a publish opens its topic. */
-  readonly opensTopics: boolean;
-  /** What every extension key begins with. */
-  readonly extensionPrefix: string;
+  readonly settings: MqttSettings;
   readonly logger: Logger;
   readonly newClientId: () => string;
   readonly onClosed: (connection: Connection) => void;
@@ -72,7 +63,7 @@ const CONNECT_BYTE = 0x10;
 export class Connection {
   readonly #stream: Duplex;
   readonly #parts: ConnectionParts;
-  readonly #framer = new Framer(connectBytesMax);
+  readonly #framer: Framer;
   readonly #outbox: Outbox;
   #opened: Opened | undefined;
   #isClosed = false;
@@ -87,6 +78,8 @@ export class Connection {
     this.#stream = stream;
     this.#parts = parts;
     this.#outbox = new Outbox(stream);
+    const { packetBytesMax, connectTimeoutMs } = parts.settings;
+    this.#framer = new Framer(Math.min(connectBytesMax, packetBytesMax));
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
     stream.on("data", (chunk: Buffer) => this.#receive(chunk));
     stream.on("drain", () => this.#drained());
@@ -153,7 +146,7 @@ export class Connection {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
     try {
       this.#opened = this.#open(packet);
-      this.#framer.allow(packetBytesMax);
+      this.#framer.allow(this.#parts.settings.packetBytesMax);
     } catch (error) {
       this.#refuse(packet.version, error);
     }
@@ -161,8 +154,9 @@ export class Connection {
 
   #open(packet: ConnectPacket): Opened {
     const { version } = packet;
-    const { broker, caller, known, opensTopics, extensionPrefix: prefix } = this.#parts;
-    const accepted = acceptConnect(packet, this.#parts.newClientId);
+    const { broker, caller, known, settings } = this.#parts;
+    const { opensTopics, extensionPrefix: prefix } = settings;
+    const accepted = acceptConnect(packet, this.#parts);
     const { groupId, clientId } = accepted;
     const opener = new TopicOpener({ broker, caller, known, groupId, isAutomatic: opensTopics });
     const onEnded = (why: EndReason): void => this.#endedByBroker(why);
@@ -171,7 +165,7 @@ export class Connection {
       version,
       packetBytesMax: accepted.packetBytesMax,
       topicAliasMax: packet.properties.topicAliasMaximum ?? 0,
-      prefix,
+      settings,
       onEnded,
     });
     const will = packet.will && keepWill(packet.will);
@@ -202,13 +196,13 @@ export class Connection {
       opener,
       session,
       groupId,
-      prefix,
+      settings,
       onAnswer: (answer) => this.#answer(answer),
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error),
     });
     this.#expirySeconds = accepted.expirySeconds;
-    this.#watchSilence(packet.keepAliveSeconds);
+    this.#watchSilence(accepted.keepAliveSeconds);
     return { version, accepted, attachment, inbound, outbound };
   }
 
@@ -249,13 +243,13 @@ export class Connection {
         outbound.acknowledge(packet);
         break;
       case "pubrel": {
-        const isKnown = session.inbound.delete(packet.packetId);
+        const isKnown = inbound.release(packet.packetId);
         const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
         this.#outbox.write(encodeAcknowledgement("pubcomp", { packetId: packet.packetId, reasonCode }, version));
         break;
       }
       case "subscribe": {
-        const reasonCodes = subscribeAll(packet, attachment, version);
+        const reasonCodes = subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
         this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
         break;
       }
@@ -282,7 +276,7 @@ export class Connection {
       if (this.#expirySeconds === 0 && sessionExpiryInterval > 0) {
         throw protocolError("a session that was to end with its connection cannot be kept"); // section 3.14.2.2.2
       }
-      this.#expirySeconds = Math.min(sessionExpiryInterval, sessionExpirySecondsMax);
+      this.#expirySeconds = Math.min(sessionExpiryInterval, this.#parts.settings.sessionExpirySecondsMax);
     }
     this.#closed(reasonCode !== reason.disconnectWithWill);
   }

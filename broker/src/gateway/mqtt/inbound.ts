@@ -6,9 +6,9 @@ import type { ConnectedSession } from "../../engine/broker.ts";
 import { createDeferred } from "../../lib/deferred.ts";
 import type { PublishPacket } from "./codec/packet.ts";
 import { PacketError, protocolError } from "./codec/packet-error.ts";
-import { receiveMax, topicAliasMax } from "./limits.ts";
 import { toExtensions } from "./mapping.ts";
 import { reason, toReasonCode } from "./reason-codes.ts";
+import type { MqttSettings } from "./settings.ts";
 import type { TopicOpener } from "./topic-opener.ts";
 
 /** What a publish of QoS 1 or 2 is answered with. */
@@ -26,7 +26,7 @@ export interface InboundParts {
   readonly opener: TopicOpener;
   readonly session: ConnectedSession;
   readonly groupId: string | undefined;
-  readonly prefix: string;
+  readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax">;
   /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
   /** The fate of a publish is not known: it may be neither acknowledged nor refused. */
@@ -47,23 +47,20 @@ export class Inbound {
   readonly #aliases = new Map<number, string>();
   /** In the order in which they came. */
   #pending: Pending[] = [];
+  /** Publishes of QoS 1 that were not answered. */
+  #unacknowledged = 0;
+  /** Of QoS 2, those of this connection that the client has not released. */
+  readonly #unreleased = new Set<number>();
 
   constructor(parts: InboundParts) {
     this.#parts = parts;
-  }
-
-  /** Publishes with QoS 1 or 2 that were not answered yet. */
-  get pendingCount(): number {
-    return this.#pending.length;
   }
 
   /** A promise where the topic has to be opened first: until it settles, nothing else may be taken. @throws PacketError. */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
     const { qos, packetId } = packet;
-    if (qos > 0 && this.#pending.length >= receiveMax) {
-      throw new PacketError(reason.receiveMaximumExceeded, `more than ${receiveMax} publishes are not acknowledged`);
-    }
+    if (qos > 0) this.#takeCredit(packet);
     const pending: Pending | undefined = qos === 0 ? undefined : { packetId, qos, outcome: undefined };
     if (pending !== undefined) this.#pending.push(pending);
     if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
@@ -78,6 +75,23 @@ export class Inbound {
       () => this.#submit(call, onSettled),
       (error: unknown) => onSettled({ status: "REFUSED", error }),
     );
+  }
+
+  /** The client releases a publish of QoS 2: its packet identifier may name another one. Answers whether it named one. */
+  release(packetId: number): boolean {
+    this.#unreleased.delete(packetId);
+    return this.#parts.session.inbound.delete(packetId);
+  }
+
+  /** A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again. */
+  #takeCredit({ qos, packetId }: PublishPacket): void {
+    if (qos === 2 && this.#unreleased.has(packetId)) return;
+    const { receiveMax } = this.#parts.settings;
+    if (this.#unacknowledged + this.#unreleased.size >= receiveMax) {
+      throw new PacketError(reason.receiveMaximumExceeded, `more than ${receiveMax} publishes are under way`);
+    }
+    if (qos === 2) this.#unreleased.add(packetId);
+    else this.#unacknowledged += 1;
   }
 
   /** A publish that an earlier one has made already is answered as that one is. */
@@ -109,6 +123,7 @@ export class Inbound {
   #resolveTopic({ topic, properties }: PublishPacket): string {
     const { topicAlias } = properties;
     if (topicAlias === undefined) return topic;
+    const { topicAliasMax } = this.#parts.settings;
     if (topicAlias > topicAliasMax) {
       throw new PacketError(reason.topicAliasInvalid, `topic alias ${topicAlias}, at most ${topicAliasMax} are taken`);
     }
@@ -119,7 +134,8 @@ export class Inbound {
   }
 
   #toCall(packet: PublishPacket, topic: string): PublishCall {
-    const { groupId, prefix, session } = this.#parts;
+    const { groupId, settings, session } = this.#parts;
+    const { extensionPrefix: prefix } = settings;
     const origin = session.originFor(topic);
     // The bytes received belong to the socket's next read; the content outlasts it.
     const content = Uint8Array.from(packet.payload);
@@ -149,6 +165,8 @@ export class Inbound {
   }
 
   #answer({ packetId, qos }: Pending, outcome: PublishOutcome): void {
+    if (qos === 1) this.#unacknowledged -= 1;
+    else if (outcome.status === "REFUSED") this.#unreleased.delete(packetId); // no PUBREL follows (section 4.3.3)
     if (outcome.status !== "REFUSED") {
       if (outcome.status === "TIMEOUT") this.#parts.onUnknown();
       else this.#parts.onAnswer({ packetId, qos, reasonCode: reason.success, error: undefined });

@@ -1,29 +1,17 @@
-/** Longest packet that is taken, fixed header included; it bounds what an unfinished packet takes in memory. */
-export const packetBytesMax = 512 * 1024;
-
 /**
  * Longest CONNECT: anyone may send one. Its longest field, the payload of a will, takes up to 64 KiB; as much again is left for the client
  * identifier, properties, user name and password.
  */
 export const connectBytesMax = 128 * 1024;
 
-/** How long a connection may take for its CONNECT. */
-export const connectTimeoutMs = 10_000;
-
 /** A client that is silent for so many times its keep-alive is gone (MQTT 5.0, section 3.1.2.10). */
 export const keepAliveFactor = 1.5;
-
-/** Publishes of one connection with QoS 1 or 2 that are not acknowledged: Receive Maximum towards the client. */
-export const receiveMax = 1_000;
 
 /** Events of one session that the client has not acknowledged, where it says nothing; it may ask for fewer, and with 5.0 for more. */
 export const windowDefault = 100;
 
 /** The most that it may ask for. */
 export const windowMax = 1_000;
-
-/** Topic aliases that a client may use on one connection. */
-export const topicAliasMax = 100;
 
 /** Topic aliases that are used towards a client, however many it takes. */
 export const outboundAliasesMax = 1_000;
@@ -33,9 +21,6 @@ export const clientIdBytesMax = 1_024;
 
 /** Bytes that wait for a client that reads slowly; until it has taken them, it gets no event and nothing it sends is read. */
 export const outboxBytesMax = 256 * 1024;
-
-/** The longest that a session outlasts its connection, and how long one of 3.1.1 does. */
-export const sessionExpirySecondsMax = 7 * 24 * 60 * 60;
 
 /** Topics that one connection may open in a minute by publishing to them. */
 export const opensPerMinuteMax = 600;
@@ -48,6 +33,9 @@ export const loggedTopicCharactersMax = 100;
 
 /** Refused publishes of QoS 0 are logged so often at most. */
 export const lostLogIntervalMs = 1_000;
+
+/** A connection that is silent for so long is probed by the system, so that one without a keep-alive whose client is gone ends. */
+export const probeAfterMs = 60_000;
 
 /** How long a client may take to read the farewell of a connection that ends. */
 export const closeGraceMs = 1_000;

@@ -7,7 +7,7 @@ import { MqttWorld } from "./testing/mqtt-world.ts";
 import { RawClient } from "./testing/raw-client.ts";
 
 it("counts connections over TCP and WebSocket together", async () => {
-  const world = await MqttWorld.start(undefined, 2);
+  const world = await MqttWorld.start({ connectionsMax: 2 });
   const upgrades = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   upgrades.on("connection", (webSocket) => {
     world.server.route.accept({ webSocket, caller: testCaller, findHolding: () => expect.fail("reads no body") });

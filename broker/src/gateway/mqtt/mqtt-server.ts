@@ -7,7 +7,7 @@ import type { Listener, Place } from "../shared/connection/listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
 import { Connection, type ConnectionParts } from "./connection.ts";
 import { LostPublishes } from "./lost-publishes.ts";
-import { packetBytesMax } from "./limits.ts";
+import { probeAfterMs } from "./limits.ts";
 import { reason } from "./reason-codes.ts";
 import { KnownTopics } from "./topic-opener.ts";
 
@@ -15,6 +15,8 @@ export interface MqttServerOptions extends Omit<ConnectionParts, "known" | "loss
   /** Connections open at once, over TCP and WebSocket together; further ones are closed at once. */
   readonly connectionsMax: number;
 }
+
+const socketOptions = { noDelay: true, allowHalfOpen: true, keepAlive: true, keepAliveInitialDelay: probeAfterMs };
 
 /** Listens for MQTT 3.1.1 and 5.0 over TCP. */
 export class MqttServer implements Listener {
@@ -30,7 +32,7 @@ export class MqttServer implements Listener {
   constructor(options: MqttServerOptions) {
     this.#options = options;
     this.#losses = new LostPublishes(options.logger);
-    this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
+    this.#server = createServer(socketOptions, (socket) => {
       this.#serve(socket, this.#callers.of(socket));
     });
     this.#server.maxConnections = options.connectionsMax;
@@ -68,7 +70,7 @@ export class MqttServer implements Listener {
       path: "/mqtt",
       protocol: "MQTT",
       subprotocols: ["mqtt"],
-      messageBytesMax: packetBytesMax,
+      messageBytesMax: this.#options.settings.packetBytesMax,
       accept: ({ webSocket, caller }) => {
         // [MQTT-6.0.0-1]: only binary frames carry packets.
         webSocket.on("message", (_, isBinary) => {

@@ -5,6 +5,7 @@ import type { Delivery } from "../../engine/session/peer.ts";
 import { outboundAliasesMax } from "./limits.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
+import { testSettings } from "./testing/mqtt-world.ts";
 
 function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: string, bytes: number])[]) {
   const stream = new PassThrough({ highWaterMark: 2 ** 20 });
@@ -19,7 +20,7 @@ function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: 
     version: 5,
     packetBytesMax: 200,
     topicAliasMax,
-    prefix: "svc-",
+    settings: testSettings,
     onEnded: () => {},
   });
   for (const [topic, bytes] of contents) {

@@ -7,6 +7,7 @@ import { outboundAliasesMax } from "./limits.ts";
 import { toPublish } from "./mapping.ts";
 import type { Outbox } from "./outbox.ts";
 import { reason } from "./reason-codes.ts";
+import type { MqttSettings } from "./settings.ts";
 
 export interface OutboundParts {
   readonly outbox: Outbox;
@@ -15,7 +16,7 @@ export interface OutboundParts {
   readonly packetBytesMax: number;
   /** Topic aliases that the client takes. */
   readonly topicAliasMax: number;
-  readonly prefix: string;
+  readonly settings: Pick<MqttSettings, "extensionPrefix" | "hasPlace">;
   readonly onEnded: (why: EndReason) => void;
 }
 
@@ -73,9 +74,9 @@ export class Outbound implements Peer {
 
   /** Undefined for what the client is not to get. */
   #encode(delivery: Delivery): Buffer | undefined {
-    const { version, packetBytesMax, prefix } = this.#parts;
-    const options = { prefix, now: Date.now() };
-    const order = toPublish(delivery, { ...options, hasPlace: version === 5 });
+    const { version, packetBytesMax, settings } = this.#parts;
+    const options = { prefix: settings.extensionPrefix, now: Date.now() };
+    const order = toPublish(delivery, { ...options, hasPlace: version === 5 && settings.hasPlace });
     if (order === undefined) return undefined;
     const topicAlias = this.#aliasFor(order.topic);
     const bytes = encodePublish(withAlias(order, topicAlias, this.#aliases.has(order.topic)), version);

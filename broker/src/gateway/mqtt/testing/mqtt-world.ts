@@ -12,6 +12,31 @@ import type { Ledger } from "../../../ports/ledger.ts";
 import { noMetrics } from "../../../ports/metrics.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
 import { MqttServer } from "../mqtt-server.ts";
+import { reason } from "../reason-codes.ts";
+import type { MqttSettings } from "../settings.ts";
+
+/** As the settings of the broker are by default. */
+export const testSettings: MqttSettings = {
+  extensionPrefix: "svc-",
+  opensTopics: true,
+  receiveMax: 1_000,
+  topicAliasMax: 100,
+  packetBytesMax: 512 * 1024,
+  keepAliveSecondsMax: 0,
+  sessionExpirySecondsMax: 7 * 24 * 60 * 60,
+  connectTimeoutMs: 10_000,
+  hasPlace: true,
+  filtersRefused: [],
+  denialCode: reason.notAuthorized,
+};
+
+export interface MqttWorldOptions {
+  /** May give the ledger other answers. */
+  readonly change?: (ledger: Ledger) => void;
+  readonly connectionsMax?: number;
+  /** Those that differ from {@link testSettings}. */
+  readonly settings?: Partial<MqttSettings>;
+}
 
 /** A broker over a chain in memory that listens for MQTT on loopback. */
 export class MqttWorld {
@@ -19,7 +44,7 @@ export class MqttWorld {
   readonly server: MqttServer;
   port = 0;
 
-  private constructor(change: (ledger: Ledger) => void, connectionsMax: number) {
+  private constructor({ change = () => {}, connectionsMax = 1_000, settings }: MqttWorldOptions) {
     const clock = createSystemClock();
     const randomness = createSystemRandomness();
     const finality = { isFinal: true, confirmations: 0 };
@@ -42,16 +67,14 @@ export class MqttWorld {
     this.server = new MqttServer({
       broker: broker.calls,
       logger: silentLogger,
-      extensionPrefix: "svc-",
-      opensTopics: true,
+      settings: { ...testSettings, ...settings },
       newClientId: () => randomness.uuid(),
       connectionsMax,
     });
   }
 
-  /** `change` may give the ledger other answers. */
-  static async start(change: (ledger: Ledger) => void = () => {}, connectionsMax = 1_000): Promise<MqttWorld> {
-    const world = new MqttWorld(change, connectionsMax);
+  static async start(options: MqttWorldOptions = {}): Promise<MqttWorld> {
+    const world = new MqttWorld(options);
     await world.broker.start();
     world.port = Number(new URL(await world.server.listen({ host: "127.0.0.1", port: 0 })).port);
     return world;

@@ -1,0 +1,41 @@
+import type { Config } from "./config/settings.ts";
+import { parseTopicFilter } from "./domain/topic-filter.ts";
+import type { Broker } from "./engine/broker.ts";
+import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
+import { reason } from "./gateway/mqtt/reason-codes.ts";
+import type { MqttSettings } from "./gateway/mqtt/settings.ts";
+import type { Logger } from "./lib/logger.ts";
+import type { Randomness } from "./ports/randomness.ts";
+
+interface MqttParts {
+  readonly broker: Broker;
+  readonly logger: Logger;
+  readonly randomness: Randomness;
+}
+
+/** The MQTT listener that the settings describe. */
+export function createMqtt(config: Config, { broker, logger, randomness }: MqttParts): MqttServer {
+  return new MqttServer({
+    broker,
+    logger,
+    settings: toMqttSettings(config),
+    newClientId: () => randomness.uuid(),
+    connectionsMax: config.mqttConnectionsMax,
+  });
+}
+
+function toMqttSettings(config: Config): MqttSettings {
+  return {
+    extensionPrefix: config.extensionPrefix,
+    opensTopics: config.mqttAutoOpen === "on",
+    receiveMax: config.mqttReceiveMax,
+    topicAliasMax: config.mqttTopicAliasMax,
+    packetBytesMax: config.mqttPacketBytesMax,
+    keepAliveSecondsMax: config.mqttKeepAliveSecondsMax,
+    sessionExpirySecondsMax: config.mqttSessionExpirySecondsMax,
+    connectTimeoutMs: config.mqttConnectTimeoutMs,
+    hasPlace: config.mqttEventPlace === "on",
+    filtersRefused: config.mqttFiltersRefused.map(parseTopicFilter),
+    denialCode: config.mqttDenialCode === "unspecified" ? reason.unspecified : reason.notAuthorized,
+  };
+}

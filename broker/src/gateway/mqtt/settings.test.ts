@@ -1,0 +1,89 @@
+import { afterEach, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import { reason } from "./reason-codes.ts";
+import type { MqttSettings } from "./settings.ts";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let world: MqttWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+async function start(settings: Partial<MqttSettings>): Promise<number> {
+  world = await MqttWorld.start({ settings });
+  return world.port;
+}
+
+/** What the CONNACK answers to a client of 5.0. */
+async function connackOf(settings: Partial<MqttSettings>, keepalive: number) {
+  const client = await RawClient.open(await start(settings), 5);
+  client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive });
+  return (await client.next("connack")).properties;
+}
+
+function publication(messageId: number, qos: 1 | 2) {
+  return { cmd: "publish", topic: "a", payload: "x", qos, messageId };
+}
+
+it("tells a client of 5.0 its limits in CONNACK", async () => {
+  const properties = await connackOf({ receiveMax: 20, topicAliasMax: 2, packetBytesMax: 65_000 }, 30);
+  expect(properties).toMatchObject({ receiveMaximum: 20, topicAliasMaximum: 2, maximumPacketSize: 65_000 });
+  expect(properties).not.toHaveProperty("serverKeepAlive");
+});
+
+it.each([
+  [0, 60],
+  [120, 60],
+  [30, undefined],
+])("answers keep-alive %s with server keep-alive %s where 60 is the longest", async (asked, answered) => {
+  expect((await connackOf({ keepAliveSecondsMax: 60 }, asked))?.serverKeepAlive).toBe(answered);
+});
+
+it("counts a QoS 2 publish against Receive Maximum until it is released, [MQTT-3.3.4-7]", async () => {
+  const client = await RawClient.connect(await start({ receiveMax: 2 }), 5);
+  for (const id of [1, 2]) {
+    client.send(publication(id, 2));
+    await client.next("pubrec");
+  }
+  client.send({ cmd: "pubrel", messageId: 1 });
+  await client.next("pubcomp");
+  client.send(publication(3, 2));
+  await client.next("pubrec");
+  client.send(publication(4, 1));
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.receiveMaximumExceeded });
+});
+
+it("refuses a packet above Maximum Packet Size from its header", async () => {
+  const client = await RawClient.connect(await start({ packetBytesMax: 1_024 }), 5);
+  client.sendBytes(Buffer.of(0x30, 0xff, 0x07)); // 1,023 bytes follow a header of 3
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: 0x95 });
+});
+
+it.each([
+  [5, reason.notAuthorized, 0x87],
+  [5, reason.unspecified, 0x80],
+  [4, reason.notAuthorized, 0x80],
+] as const)("refuses filters that the operator refuses, to level %s with %s", async (version, denialCode, expected) => {
+  const filtersRefused = ["no/+", "never"].map(parseTopicFilter);
+  const client = await RawClient.connect(await start({ filtersRefused, denialCode }), version);
+  const subscriptions = ["no/x", "no/+", "no/#", "never", "nothing"].map((topic) => ({ topic, qos: 1 }));
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions });
+  expect(await client.next("suback")).toMatchObject({ granted: [expected, expected, 1, expected, 1] });
+});
+
+it("leaves the event's place out where the operator wants that", async () => {
+  const client = await RawClient.connect(await start({ hasPlace: false }), 5);
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0 }] });
+  await client.next("suback");
+  client.send({ ...publication(1, 1), qos: 0, properties: { userProperties: { mine: "1" } } });
+  expect((await client.next("publish")).properties?.userProperties).toEqual({ mine: "1" });
+});
+
+it("closes a connection without a CONNECT after the time-out", async () => {
+  const client = await RawClient.open(await start({ connectTimeoutMs: 100 }), 5);
+  client.sendBytes(Buffer.of(0x10, 0x20)); // begins, and never ends
+  await client.closed;
+  expect(client.packets).toEqual([]);
+});

@@ -1,0 +1,184 @@
+// `npm run test:paho -- FOLDER`: runs the Eclipse Paho interoperability suites, of which FOLDER (interoperability of eclipse/paho.mqtt.testing)
+// is a copy, against the bundle. One process and a time limit for each test, one broker for each worker. `--help` prints the flags.
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { openTls, openWebSocket, startBridge } from "./bridge.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const mainFile = join(here, "..", "..", "..", "..", "broker", "dist", "bundle", "stele.js");
+const testLimitMs = 60_000;
+const startLimitMs = 60_000;
+const transports = ["tcp", "tls", "websocket"];
+const suites = ["client_test", "client_test5"];
+
+/** What the suites take for granted; see docs/mqtt.md. */
+const settings = {
+  STELE_PORT: "0",
+  STELE_MQTT_PORT: "0",
+  STELE_MQTT_RECEIVE_MAX: "20",
+  STELE_MQTT_TOPIC_ALIAS_MAX: "10",
+  STELE_MQTT_PACKET_BYTES_MAX: "65000",
+  STELE_MQTT_KEEP_ALIVE_SECONDS_MAX: "60",
+  STELE_MQTT_EVENT_PLACE: "off",
+  STELE_MQTT_FILTERS_REFUSED: "test/nosubscribe",
+  STELE_MQTT_DENIAL_CODE: "unspecified",
+};
+
+const usage = `Usage: npm run test:paho -- FOLDER [flags]
+
+  FOLDER            the folder interoperability of eclipse/paho.mqtt.testing; without it, nothing runs
+  --transport NAME  ${transports.join(", ")} or all; tcp where it is left out
+  --only NAME       tests whose name contains this
+  --workers N       tests at once, 4 where it is left out
+  --help, -h        print this text
+`;
+
+const options = {
+  transport: { type: "string", default: "tcp" },
+  only: { type: "string", default: "" },
+  workers: { type: "string", default: "4" },
+  help: { type: "boolean", short: "h", default: false },
+};
+
+function readTests(folder, only) {
+  return suites.flatMap((suite) => {
+    const text = readFileSync(join(folder, `${suite}.py`), "utf8");
+    const names = [...text.matchAll(/^ {4}def (test\w*|will_message_test)\(self/gm)].map(([, name]) => name);
+    return names.filter((name) => name.includes(only)).map((name) => ({ suite, name }));
+  });
+}
+
+/** A certificate for localhost that is its own authority. */
+function createCertificate(folder) {
+  const files = { key: join(folder, "key.pem"), certificate: join(folder, "certificate.pem") };
+  const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
+  const form = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  execFileSync("openssl", [...form, "-keyout", files.key, "-out", files.certificate, ...subject], { stdio: "ignore" });
+  return files;
+}
+
+/** A broker with the transport; its port is the one that plain TCP reaches. */
+async function startBroker(transport) {
+  const folder = mkdtempSync(join(tmpdir(), "stele-paho-"));
+  const env = { PATH: process.env.PATH, ...settings, STELE_DATA_DIR: join(folder, "data") };
+  const files = transport === "tls" ? createCertificate(folder) : undefined;
+  if (files !== undefined) {
+    env.STELE_MQTT_TLS_PORT = "0";
+    env.STELE_MQTT_TLS_CERTIFICATE_FILE = files.certificate;
+    env.STELE_MQTT_TLS_KEY_FILE = files.key;
+  }
+  const child = spawn(process.execPath, [mainFile], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const banner = await readBanner(child);
+  const bridge = await openBridge(transport, { banner, certificate: files?.certificate });
+  const stop = async () => {
+    bridge?.close();
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { port: bridge?.port ?? Number(new URL(find(banner, /^ {2}MQTT +(\S+)$/m)).port), stop };
+}
+
+async function openBridge(transport, { banner, certificate }) {
+  if (transport === "tcp") return undefined;
+  if (transport === "websocket") {
+    const address = `${find(banner, /^ {2}REST +(\S+)\/rest\//m).replace(/^http/, "ws")}/mqtt`;
+    return startBridge(() => openWebSocket(address));
+  }
+  const address = find(banner, /^ {2}MQTT TLS +(\S+)$/m);
+  const authority = readFileSync(certificate);
+  return startBridge(() => openTls(address, authority));
+}
+
+function find(text, pattern) {
+  const found = pattern.exec(text)?.[1];
+  if (found === undefined) throw new Error(`the banner has no ${pattern}:\n${text}`);
+  return found;
+}
+
+function readBanner(child) {
+  return new Promise((done, fail) => {
+    let text = "";
+    const limit = setTimeout(() => fail(new Error(`the broker did not start:\n${text}`)), startLimitMs);
+    child.stderr.on("data", (chunk) => {
+      text += chunk;
+      if (!/^ {2}Group /m.test(text)) return;
+      clearTimeout(limit);
+      done(text);
+    });
+    child.once("exit", (code) => fail(new Error(`the broker ended with ${code}:\n${text}`)));
+  });
+}
+
+/** Undefined when the test passes, else what it printed. */
+function runTest(folder, { suite, name }, port) {
+  return new Promise((done) => {
+    const child = spawn("python3", ["-B", join(here, "run-one.py"), folder, suite, name, String(port)]);
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    const limit = setTimeout(() => {
+      output += `\nno end within ${testLimitMs} ms\n`;
+      child.kill("SIGKILL");
+    }, testLimitMs);
+    child.once("close", (code) => {
+      clearTimeout(limit);
+      done(code === 0 ? undefined : output);
+    });
+  });
+}
+
+/** Runs the tests that are left, one after the other, against one broker. */
+async function work(transport, { folder, waiting, results }) {
+  const broker = await startBroker(transport);
+  for (let test = waiting.shift(); test !== undefined; test = waiting.shift()) {
+    const startedAt = performance.now();
+    const failure = await runTest(folder, test, broker.port);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(
+      `${failure === undefined ? "passed" : "FAILED"}  ${transport} ${test.suite} ${test.name} (${seconds} s)`,
+    );
+    if (failure !== undefined) console.log(failure.replaceAll(/^/gm, "    "));
+    results.push({ transport, ...test, isPassed: failure === undefined });
+  }
+  await broker.stop();
+}
+
+function report(results) {
+  for (const transport of transports) {
+    for (const suite of suites) {
+      const own = results.filter((result) => result.transport === transport && result.suite === suite);
+      const passed = own.filter(({ isPassed }) => isPassed).length;
+      if (own.length > 0) console.log(`${suite} over ${transport}: ${passed} of ${own.length}`);
+    }
+  }
+}
+
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+const [given] = positionals;
+if (given === undefined) {
+  console.log(`LEFT OUT: the Paho interoperability suites did not run, since no folder was given.\n\n${usage}`);
+  process.exit(0);
+}
+const folder = resolve(given);
+if (!existsSync(join(folder, "client_test5.py"))) {
+  console.error(`${folder} has no client_test5.py: give the folder interoperability of eclipse/paho.mqtt.testing.`);
+  process.exit(2);
+}
+const chosen = values.transport === "all" ? transports : [values.transport];
+const results = [];
+for (const transport of chosen) {
+  const waiting = readTests(folder, values.only);
+  const count = Math.min(Number(values.workers), waiting.length);
+  await Promise.all(Array.from({ length: count }, () => work(transport, { folder, waiting, results })));
+}
+report(results);
+process.exitCode = results.length > 0 && results.every(({ isPassed }) => isPassed) ? 0 : 1;
