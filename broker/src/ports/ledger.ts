@@ -88,10 +88,14 @@ export interface LedgerBlock extends BlockRef {
   readonly entries: readonly LedgerEntry[];
 }
 
-/** One step of `follow`. After `reorganised` it ends: a block from an earlier step, or one announced as final, is no longer on the chain. */
+/**
+ * One step of `follow`. After `reorganised` it ends: a block from an earlier step, or one announced as final, is no longer on the chain. `common`
+ * is the newest block that `follow` returned, or began after, and that is still on the chain. Undefined if the ledger does not know it; then the
+ * follower compares its own blocks with the chain.
+ */
 export type LedgerStep =
   | { readonly kind: "blocks"; readonly blocks: readonly LedgerBlock[] }
-  | { readonly kind: "reorganised" };
+  | { readonly kind: "reorganised"; readonly common: BlockRef | undefined };
 
 /** Why a chain is unavailable, and since when (milliseconds of the monotonic clock). It contains no secret. */
 export interface Outage {

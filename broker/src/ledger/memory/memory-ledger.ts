@@ -95,7 +95,7 @@ class MemoryLedger implements Ledger {
     let at = after;
     while (!ended.aborted) {
       if (this.#hasLost(at, cutsBefore)) {
-        yield { kind: "reorganised" };
+        yield { kind: "reorganised", common: this.#commonWith(at, cutsBefore) };
         return;
       }
       const next = at === undefined ? 0 : at.number + 1;
@@ -115,6 +115,14 @@ class MemoryLedger implements Ledger {
     const hash = at && this.#chain.hashOf(at.number);
     if (hash !== undefined && hash !== at?.hash) return true;
     return this.#chain.cuts.slice(cutsBefore).some(({ to, from }) => to < from - this.#confirmations);
+  }
+
+  /** `at` itself where it is still on the chain; else the block that the deepest cut since then left. */
+  #commonWith(at: BlockRef | undefined, cutsBefore: number): BlockRef | undefined {
+    if (at === undefined || this.#chain.hashOf(at.number) === at.hash) return at;
+    const number = Math.min(at.number, ...this.#chain.cuts.slice(cutsBefore).map(({ to }) => to));
+    const hash = number < at.number ? this.#chain.hashOf(number) : undefined;
+    return hash === undefined ? undefined : { number, hash };
   }
 
   async finalBlockNumber(signal: AbortSignal): Promise<number> {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Address } from "../../../domain/topic.ts";
 import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { silentLogger } from "../../../lib/logger.ts";
-import type { LedgerBlock } from "../../../ports/ledger.ts";
+import type { BlockRef, LedgerBlock } from "../../../ports/ledger.ts";
 import { BatchVerifier } from "./batch-verifier.ts";
 import { BlockFeed } from "./block-feed.ts";
 import { BlockReader } from "./block-reader.ts";
@@ -42,6 +42,8 @@ class World {
   readonly ended = new AbortController();
   blocks: LedgerBlock[] = [];
   reorganisations = 0;
+  /** Reorganisations whose last common block the feed named. */
+  namedForks = 0;
   #marks = 0;
 
   constructor(confirmations: number, lags: readonly number[]) {
@@ -89,13 +91,21 @@ class World {
     while (!this.ended.signal.aborted) {
       for await (const step of this.feed.follow(this.blocks.at(-1), this.ended.signal)) {
         if (step.kind === "blocks") this.blocks.push(...step.blocks);
-        else await this.#cutBack();
+        else await this.#cutBack(step.common);
       }
     }
   }
 
-  async #cutBack(): Promise<void> {
+  /** Cuts back to the block that the step names, or where it names none, to the newest one that the chain still has. */
+  async #cutBack(common: BlockRef | undefined): Promise<void> {
     this.reorganisations += 1;
+    if (common !== undefined) {
+      this.namedForks += 1;
+      this.blocks = this.blocks.filter(({ number }) => number <= common.number);
+      const named = this.blocks.find(({ number }) => number === common.number);
+      expect(named?.hash ?? common.hash).toBe(common.hash);
+      return;
+    }
     while (this.blocks.length > 0) {
       const last = this.blocks.at(-1);
       if (last !== undefined && (await this.rpc.findHeader(last.number))?.hash === last.hash) return;
@@ -146,3 +156,17 @@ it("what is final by its confirmations is never taken back", async () => {
     { numRuns: 20 },
   );
 }, 60_000);
+
+it("names the last common block of a fork that replaces the last three of ten blocks", async () => {
+  const world = await check(
+    [
+      { kind: "seal", counts: [1, 1, 1, 1, 1, 1, 1, 1, 1, 1] },
+      { kind: "look" },
+      { kind: "reorganise", depth: 3, isReversed: true, drop: 5 },
+      { kind: "seal", counts: [1] },
+    ],
+    { confirmations: 0, lags: [0] },
+  );
+  expect(world.marks).toEqual(world.node.marks);
+  expect([world.reorganisations, world.namedForks]).toEqual([1, 1]);
+});

@@ -42,7 +42,7 @@ export class BlockFeed {
   readonly #recent = new RecentBlocks();
   readonly #reading: Reading;
   /** Of the feed itself, and of each follower. */
-  readonly #stalls = new Set<StalledReading>();
+  readonly #readings = new Set<Reading>();
   /** The newest block heard of. */
   #head: Header | undefined;
   /** A head that was not looked at yet. */
@@ -53,8 +53,6 @@ export class BlockFeed {
   #shorterLooks = 0;
   /** Where the last follower began: what an earlier run has read. */
   #begun = -1;
-  /** How often the chain was reorganised. */
-  #reorganisations = 0;
   #running: Promise<void> | undefined;
 
   constructor(options: BlockFeedOptions) {
@@ -91,13 +89,13 @@ export class BlockFeed {
 
   /** What cannot be read for too long; undefined while there is no such block. */
   get outage(): Outage | undefined {
-    for (const { outage } of this.#stalls) if (outage !== undefined) return outage;
+    for (const { stall } of this.#readings) if (stall.outage !== undefined) return stall.outage;
     return undefined;
   }
 
   /** Whether the endpoint answers, and has long not given a block: what is published now is not acknowledged in time. */
   get isRefused(): boolean {
-    return [...this.#stalls].some((stall) => stall.isRefused);
+    return [...this.#readings].some(({ stall }) => stall.isRefused);
   }
 
   /** The newest block that was read, by an earlier run as well. */
@@ -121,20 +119,19 @@ export class BlockFeed {
     try {
       yield* this.#follow(after, reading);
     } finally {
-      this.#stalls.delete(reading.stall);
+      this.#readings.delete(reading);
     }
   }
 
   async *#follow(after: BlockRef | undefined, reading: Reading): AsyncGenerator<LedgerStep> {
     const { ended } = reading;
-    const since = this.#reorganisations;
     let at = after;
     this.#begun = after?.number ?? -1;
     let isHeld = this.#options.isFinal || at === undefined;
     while (!ended.aborted) {
       const result = isHeld ? await this.#next(at, reading) : await this.#hold(at, reading);
-      if (this.#reorganisations !== since || result === "gone") {
-        if (!ended.aborted) yield { kind: "reorganised" };
+      if (reading.fork !== undefined || result === "gone") {
+        if (!ended.aborted) yield { kind: "reorganised", common: isHeld ? lower(at, reading.fork?.common) : undefined };
         return;
       }
       if (result === "held") isHeld = true;
@@ -236,7 +233,8 @@ export class BlockFeed {
     else this.#begin(ancestor);
     this.#headers.clear();
     this.#shorterLooks = 0;
-    this.#reorganisations += 1;
+    for (const reading of this.#readings)
+      reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
     this.#begun = -1;
     this.#final = this.tail;
     this.#news = this.#head;
@@ -322,9 +320,9 @@ export class BlockFeed {
   }
 
   #createReading(ended: AbortSignal): Reading {
-    const stall = new StalledReading(this.#options);
-    this.#stalls.add(stall);
-    return { size: new RangeSize(), stall, ended };
+    const reading: Reading = { size: new RangeSize(), stall: new StalledReading(this.#options), ended, fork: undefined };
+    this.#readings.add(reading);
+    return reading;
   }
 }
 
@@ -333,9 +331,17 @@ interface Reading {
   readonly size: RangeSize;
   readonly stall: StalledReading;
   readonly ended: AbortSignal;
+  /** The last block in common with the chain, after it removed blocks that were read; undefined before. */
+  fork: { readonly common: BlockRef | undefined } | undefined;
 }
 
 /** A reading that stands before a block. */
 interface ReadingAt extends Reading {
   readonly from: number;
+}
+
+/** The lower of two blocks of one branch; undefined if either is unknown. */
+function lower(one: BlockRef | undefined, other: BlockRef | undefined): BlockRef | undefined {
+  if (one === undefined || other === undefined) return undefined;
+  return other.number < one.number ? other : one;
 }
