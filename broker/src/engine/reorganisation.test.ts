@@ -35,6 +35,19 @@ it("what vanished is found no more, and is told apart from what never was", asyn
   expect(await engine.broker.state(topic("a"))).toMatchObject({ sequence: 1 });
 });
 
+it("rolls back to the block that the ledger names, without asking the chain for hashes", async () => {
+  await start();
+  for (const text of ["1", "2", "3"]) await engine.publish("a", text);
+  await engine.clock.settle();
+  const askedBefore = engine.hashesAsked.length;
+  engine.chain.cutBack(engine.chain.head - 2);
+  engine.chain.sealEmpty();
+  await engine.publish("a", "other");
+  await engine.clock.settle();
+  expect(await engine.broker.state(topic("a"))).toMatchObject({ sequence: 2 });
+  expect(engine.hashesAsked.slice(askedBefore)).toEqual([]);
+});
+
 it("what came back in another place is delivered again, with its new identifier, and the counts are right", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);

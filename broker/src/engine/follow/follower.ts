@@ -54,7 +54,7 @@ export class Follower {
   /** Follows until `signal` aborts, calling `onStep` after each step; after a failure it can be called again. @throws LeaseLostError, and what ledger and store throw. */
   async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
     for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
-      if (step.kind === "reorganised") await this.#onReorganised(signal);
+      if (step.kind === "reorganised") await this.#onReorganised(step.common, signal);
       else await this.#index(step.blocks);
       onStep();
     }
@@ -70,9 +70,9 @@ export class Follower {
 
   async #findAncestor(
     head: BlockRef,
-    options: { readonly signal: AbortSignal; readonly found: string },
+    options: { readonly common?: BlockRef | undefined; readonly signal: AbortSignal; readonly found: string },
   ): Promise<BlockRef> {
-    const ancestor = await findAncestor(this.#parts.ledger, this.#parts.store, options.signal);
+    const ancestor = await findAncestor(this.#parts.ledger, this.#parts.store, options);
     if (ancestor === undefined) throw this.#anotherChain(head, options.found);
     return ancestor;
   }
@@ -90,12 +90,12 @@ export class Follower {
     );
   }
 
-  async #onReorganised(signal: AbortSignal): Promise<void> {
+  async #onReorganised(common: BlockRef | undefined, signal: AbortSignal): Promise<void> {
     this.#reorganisations += 1;
     const head = this.#head;
     if (head === undefined) return;
     const found = "none of the blocks that the index can go back to is on the chain";
-    await this.#goBack(head, await this.#findAncestor(head, { signal, found }));
+    await this.#goBack(head, await this.#findAncestor(head, { common, signal, found }));
     if (this.#reorganisations > 1)
       throw new Error("the chain was reorganised again before a block of it could be read");
   }

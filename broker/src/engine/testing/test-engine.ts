@@ -35,6 +35,8 @@ const graceMs = 1_000;
 /** A broker on virtual time over a chain and a store in memory, which outlast its restarts. */
 export class TestEngine {
   readonly clock = new VirtualClock();
+  /** Numbers of the blocks whose hash the engine asked the chain for. */
+  readonly hashesAsked: number[] = [];
   readonly sink = new RecordingSink();
   readonly chain: MemoryChain;
   readonly store: Store;
@@ -112,6 +114,11 @@ export class TestEngine {
       ...finality,
       ...(ledgerLimits === undefined ? {} : { limits: ledgerLimits }),
     });
+    const findBlockHash = ledger.findBlockHash.bind(ledger);
+    ledger.findBlockHash = async (blockNumber, signal) => {
+      this.hashesAsked.push(blockNumber);
+      return findBlockHash(blockNumber, signal);
+    };
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
     return createBroker({
       ledgers: [ledger],

@@ -320,7 +320,12 @@ export class BlockFeed {
   }
 
   #createReading(ended: AbortSignal): Reading {
-    const reading: Reading = { size: new RangeSize(), stall: new StalledReading(this.#options), ended, fork: undefined };
+    const reading: Reading = {
+      size: new RangeSize(),
+      stall: new StalledReading(this.#options),
+      ended,
+      fork: undefined,
+    };
     this.#readings.add(reading);
     return reading;
   }
