@@ -25,6 +25,8 @@ export const sessionMarks = {
   qos: "qos",
   /** The session that published it. */
   origin: "origin",
+  /** When the event expires, in milliseconds since the epoch. */
+  expiresAt: "expires-at",
 } as const;
 
 /** The QoS with which an event was published. The mark is written by gateways that know of QoS. */

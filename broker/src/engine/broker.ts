@@ -1,9 +1,9 @@
-import type { EventId } from "@stele/wire";
+import type { BrokerError, EventId } from "@stele/wire";
 import type { Ticket } from "../domain/delivery-window.ts";
 import type { Event, Extensions } from "../domain/event.ts";
 import type { SessionFilter } from "../domain/session-filter.ts";
 import type { TopicFilter } from "../domain/topic-filter.ts";
-import type { Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
+import type { SessionProtocol, Subscription, SubscriptionId, WebhookFormat } from "../domain/subscription.ts";
 import type { Topic } from "../domain/topic.ts";
 import type { ChainProof } from "../ports/chain-proof.ts";
 import type { SkippedEntry, TopicPage } from "../ports/store.ts";
@@ -138,17 +138,17 @@ export interface NodeHealth {
 
 /** What a connection may do with its session. */
 export interface ConnectedSession {
+  /** The same for as long as the session lives. */
+  readonly id: string;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: Map<number, Promise<PublishOutcome>>;
   readonly filterCount: number;
   hasFilter(filter: TopicFilter): boolean;
-  /** Answers whether there was such a filter. */
-  unsubscribe(filter: TopicFilter): boolean;
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
   originFor(topic: string): string | undefined;
   /** Answers whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean;
-  /** The peer has an event of QoS 2, and still is to acknowledge its release. Answers whether the ticket was in flight. */
+  /** The peer has an event of QoS 2. Answers whether the ticket was in flight; {@link Peer.release} follows once that is recorded. */
   receive(ticket: Ticket): boolean;
   /** The peer has room again. */
   wake(): void;
@@ -157,14 +157,15 @@ export interface ConnectedSession {
 export interface AttachOrder {
   /** Blank or undefined means the default group. */
   readonly groupId: string | undefined;
+  readonly protocol: SessionProtocol;
   /** What the client calls itself; one session for each name in a group. */
   readonly key: string;
   /** Begins anew: what an earlier session of that name kept is dropped. */
   readonly isClean: boolean;
   /** Events that may be given and not acknowledged. */
   readonly windowMax: number;
-  /** Called before the first event is delivered, with whether the session was there before. */
-  readonly onConnected: (isPresent: boolean) => void;
+  /** Called before the first event is delivered. */
+  readonly onConnected: (attachment: Pick<Attachment, "session" | "isPresent">) => void;
   /** Called when the connection was lost and the session ended or this delay passed, unless a later connection has the session by then. */
   readonly will: WillOrder | undefined;
   /** How long the session outlives its connection as far as is known now; 0 for not at all. */
@@ -175,14 +176,22 @@ export interface WillOrder {
   readonly delayMs: number;
   /** What it publishes, which must be as a publish must be. */
   readonly call: PublishCall;
-  readonly publish: () => void;
+  /** Whether it opens its topic. */
+  readonly opensTopic: boolean;
+  /** How long after its publication the event expires; undefined for never. */
+  readonly expiresAfterMs: number | undefined;
 }
 
 /** A connection's hold on its session. */
 export interface Attachment {
   readonly session: ConnectedSession;
-  /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. @throws BrokerError 100702. */
-  subscribe(order: SessionFilter): boolean;
+  /**
+   * Adds filters, each from the newest indexed event on, or replaces those of the same text. Answers for each whether it is new, or why it was
+   * refused (100702). What is answered is on disk where the session is. @throws BrokerError when the store cannot take them.
+   */
+  subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
+  /** Answers for each whether there was such a filter. @throws BrokerError when the store cannot take it. */
+  unsubscribe(filters: readonly TopicFilter[]): Promise<readonly boolean[]>;
   /** Whether the session was there before. */
   readonly isPresent: boolean;
   /** Ends the hold. The session lives on for `expiryMs`, 0 for not at all; the will is published unless `isRegular`. Without effect once another connection has the session. */
@@ -206,7 +215,7 @@ export interface Broker {
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
   /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300, and for a will what submit throws. */
-  attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment;
+  attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;
   /** By JSON-RPC only with a coordinator (100601). */
   unSubscribe(caller: Caller, call: UnsubscribeCall): Promise<void>;

@@ -48,6 +48,7 @@ import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { Sessions } from "./session/sessions.ts";
 import type { SessionParts } from "./session/session.ts";
+import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
@@ -165,16 +166,19 @@ class Engine implements RunningBroker {
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
     const events = new EventQuery(parts);
     this.#subscriptions = new SubscriptionService({ ...parts, events, ownership });
+    const inlet = new Inlet(parts);
+    const topics = new TopicService(parts);
     this.#sessions = new Sessions({
       ...parts,
+      wills: new Wills({ ...parts, access: this.#access, inlet, topics }),
       access: this.#access,
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
     this.calls = new GuardedBroker({
       access: this.#access,
       groups: this.#groups,
-      inlet: new Inlet(parts),
-      topics: new TopicService(parts),
+      inlet,
+      topics,
       events,
       proofs: new ProofQuery({ ...parts, events }),
       sessions: this.#sessions,

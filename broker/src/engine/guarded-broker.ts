@@ -88,7 +88,7 @@ export class GuardedBroker implements Broker {
   }
 
   /** A connection has rights to what it does, not to be there: they are asked for each filter and each publish. */
-  attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment {
+  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     if (order.will !== undefined) this.#parts.inlet.check(order.will.call);
     return this.#parts.sessions.attach(caller, order, peer);
   }

@@ -35,21 +35,17 @@ class Client {
   readonly received = new Set<string>();
   readonly #engine: TestEngine;
   peer = new RecordingPeer();
-  attachment: Attachment;
+  attachment: Attachment | undefined;
 
   constructor(engine: TestEngine) {
     this.#engine = engine;
-    this.attachment = this.#attach(3);
-    for (const text of ["a", "#"]) {
-      const filter = parseTopicFilter(text);
-      this.attachment.subscribe({
-        filter,
-        qos: 2,
-        isNoLocal: false,
-        isRetainAsPublished: false,
-        identifier: undefined,
-      });
-    }
+  }
+
+  async begin(): Promise<void> {
+    this.attachment = await this.#attach(3);
+    const filters = ["a", "#"].map((text) => parseTopicFilter(text));
+    const options = { qos: 2 as const, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
+    await this.attachment.subscribe(filters.map((filter) => ({ ...options, filter })));
   }
 
   /** Takes what came, and checks that nothing comes after it was acknowledged or received, nor twice on one connection. */
@@ -69,24 +65,25 @@ class Client {
     if (delivery?.ticket === undefined) return;
     if (kind === "acknowledge") this.#settled.add(delivery.eventId);
     else this.#seen.add(delivery.eventId);
-    this.attachment.session[kind](delivery.ticket);
+    this.attachment?.session[kind](delivery.ticket);
   }
 
   readonly #settled = new Set<string>();
   readonly #seen = new Set<string>();
 
-  reconnect(windowMax: number): void {
+  async reconnect(windowMax: number): Promise<void> {
     this.collect();
     for (const id of this.#settled) this.acknowledged.add(id);
     for (const id of this.#seen) this.received.add(id);
-    this.attachment.detach({ expiryMs: 1_000_000, isRegular: true });
+    this.attachment?.detach({ expiryMs: 1_000_000, isRegular: true });
     this.peer = new RecordingPeer();
-    this.attachment = this.#attach(windowMax);
+    this.attachment = await this.#attach(windowMax);
   }
 
-  #attach(windowMax: number): Attachment {
+  async #attach(windowMax: number): Promise<Attachment> {
     const order = {
       groupId: undefined,
+      protocol: "MQTT" as const,
       key: "c",
       isClean: false,
       windowMax,
@@ -94,7 +91,9 @@ class Client {
       expiryMs: 60_000,
       onConnected: () => {},
     };
-    return this.#engine.broker.attach(order, this.peer);
+    const attached = this.#engine.broker.attach(order, this.peer);
+    await this.#engine.clock.settle();
+    return attached;
   }
 }
 
@@ -104,21 +103,22 @@ it("gives every event that matches at least once, and none again that was acknow
       const engine = await TestEngine.start({ limits: { feedEventsMax: 3, readBatchesMax: 2 } });
       for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
       const client = new Client(engine);
+      await client.begin();
       const published: string[] = [];
       for (const one of steps) {
         if (one.kind === "publish") {
           for (let index = 0; index < one.count; index += 1) published.push(await engine.publish(one.topic, "x"));
-        } else if (one.kind === "reconnect") client.reconnect(one.windowMax);
+        } else if (one.kind === "reconnect") await client.reconnect(one.windowMax);
         else client.answer(one.kind, one.which);
         await engine.clock.settle();
       }
       // At its end the client takes everything, within the same small window.
-      client.reconnect(2);
+      await client.reconnect(2);
       for (let count = -1; count < client.peer.deliveries.length; ) {
         count = client.peer.deliveries.length;
         await engine.clock.settle();
-        for (const ticket of client.peer.released) client.attachment.session.acknowledge(ticket);
-        for (const { ticket } of client.peer.deliveries) client.attachment.session.acknowledge(ticket ?? 0);
+        for (const ticket of client.peer.released) client.attachment?.session.acknowledge(ticket);
+        for (const { ticket } of client.peer.deliveries) client.attachment?.session.acknowledge(ticket ?? 0);
         await engine.clock.settle();
       }
       client.collect();

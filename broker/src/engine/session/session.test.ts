@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { TestEngine } from "../testing/test-engine.ts";
 import { RecordingPeer } from "../testing/recording-peer.ts";
-import type { Attachment, AttachOrder } from "../broker.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 
 let engine: TestEngine;
 beforeEach(async () => {
@@ -12,22 +12,32 @@ beforeEach(async () => {
 });
 afterEach(() => engine.stop());
 
-function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Attachment {
-  const defaults = { groupId: undefined, key: "c", isClean: false, windowMax: 10, will: undefined, expiryMs: 60_000 };
-  return engine.broker.attach({ ...defaults, onConnected: () => {}, ...order }, peer);
+async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+  const attached = engine.broker.attach({ ...attachOrder, ...order }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
 }
 
-function subscribe(attachment: Attachment, text: string, order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {}): void {
+async function subscribe(
+  attachment: Attachment,
+  text: string,
+  order: { qos?: 0 | 1 | 2; isNoLocal?: boolean } = {},
+): Promise<void> {
   const filter = parseTopicFilter(text);
-  attachment.subscribe({
-    filter,
-    qos: 1,
-    isNoLocal: false,
-    isRetainAsPublished: false,
-    identifier: undefined,
-    ...order,
-  });
+  const defaults = { filter, qos: 1 as const, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
+  expect(await attachment.subscribe([{ ...defaults, ...order }])).not.toContainEqual(expect.any(Error));
 }
+
+const attachOrder: AttachOrder = {
+  groupId: undefined,
+  protocol: "MQTT",
+  key: "c",
+  isClean: false,
+  windowMax: 10,
+  will: undefined,
+  expiryMs: 60_000,
+  onConnected: () => {},
+};
 
 const kept = { expiryMs: 60_000, isRegular: true };
 
@@ -35,9 +45,9 @@ describe("a session", () => {
   it("gets what is published after it subscribed, each once however many filters match", async () => {
     const peer = new RecordingPeer();
     await engine.publish("a", "before");
-    const attachment = attach(peer);
-    subscribe(attachment, "a");
-    subscribe(attachment, "#");
+    const attachment = await attach(peer);
+    await subscribe(attachment, "a");
+    await subscribe(attachment, "#");
     await engine.publishMany("a", 3);
     expect(peer.sequences).toEqual([2, 3, 4]);
     expect(peer.deliveries[0]?.filters.map(({ filter }) => filter)).toEqual(["a", "#"]);
@@ -45,8 +55,8 @@ describe("a session", () => {
 
   it("is given no more than its window, and goes on as it acknowledges", async () => {
     const peer = new RecordingPeer();
-    const attachment = attach(peer, { windowMax: 2 });
-    subscribe(attachment, "a");
+    const attachment = await attach(peer, { windowMax: 2 });
+    await subscribe(attachment, "a");
     await engine.publishMany("a", 5);
     expect(peer.sequences).toEqual([1, 2]);
     attachment.session.acknowledge(peer.ticketOf(2));
@@ -56,8 +66,8 @@ describe("a session", () => {
 
   it("is given nothing while its peer has no room", async () => {
     const peer = new RecordingPeer();
-    const attachment = attach(peer);
-    subscribe(attachment, "a", { qos: 0 });
+    const attachment = await attach(peer);
+    await subscribe(attachment, "a", { qos: 0 });
     peer.hasRoom = false;
     await engine.publishMany("a", 3);
     expect(peer.sequences.length).toBeLessThanOrEqual(1); // the loop may have waited for an event already
@@ -69,14 +79,14 @@ describe("a session", () => {
 
   it("gets again, with the same tickets, what an earlier connection did not acknowledge, and then what came meanwhile", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first);
-    subscribe(attachment, "a");
+    const attachment = await attach(first);
+    await subscribe(attachment, "a");
     await engine.publishMany("a", 3);
     attachment.session.acknowledge(first.ticketOf(2));
     attachment.detach(kept);
     await engine.publishMany("a", 2);
     const second = new RecordingPeer();
-    const again = attach(second);
+    const again = await attach(second);
     await engine.clock.settle();
     expect(again.isPresent).toBe(true);
     expect(second.deliveries.map(({ event, ticket, isRepeated }) => [event.sequence, ticket, isRepeated])).toEqual([
@@ -89,13 +99,13 @@ describe("a session", () => {
 
   it("goes on after a reconnection with a full window", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first, { windowMax: 2 });
-    subscribe(attachment, "a");
+    const attachment = await attach(first, { windowMax: 2 });
+    await subscribe(attachment, "a");
     await engine.publishMany("a", 4);
     expect(first.sequences).toEqual([1, 2]);
     attachment.detach(kept);
     const second = new RecordingPeer();
-    const again = attach(second, { windowMax: 2 });
+    const again = await attach(second, { windowMax: 2 });
     await engine.clock.settle();
     expect(second.sequences).toEqual([1, 2]);
     for (const sequence of [1, 2]) again.session.acknowledge(second.ticketOf(sequence));
@@ -107,12 +117,12 @@ describe("a session", () => {
     await engine.stop();
     engine = await TestEngine.start({ confirmations: 0 });
     await engine.broker.open({ topic: "a", groupId: undefined });
-    const attachment = attach(new RecordingPeer());
-    subscribe(attachment, "a");
+    const attachment = await attach(new RecordingPeer());
+    await subscribe(attachment, "a");
     await engine.publishMany("a", 3);
     attachment.detach(kept);
     const peer = new RecordingPeer();
-    attach(peer);
+    await attach(peer);
     await engine.clock.settle();
     peer.deliveries.length = 0;
     engine.chain.cutBack(engine.chain.head - 2);
@@ -124,13 +134,13 @@ describe("a session", () => {
 
   it("asks for the release of what was received, and does not give it again", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first);
-    subscribe(attachment, "a", { qos: 2 });
+    const attachment = await attach(first);
+    await subscribe(attachment, "a", { qos: 2 });
     await engine.publishMany("a", 2);
     attachment.session.receive(first.ticketOf(1));
     attachment.detach(kept);
     const second = new RecordingPeer();
-    attach(second);
+    await attach(second);
     await engine.clock.settle();
     expect(second.released).toEqual([first.ticketOf(1)]);
     expect(second.sequences).toEqual([2]);
@@ -138,13 +148,13 @@ describe("a session", () => {
 
   it("gives again with the QoS of the first time, whatever its filters say by then", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first);
-    subscribe(attachment, "a", { qos: 1 });
+    const attachment = await attach(first);
+    await subscribe(attachment, "a", { qos: 1 });
     await engine.publish("a", "1");
-    subscribe(attachment, "a", { qos: 0 });
+    await subscribe(attachment, "a", { qos: 0 });
     attachment.detach(kept);
     const second = new RecordingPeer();
-    attach(second);
+    await attach(second);
     await engine.clock.settle();
     expect(second.deliveries.map(({ qos, ticket }) => [qos, ticket])).toEqual([[1, first.ticketOf(1)]]);
   });
@@ -154,48 +164,47 @@ describe("a session", () => {
     peer.deliver = () => {
       throw new RangeError("too long");
     };
-    subscribe(attach(peer), "a");
+    await subscribe(await attach(peer), "a");
     await engine.publish("a", "1");
     expect(peer.endedBecause).toBe("failed");
   });
 
   it("completes what is in flight of a filter that was removed", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first);
-    subscribe(attachment, "a");
+    const attachment = await attach(first);
+    await subscribe(attachment, "a");
     await engine.publish("a", "1");
-    attachment.session.unsubscribe(parseTopicFilter("a"));
+    await attachment.unsubscribe([parseTopicFilter("a")]);
     await engine.publish("a", "2");
     attachment.detach(kept);
     const second = new RecordingPeer();
-    attach(second);
+    await attach(second);
     await engine.clock.settle();
     expect(second.sequences).toEqual([1]);
   });
 
   it("ends with its connection where it is kept for no time", async () => {
-    const attachment = attach(new RecordingPeer());
-    subscribe(attachment, "a");
+    const attachment = await attach(new RecordingPeer());
+    await subscribe(attachment, "a");
     attachment.detach({ expiryMs: 0, isRegular: true });
-    expect(attach(new RecordingPeer()).isPresent).toBe(false);
+    expect((await attach(new RecordingPeer())).isPresent).toBe(false);
   });
 
   it("ends when the time for which it is kept has passed", async () => {
-    attach(new RecordingPeer()).detach({ expiryMs: 5_000, isRegular: true });
+    (await attach(new RecordingPeer())).detach({ expiryMs: 5_000, isRegular: true });
     await engine.clock.advance(4_999);
-    const present = attach(new RecordingPeer());
+    const present = await attach(new RecordingPeer());
     expect(present.isPresent).toBe(true);
     present.detach({ expiryMs: 5_000, isRegular: true });
     await engine.clock.advance(5_001);
-    expect(attach(new RecordingPeer()).isPresent).toBe(false);
+    expect((await attach(new RecordingPeer())).isPresent).toBe(false);
   });
 
   it("does not go on with the connection it was to end with, and its will is due", async () => {
-    const published: string[] = [];
-    subscribe(attach(new RecordingPeer(), { expiryMs: 0, will: will(50_000, published) }), "a");
+    await subscribe(await attach(new RecordingPeer(), { expiryMs: 0, will: will(50_000) }), "a");
     const peer = new RecordingPeer();
-    expect(attach(peer).isPresent).toBe(false);
-    expect(published).toEqual(["will"]);
+    expect((await attach(peer)).isPresent).toBe(false);
+    expect(await countWills()).toBe(1);
     await engine.publish("a", "1");
     expect(peer.sequences).toEqual([]);
   });
@@ -203,36 +212,35 @@ describe("a session", () => {
   it("makes room for another, with its will, where it has had no connection for longest", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { sessionsMax: 3 } });
-    const published: string[] = [];
-    attach(new RecordingPeer(), { key: "connected" });
-    const oldest = attach(new RecordingPeer(), { key: "oldest", will: will(50_000, published) });
-    const back = attach(new RecordingPeer(), { key: "back" });
+    await attach(new RecordingPeer(), { key: "connected" });
+    const oldest = await attach(new RecordingPeer(), { key: "oldest", will: will(50_000) });
+    const back = await attach(new RecordingPeer(), { key: "back" });
     back.detach(kept);
     oldest.detach({ expiryMs: 60_000, isRegular: false });
-    attach(new RecordingPeer(), { key: "back" }).detach(kept);
-    expect(published).toEqual([]);
-    attach(new RecordingPeer(), { key: "one more" });
-    expect(published).toEqual(["will"]);
-    attach(new RecordingPeer(), { key: "two more" });
-    expect(() => attach(new RecordingPeer(), { key: "three more" })).toThrow(BrokerError);
+    (await attach(new RecordingPeer(), { key: "back" })).detach(kept);
+    expect(await countWills()).toBe(0);
+    await attach(new RecordingPeer(), { key: "one more" });
+    expect(await countWills()).toBe(1);
+    await attach(new RecordingPeer(), { key: "two more" });
+    await expect(attach(new RecordingPeer(), { key: "three more" })).rejects.toThrow(BrokerError);
   });
 
   it("begins anew for a connection that asks for it", async () => {
-    const attachment = attach(new RecordingPeer());
-    subscribe(attachment, "a");
+    const attachment = await attach(new RecordingPeer());
+    await subscribe(attachment, "a");
     attachment.detach(kept);
     const peer = new RecordingPeer();
-    expect(attach(peer, { isClean: true }).isPresent).toBe(false);
+    expect((await attach(peer, { isClean: true })).isPresent).toBe(false);
     await engine.publish("a", "1");
     expect(peer.sequences).toEqual([]);
   });
 
   it("goes to the newest connection; the earlier one is told, and can no longer end it", async () => {
     const first = new RecordingPeer();
-    const attachment = attach(first);
-    subscribe(attachment, "a");
+    const attachment = await attach(first);
+    await subscribe(attachment, "a");
     const second = new RecordingPeer();
-    attach(second);
+    await attach(second);
     expect(first.endedBecause).toBe("taken-over");
     attachment.detach({ expiryMs: 0, isRegular: true });
     await engine.publish("a", "1");
@@ -242,8 +250,8 @@ describe("a session", () => {
 
   it("leaves out what it published itself where its filter asks for it", async () => {
     const peer = new RecordingPeer();
-    const attachment = attach(peer);
-    subscribe(attachment, "a", { isNoLocal: true });
+    const attachment = await attach(peer);
+    await subscribe(attachment, "a", { isNoLocal: true });
     const origin = attachment.session.originFor("a") ?? "";
     const content = new Uint8Array([1]);
     const call = { topic: "a", groupId: undefined, content, extensions: [["svc-origin", origin]] as const };
@@ -256,7 +264,7 @@ describe("a session", () => {
 
   it("gives each event with the lower of the QoS of its publish and of its filter", async () => {
     const peer = new RecordingPeer();
-    subscribe(attach(peer), "a", { qos: 2 });
+    await subscribe(await attach(peer), "a", { qos: 2 });
     for (const qos of ["0", "1", "2"]) {
       const extensions = [["svc-qos", qos]] as const;
       engine.broker.submit({ topic: "a", groupId: undefined, content: new Uint8Array([1]), extensions }, () => {});
@@ -270,61 +278,65 @@ describe("a session", () => {
   });
 });
 
-const will = (delayMs: number, published: string[], content = new Uint8Array()) => ({
+const will = (delayMs: number, content = new Uint8Array()): WillOrder => ({
   delayMs,
   call: { topic: "will", groupId: undefined, content, extensions: [], mayBeEmpty: true },
-  publish: () => void published.push("will"),
+  opensTopic: true,
+  expiresAfterMs: undefined,
 });
 
-function attachWith(key: string): Attachment {
-  return attach(new RecordingPeer(), { key, will: will(0, [], new Uint8Array(1_000)) });
+/** Wills published so far. */
+async function countWills(): Promise<number> {
+  await engine.clock.settle();
+  const call = { topic: "will", groupId: undefined };
+  return (await engine.broker.exist(call)) ? (await engine.broker.state(call)).sequence : 0;
+}
+
+function attachWith(key: string): Promise<Attachment> {
+  return attach(new RecordingPeer(), { key, will: will(0, new Uint8Array(1_000)) });
 }
 
 describe("a will", () => {
   const lost = { expiryMs: 60_000, isRegular: false };
 
-  it("is published when the connection is lost, and not when the client left", () => {
-    const published: string[] = [];
-    attach(new RecordingPeer(), { will: will(0, published) }).detach(kept);
-    expect(published).toEqual([]);
-    attach(new RecordingPeer(), { will: will(0, published) }).detach(lost);
-    expect(published).toEqual(["will"]);
+  it("is published when the connection is lost, and not when the client left", async () => {
+    (await attach(new RecordingPeer(), { will: will(0) })).detach(kept);
+    expect(await countWills()).toBe(0);
+    (await attach(new RecordingPeer(), { will: will(0) })).detach(lost);
+    expect(await countWills()).toBe(1);
   });
 
   it("is refused where the wills of the node take too much memory", async () => {
     await engine.stop();
     engine = await TestEngine.start({ limits: { willBytesMax: 2_100 } });
-    const first = attachWith("first");
-    attachWith("second");
-    expect(() => attachWith("third")).toThrow(BrokerError);
+    const first = await attachWith("first");
+    await attachWith("second");
+    await expect(attachWith("third")).rejects.toThrow(BrokerError);
     first.detach(kept);
-    attachWith("third");
-    expect(() => attachWith("fourth")).toThrow(BrokerError);
+    await attachWith("third");
+    await expect(attachWith("fourth")).rejects.toThrow(BrokerError);
   });
 
   it("waits for its delay, and is dropped when the client comes back before", async () => {
-    const published: string[] = [];
-    attach(new RecordingPeer(), { will: will(5_000, published) }).detach(lost);
+    (await attach(new RecordingPeer(), { will: will(5_000) })).detach(lost);
     await engine.clock.advance(4_999);
-    attach(new RecordingPeer()).detach(kept);
+    (await attach(new RecordingPeer())).detach(kept);
     await engine.clock.advance(10_000);
-    expect(published).toEqual([]);
-    attach(new RecordingPeer(), { will: will(5_000, published) }).detach(lost);
+    expect(await countWills()).toBe(0);
+    (await attach(new RecordingPeer(), { will: will(5_000) })).detach(lost);
     await engine.clock.advance(5_000);
-    expect(published).toEqual(["will"]);
+    expect(await countWills()).toBe(1);
   });
 
   it("is published when the session ends before its delay has passed", async () => {
-    const published: string[] = [];
-    attach(new RecordingPeer(), { will: will(50_000, published) }).detach({ expiryMs: 1_000, isRegular: false });
+    (await attach(new RecordingPeer(), { will: will(50_000) })).detach({ expiryMs: 1_000, isRegular: false });
     await engine.clock.advance(1_000);
-    expect(published).toEqual(["will"]);
+    expect(await countWills()).toBe(1);
   });
 
-  it("is published when a new session takes the place of the one that was lost", () => {
-    const published: string[] = [];
-    attach(new RecordingPeer(), { will: will(50_000, published) }).detach(lost);
-    attach(new RecordingPeer(), { isClean: true });
-    expect(published).toEqual(["will"]);
+  it("is published when a new session takes the place of the one that was lost", async () => {
+    (await attach(new RecordingPeer(), { will: will(50_000) })).detach(lost);
+    await attach(new RecordingPeer(), { isClean: true });
+    expect(await countWills()).toBe(1);
   });
 });

@@ -71,11 +71,11 @@ export class Session implements ConnectedSession, Reader, Interest {
   #wake: (() => void) | undefined;
 
   /** Marks what this session publishes, where its own filters leave that out. */
-  readonly #origin: string;
+  readonly id: string;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
-    this.#origin = parts.randomness.uuid();
+    this.id = parts.randomness.uuid();
     this.#takenUpTo = this.#indexedUpTo();
     parts.dispatcher.attach(parts.groupId, this);
   }
@@ -158,7 +158,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   originFor(topic: string): string | undefined {
     const name = topic as TopicName; // one that is none matches no filter that matters
     for (const { filter, isNoLocal } of this.#filters.values()) {
-      if (isNoLocal && matchesFilter(filter, name)) return this.#origin;
+      if (isNoLocal && matchesFilter(filter, name)) return this.id;
     }
     return undefined;
   }
@@ -173,7 +173,9 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** The peer has an event of QoS 2, and still is to acknowledge its release. Answers whether the ticket was in flight. */
   receive(ticket: Ticket): boolean {
-    return this.#window.receive(ticket);
+    const isKnown = this.#window.receive(ticket);
+    if (isKnown) this.#connection?.peer.release(ticket);
+    return isKnown;
   }
 
   /** The peer may take another event. */
@@ -276,7 +278,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   #filtersOf(event: Event): readonly SessionFilter[] {
-    const isOwn = originOf(event, this.#parts.extensionPrefix) === this.#origin;
+    const isOwn = originOf(event, this.#parts.extensionPrefix) === this.id;
     const found: SessionFilter[] = [];
     for (const standing of this.#filters.values()) {
       const isWanted = event.position > standing.after && !(isOwn && standing.isNoLocal);

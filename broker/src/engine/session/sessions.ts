@@ -1,6 +1,7 @@
-import { BrokerError } from "@stele/wire";
+import { BrokerError, toBrokerError } from "@stele/wire";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
@@ -9,6 +10,7 @@ import type { Groups } from "../group.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Peer } from "./peer.ts";
+import type { Wills } from "./wills.ts";
 import { Session, type SessionParts } from "./session.ts";
 
 /** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
@@ -19,6 +21,7 @@ export interface SessionsParts {
   readonly groups: Groups;
   readonly clock: Clock;
   readonly access: Access;
+  readonly wills: Wills;
   /** What a session of a group works with, given which topics may reach it. */
   readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => SessionParts;
 }
@@ -53,7 +56,7 @@ export class Sessions {
   }
 
   /** Takes over from the connection that has the session. @throws BrokerError 200211, 200205, 200300. */
-  attach(caller: Caller, order: AttachOrder, peer: Peer): Attachment {
+  async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const { access, groups } = this.#parts;
     const { id } = groups.get(order.groupId);
     const name = `${id}/${order.key}`;
@@ -64,15 +67,23 @@ export class Sessions {
     kept.peer = peer;
     kept.expiryMs = order.expiryMs;
     this.#setWill(kept, order.will);
-    order.onConnected(known !== undefined);
-    kept.session.connect(peer, order.windowMax);
-    return {
-      session: kept.session,
-      subscribe: (filter) => {
+    const subscribe = (filter: SessionFilter): boolean | BrokerError => {
+      try {
         access.authorize(caller, "subscribe", { groupId: id, topic: filter.filter });
-        return kept.session.subscribe(filter);
-      },
-      isPresent: known !== undefined,
+      } catch (error) {
+        return toBrokerError(error);
+      }
+      return kept.session.subscribe(filter);
+    };
+    const { session } = kept;
+    const isPresent = known !== undefined;
+    order.onConnected({ session, isPresent });
+    session.connect(peer, order.windowMax);
+    return {
+      session,
+      subscribe: async (orders) => orders.map((one) => subscribe(one)),
+      unsubscribe: async (filters) => filters.map((filter) => session.unsubscribe(filter)),
+      isPresent,
       detach: (leave) => {
         if (kept.peer === peer) this.#detach(name, kept, leave);
       },
@@ -173,7 +184,7 @@ export class Sessions {
 
   #publishWill(kept: Kept): void {
     kept.cancelWill();
-    kept.will?.publish();
+    if (kept.will !== undefined) void this.#parts.wills.publish(kept.will, kept.principal);
     this.#setWill(kept, undefined);
   }
 

@@ -28,7 +28,7 @@ import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
 import type { MqttSettings } from "./settings.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
-import { keepWill, publishWill, toWillCall } from "./will.ts";
+import { toWillOrder } from "./will.ts";
 
 export interface ConnectionParts {
   readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
@@ -144,15 +144,28 @@ export class Connection {
 
   #connect(packet: ClientPacket): void {
     if (packet.type !== "connect") throw protocolError(`${packet.type} came before CONNECT`); // [MQTT-3.1.0-1]
-    try {
-      this.#opened = this.#open(packet);
-      this.#framer.allow(this.#parts.settings.packetBytesMax);
-    } catch (error) {
-      this.#refuse(packet.version, error);
-    }
+    clearTimeout(this.#silence);
+    this.#whileBusy(async () => {
+      try {
+        const opened = await this.#open(packet);
+        if (this.#isClosed) this.#leaveSession(opened, false);
+        else this.#opened = opened;
+        this.#framer.allow(this.#parts.settings.packetBytesMax);
+      } catch (error) {
+        this.#refuse(packet.version, error);
+      }
+    });
   }
 
-  #open(packet: ConnectPacket): Opened {
+  /** Nothing more of what was received is taken before `work` has ended; where it fails, so does the connection. */
+  #whileBusy(work: () => Promise<void>): void {
+    this.#isBusy = true;
+    work()
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => this.#resume());
+  }
+
+  async #open(packet: ConnectPacket): Promise<Opened> {
     const { version } = packet;
     const { broker, caller, known, settings } = this.#parts;
     const { opensTopics, extensionPrefix: prefix } = settings;
@@ -168,28 +181,24 @@ export class Connection {
       settings,
       onEnded,
     });
-    const will = packet.will && keepWill(packet.will);
-    const willContext = { broker, caller, opener, groupId, prefix, logger: this.#parts.logger };
     const order = {
       groupId,
+      protocol: "MQTT" as const,
       key: clientId,
       isClean: packet.isClean,
       windowMax: accepted.windowMax,
-      will: will && {
-        delayMs: (will.properties.willDelayInterval ?? 0) * 1000,
-        call: toWillCall(will, willContext),
-        publish: () => publishWill(will, willContext),
-      },
+      will: packet.will && toWillOrder(packet.will, { groupId, prefix, opensTopics }),
       expiryMs: accepted.expirySeconds * 1000,
-      onConnected: (isSessionPresent: boolean) => {
+      onConnected: ({ session, isPresent: isSessionPresent }: Pick<Attachment, "session" | "isPresent">) => {
+        outbound.begin(session);
         this.#outbox.write(
           encodeConnack({ isSessionPresent, reasonCode: 0, properties: accepted.properties }, version),
         );
       },
     };
-    const attachment = broker.attach(caller, order, outbound);
+    this.#expirySeconds = accepted.expirySeconds;
+    const attachment = await broker.attach(caller, order, outbound);
     const { session } = attachment;
-    outbound.begin(session);
     const inbound = new Inbound({
       broker,
       caller,
@@ -201,8 +210,7 @@ export class Connection {
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error),
     });
-    this.#expirySeconds = accepted.expirySeconds;
-    this.#watchSilence(accepted.keepAliveSeconds);
+    if (!this.#isClosed) this.#watchSilence(accepted.keepAliveSeconds);
     return { version, accepted, attachment, inbound, outbound };
   }
 
@@ -224,17 +232,13 @@ export class Connection {
 
   #serve(packet: ClientPacket, opened: Opened): void {
     const { version, attachment, inbound, outbound } = opened;
-    const { session } = attachment;
     switch (packet.type) {
       case "publish": {
         if (version === 5 && packet.isRetained) {
           throw new PacketError(reason.retainNotSupported, "retained messages are not supported");
         }
         const waiting = inbound.take(packet);
-        if (waiting !== undefined) {
-          this.#isBusy = true;
-          void waiting.then(() => this.#resume());
-        }
+        if (waiting !== undefined) this.#whileBusy(() => waiting);
         break;
       }
       case "puback":
@@ -249,13 +253,17 @@ export class Connection {
         break;
       }
       case "subscribe": {
-        const reasonCodes = subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
-        this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
+        this.#whileBusy(async () => {
+          const reasonCodes = await subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
+          this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
+        });
         break;
       }
       case "unsubscribe": {
-        const reasonCodes = unsubscribeAll(packet, session);
-        this.#outbox.write(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version));
+        this.#whileBusy(async () => {
+          const reasonCodes = await unsubscribeAll(packet, attachment);
+          this.#outbox.write(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version));
+        });
         break;
       }
       case "pingreq":
@@ -322,11 +330,15 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#silence);
-    this.#opened?.attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
+    if (this.#opened !== undefined) this.#leaveSession(this.#opened, isRegular);
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open
     setTimeout(() => this.#stream.destroy(), closeGraceMs).unref();
     this.#parts.onClosed(this);
+  }
+
+  #leaveSession({ attachment }: Opened, isRegular: boolean): void {
+    attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
   }
 }
 

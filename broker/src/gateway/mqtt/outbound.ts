@@ -66,10 +66,9 @@ export class Outbound implements Peer {
       this.#session?.acknowledge(packetId); // the client refuses it; it ends here (section 4.3.3)
       return;
     }
-    const isKnown = this.#session?.receive(packetId) === true;
+    if (this.#session?.receive(packetId) === true) return; // the release follows
     const { outbox, version } = this.#parts;
-    const code = isKnown ? reason.success : reason.packetIdNotFound;
-    outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: code }, version));
+    outbox.write(encodeAcknowledgement("pubrel", { packetId, reasonCode: reason.packetIdNotFound }, version));
   }
 
   /** Undefined for what the client is not to get. */

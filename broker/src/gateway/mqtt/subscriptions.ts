@@ -1,5 +1,5 @@
-import { toBrokerError } from "@stele/wire";
-import { sessionFiltersMax } from "../../domain/session-filter.ts";
+import { BrokerError, toBrokerError } from "@stele/wire";
+import { type SessionFilter, sessionFiltersMax } from "../../domain/session-filter.ts";
 import { matchesFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
@@ -15,42 +15,91 @@ export interface SubscribeContext {
 }
 
 /** The codes of a SUBACK: the QoS granted, or why not. */
-export function subscribeAll(packet: SubscribePacket, context: SubscribeContext): number[] {
-  const { version } = context;
+export async function subscribeAll(packet: SubscribePacket, context: SubscribeContext): Promise<number[]> {
+  const { attachment, version, settings } = context;
   const identifier = packet.properties.subscriptionIdentifiers?.[0];
-  return packet.requests.map((request) => {
-    const code = subscribe(request, context, identifier);
-    return version === 4 && code > 2 ? reason.unspecified : code; // 3.1.1 knows one failure
+  const room = new FilterRoom(attachment.session);
+  const orders = packet.requests.map((request) => toOrder(request, { room, identifier, settings }));
+  const accepted = orders.filter((order) => typeof order === "object");
+  const outcomes = await attempt(attachment, accepted);
+  const codes = orders.map((order) => {
+    if (typeof order === "number") return order;
+    const outcome = outcomes instanceof BrokerError ? outcomes : outcomes[accepted.indexOf(order)];
+    return outcome instanceof BrokerError ? toCode(outcome, settings) : order.qos;
   });
+  return version === 4 ? codes.map((code) => (code > 2 ? reason.unspecified : code)) : codes; // 3.1.1 knows one failure
 }
 
 /** The codes of an UNSUBACK. */
-export function unsubscribeAll(packet: UnsubscribePacket, session: ConnectedSession): number[] {
-  return packet.filters.map((filter) => {
-    try {
-      return session.unsubscribe(parseTopicFilter(filter)) ? reason.success : reason.noSubscription;
-    } catch {
-      return reason.filterInvalid;
-    }
-  });
+export async function unsubscribeAll(packet: UnsubscribePacket, attachment: Attachment): Promise<number[]> {
+  const filters = packet.filters.map(findFilter);
+  const wellFormed = filters.filter((filter) => filter !== undefined);
+  try {
+    const found = await attachment.unsubscribe(wellFormed);
+    return filters.map((filter) => {
+      if (filter === undefined) return reason.filterInvalid;
+      return found[wellFormed.indexOf(filter)] === true ? reason.success : reason.noSubscription;
+    });
+  } catch (error) {
+    return filters.map(() => toReasonCode(toBrokerError(error)));
+  }
 }
 
-function subscribe(request: SubscriptionRequest, context: SubscribeContext, identifier: number | undefined): number {
-  const { attachment, settings } = context;
+/** How many more filters a session may have. */
+class FilterRoom {
+  readonly #session: ConnectedSession;
+  readonly #added = new Set<TopicFilter>();
+
+  constructor(session: ConnectedSession) {
+    this.#session = session;
+  }
+
+  take(filter: TopicFilter): boolean {
+    if (this.#session.hasFilter(filter) || this.#added.has(filter)) return true;
+    if (this.#session.filterCount + this.#added.size >= sessionFiltersMax) return false;
+    this.#added.add(filter);
+    return true;
+  }
+}
+
+interface OrderContext extends Pick<SubscribeContext, "settings"> {
+  readonly room: FilterRoom;
+  readonly identifier: number | undefined;
+}
+
+/** The order, or the code that refuses it. */
+function toOrder(request: SubscriptionRequest, { room, identifier, settings }: OrderContext): SessionFilter | number {
   const { qos, isNoLocal, isRetainAsPublished } = request;
   if (request.filter.startsWith("$share/")) return reason.sharedNotSupported;
+  const filter = findFilter(request.filter);
+  if (filter === undefined) return reason.filterInvalid;
+  if (isRefused(filter, settings)) return settings.denialCode;
+  if (!room.take(filter)) return reason.quotaExceeded;
+  return { filter, qos, isNoLocal, isRetainAsPublished, identifier };
+}
+
+async function attempt(
+  attachment: Attachment,
+  orders: readonly SessionFilter[],
+): Promise<readonly (boolean | BrokerError)[] | BrokerError> {
   try {
-    const filter = parseTopicFilter(request.filter);
-    const { session } = attachment;
-    if (isRefused(filter, settings)) return settings.denialCode;
-    if (session.filterCount >= sessionFiltersMax && !session.hasFilter(filter)) return reason.quotaExceeded;
-    attachment.subscribe({ filter, qos, isNoLocal, isRetainAsPublished, identifier });
-    return qos;
+    return await attachment.subscribe(orders);
   } catch (error) {
-    const refusal = toBrokerError(error);
-    if (refusal.kind === "invalid") return reason.filterInvalid;
-    const code = toReasonCode(refusal);
-    return code === reason.notAuthorized ? settings.denialCode : code;
+    return toBrokerError(error);
+  }
+}
+
+function toCode(refusal: BrokerError, { denialCode }: SubscribeContext["settings"]): number {
+  if (refusal.kind === "invalid") return reason.filterInvalid;
+  const code = toReasonCode(refusal);
+  return code === reason.notAuthorized ? denialCode : code;
+}
+
+function findFilter(text: string): TopicFilter | undefined {
+  try {
+    return parseTopicFilter(text);
+  } catch {
+    return undefined;
   }
 }
 

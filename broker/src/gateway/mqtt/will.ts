@@ -1,42 +1,25 @@
-import type { Caller } from "../../engine/access/caller.ts";
-import type { Broker, PublishCall } from "../../engine/broker.ts";
-import type { Logger } from "../../lib/logger.ts";
+import type { PublishCall, WillOrder } from "../../engine/broker.ts";
 import type { Will } from "./codec/packet.ts";
-import { toLogged } from "./lost-publishes.ts";
 import { toExtensions } from "./mapping.ts";
-import type { TopicOpener } from "./topic-opener.ts";
 
 export interface WillContext {
-  readonly broker: Pick<Broker, "submit">;
-  readonly caller: Caller;
-  readonly opener: TopicOpener;
   readonly groupId: string | undefined;
   readonly prefix: string;
-  readonly logger: Logger;
+  /** Whether a publish opens its topic. */
+  readonly opensTopics: boolean;
 }
 
-/** A copy of a will that outlasts the bytes it came in. */
-export function keepWill(will: Will): Will {
-  const { correlationData } = will.properties;
-  const kept = correlationData && { correlationData: Buffer.from(correlationData) };
-  return { ...will, payload: Buffer.from(will.payload), properties: { ...will.properties, ...kept } };
-}
-
-/** What a will publishes now. */
-export function toWillCall(will: Will, { groupId, prefix }: Pick<WillContext, "groupId" | "prefix">): PublishCall {
-  const extensions = toExtensions(will, { prefix, now: Date.now() });
-  return { topic: will.topic, groupId, content: will.payload, extensions, mayBeEmpty: true };
-}
-
-/** Publishes a will; nobody is left to be told of a failure, so the log is. */
-export function publishWill(will: Will, context: WillContext): void {
-  const { broker, caller, opener, logger } = context;
-  const { topic } = will;
-  const failed = (error: unknown): void => logger.warn("MQTT will not published", { topic: toLogged(topic), error });
-  const submit = (): void => {
-    broker.submit(caller, toWillCall(will, context), (outcome) => {
-      if (outcome.status === "REFUSED") failed(outcome.error);
-    });
+/** The will of a CONNECT as the engine keeps it, with copies of all bytes: it outlasts those it came in. */
+export function toWillOrder(will: Will, { groupId, prefix, opensTopics }: WillContext): WillOrder {
+  const { willDelayInterval = 0, messageExpiryInterval, ...properties } = will.properties;
+  // The time to live counts from the publication, so the engine adds that mark (MQTT 5.0, section 3.1.3.2.4).
+  const extensions = toExtensions({ ...will, properties }, { prefix, now: Date.now() });
+  const content = Uint8Array.from(will.payload);
+  const call: PublishCall = { topic: will.topic, groupId, content, extensions, mayBeEmpty: true };
+  return {
+    delayMs: willDelayInterval * 1000,
+    call,
+    opensTopic: opensTopics,
+    expiresAfterMs: messageExpiryInterval === undefined ? undefined : messageExpiryInterval * 1000,
   };
-  opener.ensure(topic).then(submit).catch(failed);
 }

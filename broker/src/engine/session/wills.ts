@@ -1,0 +1,63 @@
+import type { Extensions } from "../../domain/event.ts";
+import { sessionMarks } from "../../domain/session-filter.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Access } from "../access/access.ts";
+import type { Caller, Principal } from "../access/caller.ts";
+import type { PublishCall, PublishOutcome, WillOrder } from "../broker.ts";
+import type { Inlet } from "../publish/inlet.ts";
+import type { TopicService } from "../topics/topic-service.ts";
+
+export interface WillsParts {
+  readonly access: Access;
+  readonly inlet: Inlet;
+  readonly topics: TopicService;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly extensionPrefix: string;
+}
+
+/** Characters of a client's topic that a log line names. */
+const loggedTopicCharactersMax = 100;
+
+/** Publishes wills, with the rights of whoever left them. Nobody is left to be told of a failure, so the log is. */
+export class Wills {
+  readonly #parts: WillsParts;
+
+  constructor(parts: WillsParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers whether the will is done with: published, or refused for good. Never rejects. */
+  async publish(will: WillOrder, principal: Principal): Promise<boolean> {
+    const { access, topics, logger } = this.#parts;
+    const caller: Caller = { principal, address: undefined, protocol: "MQTT", signal: neverAborted };
+    const { call } = will;
+    try {
+      access.authorize(caller, "publish", call);
+      if (will.opensTopic && !(await topics.exist(call))) {
+        access.authorize(caller, "open", call);
+        await topics.open(call);
+      }
+      const outcome = await this.#submit({ ...call, extensions: this.#extensionsOf(will) });
+      if (outcome.status === "REFUSED") throw outcome.error;
+      return outcome.status === "SUCCESS";
+    } catch (error) {
+      logger.warn("will not published", { topic: call.topic.slice(0, loggedTopicCharactersMax), error });
+      return true;
+    }
+  }
+
+  #submit(call: PublishCall): Promise<PublishOutcome> {
+    return new Promise((resolve) => this.#parts.inlet.submit(call, resolve));
+  }
+
+  /** A time to live counts from now. */
+  #extensionsOf({ call, expiresAfterMs }: WillOrder): Extensions {
+    if (expiresAfterMs === undefined) return call.extensions;
+    const { clock, extensionPrefix } = this.#parts;
+    return [...call.extensions, [extensionPrefix + sessionMarks.expiresAt, String(clock.now() + expiresAfterMs)]];
+  }
+}
+
+const neverAborted = new AbortController().signal;
