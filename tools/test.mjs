@@ -19,6 +19,9 @@ if (findBinaries() === undefined) reportMissing("PostgreSQL", { package: "postgr
 if (spawnSync("strace", ["-V"]).error !== undefined) {
   reportMissing("strace", { package: "strace", variable: "CHECKS_STRACE" });
 }
+if (spawnSync("mosquitto_pub", ["--help"]).error !== undefined) {
+  reportMissing("mosquitto_pub", { package: "mosquitto-clients", variable: "CHECKS_MOSQUITTO" });
+}
 const { passed, failed, skipped } = countTests();
 if (skipped > 0) console.log(`${skipped} tests left out: see above for what they need.`);
 console.log(`${passed} passed, ${failed} failed`);

@@ -1,6 +1,7 @@
 import { describeDatabase } from "./compose-database.ts";
 import type { ListenerAddress } from "./compose-listen.ts";
 import { addressOfNode, isClustered, servesChain } from "./config/derived.ts";
+import { mqttPortOf } from "./config/mqtt-ports.ts";
 import type { Config } from "./config/settings.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import { cryptoInUse } from "./ledger/evm/native-crypto.ts";
@@ -26,6 +27,7 @@ const signing = {
 export function toBanner({ url, listeners, dataDir, groups }: Started, config: Config): string {
   const rows = [
     ...listeners.map(({ name, address }) => [name, address] as const),
+    ...missingRows(listeners, config),
     ["REST", `${url}/rest/<operation>`],
     ["JSON-RPC", `${url}/jsonrpc`],
     ...(servesChain(config) ? [["Chain", `${url}/chain`]] : []),
@@ -46,6 +48,13 @@ export function toBanner({ url, listeners, dataDir, groups }: Started, config: C
   ] as const;
   const lines = rows.map(([name, value]) => `  ${name.padEnd(10)}${value}`);
   return `Stele ${version} ${describeState(groups)}\n${lines.join("\n")}\n`;
+}
+
+/** A listener that the operator did not ask for, and whose port is taken. */
+function missingRows(listeners: readonly ListenerAddress[], config: Config): readonly (readonly [string, string])[] {
+  const asked = mqttPortOf(config);
+  if (asked === undefined || listeners.some(({ name }) => name === "MQTT")) return [];
+  return [["MQTT", `not served: port ${asked.port} cannot be listened at; choose one by --mqtt-port, or off`]];
 }
 
 /** Ready is what /health/ready calls so: at least one group can serve. */

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { expect, it } from "vitest";
-import { closeAll, type ConfiguredPlace, listenAll, type PlacedListener } from "./compose-listen.ts";
+import { silentLogger } from "./lib/logger.ts";
+import { checkPlaces, closeAll, type ConfiguredPlace, listenAll, type PlacedListener } from "./compose-listen.ts";
 
 const place: ConfiguredPlace = { host: "127.0.0.1", port: 0, hostSetting: "host", portSetting: "port" };
 
@@ -33,7 +34,7 @@ function listenerOn(name: string, log: string[], at: ConfiguredPlace = place): P
 it("starts listeners in order, drains all at once from the last, and closes none before all are drained", async () => {
   const log: string[] = [];
   const listeners = [listenerOn("one", log), listenerOn("two", log)];
-  expect(await listenAll(listeners)).toEqual([
+  expect(await listenAll(listeners, silentLogger)).toEqual([
     { name: "one", address: "one" },
     { name: "two", address: "two" },
   ]);
@@ -49,7 +50,7 @@ it("starts listeners in order, drains all at once from the last, and closes none
 it("closes every listener also where one fails to drain, and says so", async () => {
   const log: string[] = [];
   const listeners = [listenerOn("one", log), listenerOn("broken", log)];
-  await listenAll(listeners);
+  await listenAll(listeners, silentLogger);
   await expect(closeAll(listeners)).rejects.toThrow("drain failed");
   expect(log.slice(-2)).toEqual(["broken closes", "one closes"]);
 });
@@ -67,6 +68,31 @@ it.each<[Partial<ConfiguredPlace>, RegExp]>([
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const settings = { hostSetting: "advertisedAddress", portSetting: "requestBodyBytesMax" } as const; // Any two but those of HTTP.
   const listener = listenerOn("one", [], { ...place, port, ...settings, ...change });
-  await expect(listenAll([listener])).rejects.toThrow(message);
+  await expect(listenAll([listener], silentLogger)).rejects.toThrow(message);
+  taken.close();
+});
+
+it("leaves out a listener that nobody asked for and that cannot listen, with a warning that names the setting", async () => {
+  const log: string[] = [];
+  const one = listenerOn("one", log);
+  await listenAll([one], silentLogger);
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const address = taken.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  const place: ConfiguredPlace = {
+    host: "127.0.0.1",
+    port: address.port,
+    hostSetting: "host",
+    portSetting: "mqttPort",
+    isOptional: true,
+  };
+  const warnings: unknown[] = [];
+  const logger = { ...silentLogger, warn: (_: string, fields: unknown) => void warnings.push(fields) };
+  await checkPlaces([place]);
+  expect(await listenAll([listenerOn("two", log, place), listenerOn("three", log)], logger)).toEqual([
+    { name: "three", address: "three" },
+  ]);
+  expect(warnings).toEqual([{ reason: expect.stringMatching(/ is taken: .* by --mqtt-port or STELE_MQTT_PORT\.$/) }]);
   taken.close();
 });

@@ -2,12 +2,15 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { environmentName, flagName } from "./config/setting.ts";
 import type { Config } from "./config/settings.ts";
+import type { Logger } from "./lib/logger.ts";
 import type { Listener, Place } from "./gateway/shared/connection/listener.ts";
 
 /** Where a listener listens, and the settings that say so. */
 export interface ConfiguredPlace extends Place {
   readonly hostSetting: keyof Config;
   readonly portSetting: keyof Config;
+  /** The operator did not ask for it: where it cannot be listened at, the broker goes on without. */
+  readonly isOptional?: boolean;
 }
 
 /** A listener, not started, and its place. */
@@ -56,7 +59,7 @@ const refusals: ReadonlyMap<string, (place: ConfiguredPlace) => string> = new Ma
 export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<void> {
   const probes: Server[] = [];
   try {
-    for (const place of places) {
+    for (const place of places.filter(({ isOptional }) => isOptional !== true)) {
       const probe = createServer();
       probes.push(probe);
       await explained(place, async () => {
@@ -69,11 +72,23 @@ export async function checkPlaces(places: readonly ConfiguredPlace[]): Promise<v
   }
 }
 
-/** Starts listeners in their order. @throws Error that says which place cannot be listened at, why, and what to do. */
-export async function listenAll(listeners: readonly PlacedListener[]): Promise<readonly ListenerAddress[]> {
+/**
+ * Starts listeners in their order, and leaves out optional ones that cannot listen, with a warning.
+ * @throws Error that says which place cannot be listened at, why, and what to do.
+ */
+export async function listenAll(
+  listeners: readonly PlacedListener[],
+  logger: Logger,
+): Promise<readonly ListenerAddress[]> {
   const addresses: ListenerAddress[] = [];
   for (const { listener, place } of listeners) {
-    addresses.push({ name: listener.name, address: await explained(place, () => listener.listen(place)) });
+    const { name } = listener;
+    try {
+      addresses.push({ name, address: await explained(place, () => listener.listen(place)) });
+    } catch (error) {
+      if (place.isOptional !== true) throw error;
+      logger.warn(`${name} is not served`, { reason: error instanceof Error ? error.message : String(error) });
+    }
   }
   return addresses;
 }

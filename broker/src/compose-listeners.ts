@@ -1,7 +1,8 @@
 import type { EmbeddedChain } from "@stele/chain";
-import { createMqtt } from "./compose-mqtt.ts";
-import type { ConfiguredPlace, PlacedListener } from "./compose-listen.ts";
+import { certificateFilesOf, createMqtt } from "./compose-mqtt.ts";
+import type { ConfiguredPlace, ListenerAddress, PlacedListener } from "./compose-listen.ts";
 import { hostNamesOf } from "./config/derived.ts";
+import { mqttPortOf, servesMqtt } from "./config/mqtt-ports.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
 import { createHttpServer } from "./gateway/http-server.ts";
@@ -18,34 +19,49 @@ interface ListenerParts {
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
   readonly randomness: Randomness;
+  /** Those that listen, for the health page. */
+  readonly listeners: () => readonly ListenerAddress[];
   /** How long requests under way may take when the broker stops. */
   readonly closeDeadlineMs: number;
 }
 
-/** Every listener that the settings ask for, with its place; the first one serves HTTP. */
+/** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
 export function createListeners(config: Config, parts: ListenerParts): readonly PlacedListener[] {
-  const place = mqttPlaceOf(config);
-  if (place === undefined) return [{ listener: createHttp(config, parts, []), place: httpPlaceOf(config) }];
-  const mqtt = createMqtt(config, parts);
+  const mqtt = servesMqtt(config) ? createMqtt(config, parts) : undefined;
+  const http = {
+    listener: createHttp(config, parts, mqtt === undefined ? [] : [mqtt.route]),
+    place: httpPlaceOf(config),
+  };
+  if (mqtt === undefined) return [http];
+  const [tcp, tls] = [mqttPlaceOf(config), mqttTlsPlaceOf(config)];
   return [
-    { listener: createHttp(config, parts, [mqtt.route]), place: httpPlaceOf(config) },
-    { listener: mqtt, place },
+    http,
+    ...(tcp === undefined ? [] : [{ listener: mqtt, place: tcp }]),
+    ...(tls === undefined ? [] : [{ listener: mqtt.createTlsListener(certificateFilesOf(config)), place: tls }]),
   ];
 }
 
 /** Where the broker is to listen. */
 export function placesOf(config: Config): readonly ConfiguredPlace[] {
-  const mqtt = mqttPlaceOf(config);
-  return mqtt === undefined ? [httpPlaceOf(config)] : [httpPlaceOf(config), mqtt];
+  const places = [httpPlaceOf(config), mqttPlaceOf(config), mqttTlsPlaceOf(config)];
+  return places.filter((place) => place !== undefined);
 }
 
 function httpPlaceOf({ host, port }: Config): ConfiguredPlace {
   return { host, port, hostSetting: "host", portSetting: "port" };
 }
 
-/** Undefined where MQTT is off. */
-function mqttPlaceOf({ host, mqttPort: port }: Config): ConfiguredPlace | undefined {
-  return port === "off" ? undefined : { host, port, hostSetting: "host", portSetting: "mqttPort" };
+/** Undefined where MQTT over TCP is off. */
+function mqttPlaceOf(config: Config): ConfiguredPlace | undefined {
+  const found = mqttPortOf(config);
+  if (found === undefined) return undefined;
+  const { port, isChosen } = found;
+  return { host: config.host, port, hostSetting: "host", portSetting: "mqttPort", isOptional: !isChosen };
+}
+
+/** Undefined where MQTT over TLS is off. */
+function mqttTlsPlaceOf({ host, mqttTlsPort: port }: Config): ConfiguredPlace | undefined {
+  return port === "off" ? undefined : { host, port, hostSetting: "host", portSetting: "mqttTlsPort" };
 }
 
 function createHttp(config: Config, parts: ListenerParts, upgrades: readonly UpgradeRoute[]): Listener {
@@ -55,6 +71,7 @@ function createHttp(config: Config, parts: ListenerParts, upgrades: readonly Upg
     metrics,
     logger,
     upgrades,
+    listeners: parts.listeners,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
     defaultGroup: config.defaultGroup,

@@ -4,6 +4,7 @@ import type { Broker } from "./engine/broker.ts";
 import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
 import { reason } from "./gateway/mqtt/reason-codes.ts";
 import type { MqttSettings } from "./gateway/mqtt/settings.ts";
+import { type CertificateFiles, readCertificate } from "./gateway/mqtt/tls/certificate.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
 
@@ -22,6 +23,16 @@ export function createMqtt(config: Config, { broker, logger, randomness }: MqttP
     newClientId: () => randomness.uuid(),
     connectionsMax: config.mqttConnectionsMax,
   });
+}
+
+/** Where the certificate for MQTT over TLS is. */
+export function certificateFilesOf(config: Config): CertificateFiles {
+  return { certificateFile: config.mqttTlsCertificateFile, keyFile: config.mqttTlsKeyFile };
+}
+
+/** @throws Error that says what is wrong with the certificate, if the settings name one. */
+export function checkCertificate(config: Config): void {
+  if (config.mqttTlsPort !== "off") readCertificate(certificateFilesOf(config));
 }
 
 function toMqttSettings(config: Config): MqttSettings {

@@ -5,6 +5,7 @@ import { chainFile, checkDataFolder, storeFile } from "./compose-folder.ts";
 import { createLedgers } from "./compose-groups.ts";
 import { checkPlaces, closeAll, type ListenerAddress, listenAll } from "./compose-listen.ts";
 import { createListeners, placesOf } from "./compose-listeners.ts";
+import { checkCertificate } from "./compose-mqtt.ts";
 import { explainStart } from "./compose-own-chain.ts";
 import { loadSecretKeys } from "./compose-secrets.ts";
 import { embeddedKey } from "./compose-signer.ts";
@@ -109,16 +110,18 @@ export interface Surroundings extends ServerOptions {
 
 async function start(config: Config, surroundings: Surroundings): Promise<RunningServer> {
   const { logger, signal, closers } = surroundings;
+  checkCertificate(config);
   await checkPlaces(placesOf(config));
   const engine = await startEngine(config, surroundings);
   const { broker, chain, metrics, folder } = engine;
   const closeDeadlineMs = config.shutdownDeadlineMs - leavingMs(config);
+  let addresses: readonly ListenerAddress[] = [];
   const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
-  const listeners = createListeners(config, parts);
+  const listeners = createListeners(config, { ...parts, listeners: () => addresses });
   closers.add(() => closeAll(listeners));
   // From its first answer on, a client may rely on what is in the folder.
   engine.confirm();
-  const addresses = await listenAll(listeners);
+  addresses = await listenAll(listeners, logger);
   signal?.throwIfAborted();
   const stop = (): Promise<void> => {
     engine.stopWithin(config.shutdownDelayMs + config.shutdownDeadlineMs);

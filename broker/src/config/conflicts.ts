@@ -2,6 +2,7 @@ import { quote } from "@stele/wire";
 import { clusterConflicts } from "./cluster-conflicts.ts";
 import { entriesOf, transactionOf } from "./derived.ts";
 import type { GroupEntry } from "./group-fields.ts";
+import { mqttConflicts } from "./mqtt-conflicts.ts";
 import { environmentName } from "./setting.ts";
 import type { Config } from "./settings.ts";
 
@@ -24,7 +25,8 @@ export function findConflicts(config: Config): readonly string[] {
     const [min, max] = [environmentName("callbackBackoffMinMs"), environmentName("callbackBackoffMaxMs")];
     conflicts.push(`${max} (${config.callbackBackoffMaxMs}) is below ${min} (${config.callbackBackoffMinMs})`);
   }
-  return [...conflicts, ...groupConflicts(config, batchBytesMin), ...clusterConflicts(config)];
+  const others = [...clusterConflicts(config), ...mqttConflicts(config)];
+  return [...conflicts, ...groupConflicts(config, batchBytesMin), ...others];
 }
 
 /** Transaction size of every group without a setting of its own. */

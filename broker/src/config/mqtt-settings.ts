@@ -1,18 +1,36 @@
 import { isTopicFilter } from "../domain/topic-filter.ts";
-import { choice, integer, list, portOrOff, type SettingsTable } from "./setting.ts";
+import { choice, integer, list, optional, portOrOff, type Setting, type SettingsTable, text } from "./setting.ts";
 
 const section = "MQTT";
 const secondMs = 1000;
 const dayS = 24 * 60 * 60;
 
+function path(description: string): Setting<string> {
+  const rule = "empty or a path";
+  return text({ section, description, default: "", rule, check: (value) => !value.includes("\0") });
+}
+
 /** Settings of the MQTT listener. */
 export const mqttSettings = {
-  mqttPort: portOrOff({
+  mqttPort: optional(
+    portOrOff({
+      section,
+      description:
+        "Port to listen on for MQTT 3.1.1 and 5.0, at the address of `host`; 0 takes any free one, `off` none. Without this setting the broker takes 1883, and goes on without it, with a warning, where that is taken. WebSocket clients connect to `/mqtt` of the HTTP port, unless this and `mqttTlsPort` are `off`.",
+      default: "off",
+    }),
+    "1883; `off` with `databaseUrl`",
+  ),
+  mqttTlsPort: portOrOff({
     section,
     description:
-      "Port to listen on for MQTT 3.1.1 and 5.0, at the address of `host`; 0 takes any free one. `off` takes no MQTT, neither there nor over WebSocket at `/mqtt`. See [mqtt.md](mqtt.md) for what is missing as yet.",
+      "Port to listen on for MQTT over TLS, at the address of `host`; 0 takes any free one. Needs `mqttTlsCertificateFile` and `mqttTlsKeyFile`.",
     default: "off",
   }),
+  mqttTlsCertificateFile: path(
+    "File with the certificate for MQTT over TLS, in PEM, followed by those of the authorities between it and the root. The broker reads it again every minute.",
+  ),
+  mqttTlsKeyFile: path("File with the private key of that certificate, in PEM, without a pass phrase."),
   mqttAutoOpen: choice(["on", "off"], {
     section,
     description: "Whether a publish by MQTT opens its topic where there is none; otherwise it is refused.",

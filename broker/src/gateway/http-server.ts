@@ -4,7 +4,7 @@ import { toOpenApi, toOpenRpc } from "@stele/wire";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Broker } from "../engine/broker.ts";
 import type { Logger } from "../lib/logger.ts";
-import { type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
+import { type AdminOptions, type MetricsPage, registerAdmin } from "./admin/admin-plugin.ts";
 import { createCallerGuard } from "./callers/caller-guard.ts";
 import { registerChain } from "./chain/chain-plugin.ts";
 import type { ChainSource } from "./chain/chain-reader.ts";
@@ -60,6 +60,8 @@ export interface HttpServerOptions {
   readonly closeDeadlineMs?: number | undefined;
   /** Protocols over WebSocket; none when left out. */
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
+  /** Every listener that listens, for the health page. */
+  readonly listeners?: AdminOptions["listeners"];
 }
 
 /**

@@ -52,7 +52,13 @@ export function removeDataFolder(folder) {
  * @param {{ readonly main: string, readonly dataDir: string, readonly settings?: Record<string, string>, readonly nodeFlags?: readonly string[] }} options
  */
 export async function startBroker({ main, dataDir, settings = {}, nodeFlags = [] }) {
-  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_LOG_LEVEL: "warn", ...settings };
+  const env = {
+    STELE_PORT: "0",
+    STELE_MQTT_PORT: "off",
+    STELE_DATA_DIR: dataDir,
+    STELE_LOG_LEVEL: "warn",
+    ...settings,
+  };
   const child = new Child([...nodeFlags, main], { env });
   const [, port] = await child.waitFor(/REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
   await callRest(Number(port), "open", { topic });

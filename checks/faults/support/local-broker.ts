@@ -18,7 +18,7 @@ export interface LocalBrokerOptions {
 }
 
 const startTimeoutMs = 30_000;
-const env = { STELE_PORT: "0", STELE_LOG_LEVEL: "warn", STELE_CALLBACK_BACKOFF_MAX_MS: "1000" };
+const env = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_LOG_LEVEL: "warn", STELE_CALLBACK_BACKOFF_MAX_MS: "1000" };
 
 /** The start has neither succeeded nor failed in time. */
 export class StartHangs extends Error {}

@@ -135,6 +135,14 @@ const readinessSchema = {
   required: ["status", "groups"],
   properties: {
     status: { type: "string", enum: ["ready", "partly ready", "not ready", "closing"] },
+    listeners: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["name", "address"],
+        properties: { name: { type: "string" }, address: { type: "string" } },
+      },
+    },
     groups: {
       type: "array",
       items: {

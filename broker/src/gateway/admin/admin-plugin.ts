@@ -32,6 +32,13 @@ export interface AdminOptions {
   /** host:port under which the listing names this node. */
   readonly nodeAddress: () => string;
   readonly findHolding: FindHolding;
+  /** What listens, and where; left out of the health page when undefined. */
+  readonly listeners?: (() => readonly ListenerAddress[]) | undefined;
+}
+
+interface ListenerAddress {
+  readonly name: string;
+  readonly address: string;
 }
 
 /** The pages for operators: subscriptions, health, metrics, and an index of all addresses. */
@@ -119,7 +126,8 @@ function sendReadiness(reply: FastifyReply, { groupId, caller, ...options }: Rea
   }
   const status = options.isClosing() ? "closing" : readinessOf(groups);
   const isReady = status === "ready" || status === "partly ready";
-  return sendJson(reply.status(isReady ? 200 : 503), { status, node: options.broker.node(caller), groups });
+  const node = options.broker.node(caller);
+  return sendJson(reply.status(isReady ? 200 : 503), { status, node, listeners: options.listeners?.(), groups });
 }
 
 function readinessOf(groups: readonly GroupHealth[]): "ready" | "partly ready" | "not ready" {

@@ -32,6 +32,11 @@ export class RawClient {
     return new RawClient(socket, version);
   }
 
+  /** Over a connection that is open. */
+  static over(socket: Socket, version: 4 | 5): RawClient {
+    return new RawClient(socket, version);
+  }
+
   /** Opened, and its CONNECT answered. */
   static async connect(port: number, version: 4 | 5, fields: object = {}): Promise<RawClient> {
     const client = await RawClient.open(port, version);
