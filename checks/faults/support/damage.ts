@@ -56,7 +56,7 @@ const kinds = {
   "range zeroed": (place) =>
     change(place, (bytes) => {
       const from = place.random.below(bytes.length);
-      bytes.fill(0, from, from + 1 + place.random.below(rangeBytesMax));
+      bytes.fill(0, from, Math.min(bytes.length, from + 1 + place.random.below(rangeBytesMax)));
     }),
   truncated: (place) => truncateSync(place.file, place.random.below(statSync(place.file).size)),
   "truncated to whole pages": (place) =>

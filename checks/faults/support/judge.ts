@@ -50,6 +50,8 @@ export const noExcuses: Excuses = {
 const endTimeoutMs = 2_000;
 /** A message is for whoever is woken by it: it names the file or the subscription, and says what to do. */
 const subject = /(chain|store)\.sqlite|signer\.key|the chain's file|subscription [0-9a-f-]{36}/;
+/** A folder's name may hold any word. */
+const folder = /\/\S*\//g;
 const remedy = /(restore|delete|move|start again|check|unsubscribe)/i;
 
 /** Starts a broker on the folder, asks it everything, and says how it ended. */
@@ -162,7 +164,9 @@ function judgeRefusal(
 
 function judgeMessage(verdict: "refused" | "ended" | "not ready", said: string): Judged {
   if (!subject.test(said)) return { verdict: `wrong: ${verdict} without a file`, said };
-  return remedy.test(said) ? { verdict, said } : { verdict: `wrong: ${verdict} without a remedy`, said };
+  return remedy.test(said.replaceAll(folder, ""))
+    ? { verdict, said }
+    : { verdict: `wrong: ${verdict} without a remedy`, said };
 }
 
 function judgeLog(judged: Judged, log: readonly LogLine[]): Judged {
