@@ -130,3 +130,15 @@ it("tells its owner, in a chain that runs, that the state is damaged and makes n
   );
   expect(await chain.request({ method: "eth_blockNumber" })).toBe("0x2");
 });
+
+it.each([
+  ["cut", "substr(header, 1, 40)"],
+  ["that is no list", "CAST(x'00' || substr(header, 2) AS BLOB)"],
+])("refuses a file with a newest header %s, and says to restore it", async (_, header) => {
+  const copy = join(folder, "header.db");
+  copyFileSync(file, copy);
+  const sqlite = new DatabaseSync(copy);
+  sqlite.exec(`UPDATE blocks SET header = ${header} WHERE number = (SELECT max(number) FROM blocks)`);
+  sqlite.close();
+  await expect(start(copy)).rejects.toThrow(/header\.db is damaged: .* Restore it from a backup\.$/);
+});

@@ -13,6 +13,7 @@ import { Filters } from "./rpc/filters.ts";
 import { Subscriptions } from "./rpc/subscriptions.ts";
 import { toErrorMessage } from "./rpc-error.ts";
 import { type CloseOptions, explain } from "./storage/open-database.ts";
+import { isPassingFault } from "./storage/passing-fault.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("This file runs as a worker thread only: use startEmbeddedChain.");
@@ -128,8 +129,10 @@ async function stop({ chain }: RpcContext, options: CloseOptions): Promise<void>
 
 function toRefusal(file: string, error: unknown): ChainFileError {
   if (error instanceof ChainFileError) return error;
-  if (!(error instanceof ChainDamagedError)) return explain(file, error);
-  return new ChainFileError(`The chain file ${file} is damaged: ${error.message} Restore it from a backup.`);
+  if (isPassingFault(error)) return explain(file, error);
+  // The file was opened. What fails after that fails on its content.
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore it from a backup.`, { cause: error });
 }
 
 try {

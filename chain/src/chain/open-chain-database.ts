@@ -5,6 +5,8 @@ import { ChainDatabase } from "../storage/chain-database.ts";
 import { explain, openDatabase } from "../storage/open-database.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "../storage/schema.ts";
 
+const ifDamaged = "if that did not change, the file is damaged: restore it from a backup.";
+
 /** Opens the chain's file, makes its tables where it is new, and refuses one that belongs to another chain. */
 export async function openChainDatabase(settings: WorkerSettings): Promise<ChainDatabase> {
   const { file, filePagesMax } = settings;
@@ -29,7 +31,7 @@ function prepareTables(database: DatabaseSyncInstance, file: string): void {
   const tables = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
   if (version !== 0 || applicationId !== 0 || tables.count > 0) {
     throw new ChainFileError(
-      `The file ${file} is not a chain of this version of Stele (version ${version}, expected ${SCHEMA_VERSION}).`,
+      `The file ${file} is not a chain of this version of Stele (version ${version}, expected ${SCHEMA_VERSION}). Use the version that made it; ${ifDamaged}`,
     );
   }
   database.exec(
@@ -46,14 +48,14 @@ function checkSettings(database: ChainDatabase, { file, chainId, genesisAccounts
   if (storedId === undefined) return;
   if (storedId !== String(chainId)) {
     throw new ChainFileError(
-      `The chain in ${file} has chain id ${storedId}, not ${chainId}. Use its own id, or another file.`,
+      `The chain in ${file} has chain id ${storedId}, not ${chainId}. Use its own id, or another file; ${ifDamaged}`,
     );
   }
   const funded = (database.readSetting("genesisAccounts") ?? "").split(",");
   const stranger = genesisAccounts.find((account) => !funded.includes(account.toLowerCase()));
   if (stranger !== undefined) {
     throw new ChainFileError(
-      `The chain in ${file} was made for other accounts: ${stranger} was not funded at its genesis. Use the key that the chain was made with.`,
+      `The chain in ${file} was made for other accounts: ${stranger} was not funded at its genesis. Use the key that the chain was made with; ${ifDamaged}`,
     );
   }
 }

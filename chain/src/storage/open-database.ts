@@ -144,7 +144,7 @@ export function explain(file: string, cause: unknown): ChainFileError {
   const words = messageOf(cause);
   if (/locked|busy/i.test(words)) {
     return new ChainFileError(
-      `The chain file ${file} is in use by another process. Stop that one first, or use another file.`,
+      `The chain file ${file} is in use by another process. Stop that one first, or use another file. If no process uses it, restore it from a backup.`,
       { cause },
     );
   }
@@ -159,7 +159,10 @@ export function explain(file: string, cause: unknown): ChainFileError {
       cause,
     });
   }
-  return new ChainFileError(`The chain file ${file} cannot be opened: ${words}.`, { cause });
+  return new ChainFileError(
+    `The chain file ${file} cannot be opened: ${words}. Check its owner, its mode and its disk; if it is damaged, restore it from a backup.`,
+    { cause },
+  );
 }
 
 function codeOf(error: unknown): unknown {
