@@ -49,6 +49,10 @@ class FileKeys implements SecretKeys {
     this.#make = make;
   }
 
+  get count(): number {
+    return this.#keys.length;
+  }
+
   newest(): SecretKey {
     const [newest = this.#make()] = this.#keys;
     if (this.#keys.length === 0) this.#keys = [newest];

@@ -97,4 +97,24 @@ describe("a sealed store", () => {
     expect((await open("new").listSubscriptions()).slice(0, 450)).toEqual(many);
     expect(await keptSecret(999)).toBe("never sealed");
   });
+
+  it("reads the subscriptions at a start only if there are older keys, and then in pages", async () => {
+    const total = 450;
+    const pages: number[] = [];
+    const list = inner.listSubscriptions.bind(inner);
+    inner.listSubscriptions = async (page) => {
+      const rows = await list(page);
+      pages.push(rows.length);
+      return rows;
+    };
+    const before = open("old");
+    for (let number = 1; number <= total; number += 1) {
+      await before.insertSubscription(subscriptionOf(number, { delivery: webhookTo({ secret: "a secret" }) }), 0);
+    }
+    await before.start();
+    expect(pages).toEqual([]);
+    await open("new", "old").start();
+    expect(pages).toEqual([200, 200, 50]);
+    expect(lines.at(-1)).toMatchObject({ fields: { subscriptions: total, left: 0 } });
+  });
 });

@@ -48,17 +48,27 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
 
 /** Seals with the newest key what an older one sealed, so that the older one can leave the key file. */
 async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
-  const older = (await store.listSubscriptions()).filter(({ delivery }) => {
-    const secret = secretOf(delivery);
-    return secret !== undefined && box.isOfOlderKey(secret);
-  });
-  let count = 0;
-  for (let start = 0; start < older.length; start += opensPerTurnMax) {
-    const rows = older.slice(start, start + opensPerTurnMax);
-    count += await store.replaceSecrets(rows.flatMap((row) => toChange(row, box)));
+  if (!box.hasOlderKeys) return;
+  let [found, count] = [0, 0];
+  for await (const page of pagesOf(store)) {
+    const older = page.filter(({ delivery }) => {
+      const secret = secretOf(delivery);
+      return secret !== undefined && box.isOfOlderKey(secret);
+    });
+    found += older.length;
+    if (older.length > 0) count += await store.replaceSecrets(older.flatMap((row) => toChange(row, box)));
   }
-  if (older.length > 0)
-    logger.info("sealed anew with the newest key", { subscriptions: count, left: older.length - count });
+  if (found > 0) logger.info("sealed anew with the newest key", { subscriptions: count, left: found - count });
+}
+
+/** Every subscription, a page in each turn of the event loop: a start stays responsive however many there are. */
+async function* pagesOf(store: Store): AsyncIterable<readonly Subscription[]> {
+  for (let after: SubscriptionId | undefined; ; await nextTurn()) {
+    const page = await store.listSubscriptions({ after, limit: opensPerTurnMax });
+    yield page;
+    after = page.at(-1)?.id;
+    if (page.length < opensPerTurnMax) return;
+  }
 }
 
 function secretOf(delivery: Delivery): string | undefined {

@@ -33,6 +33,11 @@ export class SecretBox {
     return `v1:${key.id}:${bytes.toString("base64url")}`;
   }
 
+  /** Whether some secret may be sealed with a key that is not the newest. */
+  get hasOlderKeys(): boolean {
+    return this.#keys.count > 1;
+  }
+
   /** Whether a secret is sealed with a key that is not the newest any more. */
   isOfOlderKey(sealed: string): boolean {
     const [, keyId] = form.exec(sealed) ?? [];

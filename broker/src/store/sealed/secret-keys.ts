@@ -11,6 +11,7 @@ export interface SecretKey {
 export interface SecretKeys {
   /** The key that seals from now on. @throws BrokerError where there is none. */
   newest(): SecretKey;
+  readonly count: number;
   /** Undefined for a key that this broker does not have. */
   find(id: string): SecretKey | undefined;
 }

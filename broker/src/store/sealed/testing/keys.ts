@@ -6,5 +6,5 @@ export function keysOf(newest: string, ...older: readonly string[]): SecretKeys 
   const keys = [newest, ...older].map((name): SecretKey => toSecretKey(createHash("sha256").update(name).digest()));
   const [first] = keys;
   if (first === undefined) throw new Error("no keys");
-  return { newest: () => first, find: (id) => keys.find((key) => key.id === id) };
+  return { count: keys.length, newest: () => first, find: (id) => keys.find((key) => key.id === id) };
 }
