@@ -13,8 +13,8 @@ let root: string;
 let folder: string;
 let eventIds: readonly string[];
 
-async function start(dataDir: string): Promise<RunningServer> {
-  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_SCRUB_PERIOD_MS: "1" };
+async function start(dataDir: string, scrubPeriodMs = 1): Promise<RunningServer> {
+  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_SCRUB_PERIOD_MS: String(scrubPeriodMs) };
   const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
   if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
   return startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
@@ -116,4 +116,25 @@ it("a broker with a block that cannot be mended answers from the index, and its 
   const ended = /stele_scrub_ended_timestamp_seconds\{group="1",part="chain"\} 1\d+/;
   await vi.waitFor(async () => expect(await metrics()).toMatch(ended), 20_000);
   await server.stop();
+});
+
+describe("a proof from a damaged block, without scrubbing", () => {
+  it("is given after the block was repaired from the index", async () => {
+    spoil("chain.sqlite", contents[1], { bytes: 10 });
+    const server = await start(folder, 0);
+    expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ event: { eventId: eventIds[1] } });
+    expect(server.health()[0]?.warning).toBeUndefined();
+    await server.stop();
+    expect(await scrub()).toMatchObject({ exitCode: 0 });
+  });
+
+  it("is refused if the block cannot be repaired; the error and health name the damaged block", async () => {
+    spoil("chain.sqlite", contents[1], { at: -60 });
+    const server = await start(folder, 0);
+    const message = expect.stringContaining(`block ${blockOf(1)} is damaged in the chain's file`);
+    expect(await call(server, `proof?eventId=${eventIds[1]}`)).toMatchObject({ code: 200206, message });
+    expect(server.health()[0]?.warning).toContain(`damaged in block ${blockOf(1)}: `);
+    expect(await call(server, `proof?eventId=${eventIds[0]}`)).toMatchObject({ event: { eventId: eventIds[0] } });
+    await server.stop();
+  });
 });

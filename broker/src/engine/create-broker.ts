@@ -7,6 +7,7 @@ import { Closers } from "../lib/closers.ts";
 import { KeyedMutex } from "../lib/keyed-mutex.ts";
 import type { Logger } from "../lib/logger.ts";
 import { TimeSlices } from "../lib/time-slices.ts";
+import type { BlockState } from "../ports/chain-check.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Coordinator } from "../ports/coordinator.ts";
 import type { GroupRecords } from "../ports/group-records.ts";
@@ -34,8 +35,8 @@ import { IndexProgress } from "./index-progress.ts";
 import { Group, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
-import { ChainDamage } from "./integrity/chain-damage.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
+import { BlockRepair } from "./integrity/block-repair.ts";
 import { Mender } from "./integrity/mender.ts";
 import { createScrubs } from "./integrity/create-scrubs.ts";
 import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubber.ts";
@@ -180,7 +181,7 @@ class Engine implements RunningBroker {
       inlet,
       topics,
       events,
-      proofs: new ProofQuery({ ...parts, events }),
+      proofs: new ProofQuery({ ...parts, events, inspectBlock: (group, block) => this.#inspectBlock(group, block) }),
       sessions: this.#sessions,
       subscriptions: this.#subscriptions,
       subscriptionQuery: new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator }),
@@ -283,7 +284,7 @@ class Engine implements RunningBroker {
   #createLife(group: Group): GroupLife {
     const indexHealth = new IndexHealth(this.#options.clock);
     const roles = this.#createRole(group, indexHealth);
-    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: new ChainDamage() };
+    const own = { groupId: group.id, logger: this.#loggerOf(group.id), chainDamage: group.chainDamage };
     const begin = (): readonly Scrubbable[] => createScrubs({ ...this.#options, ...own, ledger: group.ledger });
     const isDue = (): boolean => roles.role.isFollowing;
     return new GroupLife({
@@ -296,6 +297,14 @@ class Engine implements RunningBroker {
       countSubscriptions: () => this.#dispatcher.countOf(group.id),
       onReady: (id) => this.#resume(id),
     });
+  }
+
+  /** Only a chain in this process can be inspected. */
+  async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState> {
+    const { chainCheck } = ledger;
+    if (chainCheck === undefined) return "intact";
+    const parts = { ...this.#options, groupId: id, logger: this.#loggerOf(id), chainCheck, chainDamage };
+    return new BlockRepair(parts).inspect(blockNumber);
   }
 
   #resume(groupId: GroupId): void {

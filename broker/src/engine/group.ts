@@ -10,6 +10,7 @@ import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
 import type { Store } from "../ports/store.ts";
 import { IndexProgress } from "./index-progress.ts";
+import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
@@ -41,6 +42,7 @@ export class Group {
   readonly limits: EngineLimits;
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
   readonly changes = new SharedMutex();
+  readonly chainDamage = new ChainDamage();
   readonly #store: Store;
   /** Whether another node may have indexed another block than the one that this node waited for. */
   readonly #isForeign: boolean;

@@ -7,6 +7,9 @@ export interface DamagedBlock {
   readonly reason: string;
 }
 
+/** State of a block after an inspection; `repaired` if it was damaged before. */
+export type BlockState = "intact" | "repaired" | "damaged";
+
 /** A batch of the index, with the address of its topic. */
 export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "count" | "events"> & {
   readonly address: Address;

@@ -1,9 +1,10 @@
 import type { Ledger } from "../../ports/ledger.ts";
-import { ChainScrub, type ChainScrubParts } from "./chain-scrub.ts";
+import type { BlockRepairParts } from "./block-repair.ts";
+import { ChainScrub } from "./chain-scrub.ts";
 import { IndexScrub, type IndexScrubParts } from "./index-scrub.ts";
 import type { Scrubbable } from "./scrubber.ts";
 
-type ScrubParts = IndexScrubParts & Omit<ChainScrubParts, "chainCheck"> & { readonly ledger: Ledger };
+type ScrubParts = IndexScrubParts & Omit<BlockRepairParts, "chainCheck"> & { readonly ledger: Ledger };
 
 /** One round through a group: first the chain's file, where it is ours, since the index is mended from it. */
 export function createScrubs(parts: ScrubParts): readonly Scrubbable[] {

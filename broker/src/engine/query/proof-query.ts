@@ -1,6 +1,8 @@
-import { BrokerError, type Keccak256, quote, verifyProof } from "@stele/wire";
+import { BrokerError, isBrokerError, type Keccak256, quote, verifyProof } from "@stele/wire";
 import type { Hash } from "../../domain/topic.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { BlockState } from "../../ports/chain-check.ts";
+import type { ChainProof, ProofPlace } from "../../ports/chain-proof.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ProofResult } from "../broker.ts";
@@ -17,6 +19,8 @@ export interface ProofQueryParts {
   readonly clock: Clock;
   readonly events: EventQuery;
   readonly logger: Logger;
+  /** Looks for damage in a block of the group's chain and repairs it where the index has what is lost. */
+  readonly inspectBlock: (group: Group, blockNumber: number) => Promise<BlockState>;
   /** A faster keccak-256 than the one in JavaScript. */
   readonly keccak?: Keccak256 | undefined;
 }
@@ -39,11 +43,25 @@ export class ProofQuery {
     const index = event.sequence - firstSequence;
     using deadline = new Deadline(clock, proofTimeoutMs);
     const place = { address: topic.address, blockNumber, firstSequence, index };
-    const chain = await group.ledger.findProof(place, deadline.signal);
+    const chain = await this.#findProof(group, place, deadline.signal);
     const proof = { event, index, chain };
     const blockHash = await group.ledger.findBlockHash(blockNumber, deadline.signal);
     this.#check(proof, blockHash);
     return proof;
+  }
+
+  /** If the block in the chain's own file is damaged, repairs it and tries once more. */
+  async #findProof(group: Group, place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
+    try {
+      return await group.ledger.findProof(place, signal);
+    } catch (error) {
+      if (!isBrokerError(error, "proofUnavailable")) throw error;
+      const state = await this.#parts.inspectBlock(group, place.blockNumber);
+      if (state === "repaired") return group.ledger.findProof(place, signal);
+      if (state === "intact") throw error;
+      const details = `block ${place.blockNumber} is damaged in the chain's file; health says what to restore`;
+      throw new BrokerError("proofUnavailable", { details, cause: error });
+    }
   }
 
   /** A proof that does not hold would make the broker, or the chain, look like a forger. */

@@ -85,7 +85,7 @@ describe("no proof is made", () => {
     ],
     ["from altered receipts", /do not hash/, { eth_getBlockReceipts: withFirst({ cumulativeGasUsed: "0x1" }) }],
     ["from receipts that lack a field", /do not hash/, { eth_getBlockReceipts: withFirst({ logsBloom: null }) }],
-    ["where the event is not", /does not hold the event/, { eth_getBlockReceipts: withFirst({ logs: [] }) }],
+    ["from receipts without the log of the event", /do not hash/, { eth_getBlockReceipts: withFirst({ logs: [] }) }],
     ["from garbage", /does not have block/, { eth_getBlockByNumber: () => "garbage" }],
     [
       "from garbage in the place of receipts",
@@ -124,6 +124,13 @@ describe("no proof is made", () => {
       await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206 });
     }
     expect(asked.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1);
+  });
+
+  test("of an event that the block does not hold", async () => {
+    const maker = new ProofMaker({ provider: chain.provider, registry: chain.registry });
+    const place = { address: chain.registry, blockNumber: batch.blockNumber, firstSequence: 1_000, index: 0 };
+    const message = expect.stringMatching(/does not hold the event/);
+    await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206, message });
   });
 
   test("when the endpoint is lost, which is another error", async () => {

@@ -30,17 +30,18 @@ export class ProvenBlock {
   readonly bytes: number;
   readonly #number: number;
   readonly #batches: ReadonlyMap<string, FoundBatch>;
-  /** Undefined when the receipts do not hash to the block's receiptsRoot. */
-  readonly #trie: ReceiptsTrie | undefined;
+  readonly #trie: ReceiptsTrie;
 
+  /** @throws BrokerError 200206 if the receipts do not hash to the block's receiptsRoot. */
   constructor(number: number, { block, header, receipts, registry }: ProvenBlockOptions) {
     const encoded = receipts.flatMap((receipt) => findReceiptBytes(receipt) ?? []);
     const trie = new ReceiptsTrie(encoded);
-    const isWhole = encoded.length === receipts.length && toHex(trie.root) === block["receiptsRoot"];
+    if (encoded.length !== receipts.length || toHex(trie.root) !== block["receiptsRoot"])
+      throw unavailable(`the receipts of block ${number} do not hash to the block's receiptsRoot`);
     this.header = header;
     this.#number = number;
     this.#batches = findBatches(receipts, registry);
-    this.#trie = isWhole ? trie : undefined;
+    this.#trie = trie;
     // The events of each log stand in its receipt too, and the receipt in the trie.
     this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
   }
@@ -52,10 +53,9 @@ export class ProvenBlock {
     return batch;
   }
 
-  /** Nodes of the receipts trie down to a receipt. @throws BrokerError 200206 when the receipts are not those of the block. */
+  /** Nodes of the receipts trie down to a receipt. */
   prove(transactionIndex: number): readonly Uint8Array[] {
-    if (this.#trie !== undefined) return this.#trie.prove(transactionIndex);
-    throw unavailable(`the receipts of block ${this.#number} do not hash to the block's receiptsRoot`);
+    return this.#trie.prove(transactionIndex);
   }
 }
 

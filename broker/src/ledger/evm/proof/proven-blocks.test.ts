@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 import { createDeferred } from "../../../lib/deferred.ts";
+import { toHex } from "../hex.ts";
 import { ProvenBlock } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
+import { ReceiptsTrie } from "./receipts-trie.ts";
 
 const registry = "0x00000000000000000000000000000000000000aa";
 
 function createBlock(headerBytes: number): ProvenBlock {
   const header = new Uint8Array(headerBytes);
-  return new ProvenBlock(1, { block: { transactions: [] }, header, receipts: [], registry });
+  const block = { transactions: [], receiptsRoot: toHex(new ReceiptsTrie([]).root) };
+  return new ProvenBlock(1, { block, header, receipts: [], registry });
 }
 
 test("reads a block once for those who ask at the same time, and for those who ask soon after", async () => {

@@ -1,0 +1,77 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import { endOfBlock } from "../../domain/position.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { AddressedBatch, BlockState, ChainCheck, DamagedBlock } from "../../ports/chain-check.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { Store } from "../../ports/store.ts";
+import type { ChainDamage } from "./chain-damage.ts";
+
+/** Most batches in a block that can be repaired. */
+const batchesMax = 10_000;
+/** Most bytes of events in such a block. */
+const bytesMax = 64 * 1024 * 1024;
+
+export interface BlockRepairParts {
+  readonly groupId: GroupId;
+  readonly chainCheck: ChainCheck;
+  readonly chainDamage: ChainDamage;
+  readonly store: Pick<Store, "readBatches" | "findTopics">;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** Repairs damaged blocks in the chain's file from the index. Health reports the blocks that it cannot repair. */
+export class BlockRepair {
+  readonly #parts: BlockRepairParts;
+
+  constructor(parts: BlockRepairParts) {
+    this.#parts = parts;
+  }
+
+  /** Checks one block against its hashes and repairs it if it is damaged. A block that is known to be damaged is not read again. */
+  async inspect(blockNumber: number): Promise<BlockState> {
+    const { chainCheck, chainDamage } = this.#parts;
+    if (chainDamage.has(blockNumber)) return "damaged";
+    const checked = await chainCheck.check(blockNumber);
+    const damaged = checked?.damaged.find(({ number }) => number === blockNumber);
+    if (damaged === undefined) return "intact";
+    return (await this.repair(damaged)) ? "repaired" : "damaged";
+  }
+
+  /** Returns whether the block fits its hashes afterwards. */
+  async repair({ number, reason }: DamagedBlock): Promise<boolean> {
+    const { chainDamage, metrics, logger, groupId } = this.#parts;
+    if (await this.#mend(number)) {
+      chainDamage.clear(number);
+      metrics.chainDamaged(groupId, "mended");
+      logger.warn("chain damaged, mended from the index", { blockNumber: number, reason });
+      return true;
+    }
+    if (chainDamage.has(number)) return false;
+    chainDamage.note(number, reason);
+    metrics.chainDamaged(groupId, "unmended");
+    logger.error("chain damaged, and not mended", { blockNumber: number, reason, remedy: chainDamage.warning });
+    return false;
+  }
+
+  async #mend(number: number): Promise<boolean> {
+    try {
+      return await this.#parts.chainCheck.mend(number, await this.#batchesOf(number));
+    } catch (error) {
+      this.#parts.logger.debug("block not mended", { blockNumber: number, error });
+      return false;
+    }
+  }
+
+  async #batchesOf(number: number): Promise<readonly AddressedBatch[]> {
+    const { store, groupId } = this.#parts;
+    const range = { after: endOfBlock(number - 1), upTo: endOfBlock(number), topic: undefined, batchesMax, bytesMax };
+    const batches = await store.readBatches(groupId, range);
+    const topics = await store.findTopics(groupId, [...new Set(batches.map(({ topic }) => topic))]);
+    const addresses = new Map(topics.map(({ name, address }) => [name, address]));
+    return batches.flatMap((batch) => {
+      const address = addresses.get(batch.topic);
+      return address === undefined ? [] : [{ ...batch, address }];
+    });
+  }
+}
