@@ -6,6 +6,7 @@ import { cluster } from "./figures/cluster.mjs";
 import { gas } from "./figures/gas.mjs";
 import { nats } from "./figures/nats.mjs";
 import { publish256, publish64, publishOne } from "./figures/publish.mjs";
+import { starts } from "./figures/starts.mjs";
 import { stored } from "./figures/stored.mjs";
 import { topics } from "./figures/topics.mjs";
 
@@ -24,6 +25,7 @@ import { topics } from "./figures/topics.mjs";
  * @property {number} chainEvents that are caught up with
  * @property {number} kills of a node
  * @property {number} subscriptions that several nodes share
+ * @property {number} subscriptionsBehind that a start owes events to
  * @property {readonly number[]} topicCounts numbers of topics that are compared with the first of them
  * @property {number} topicRunEvents published in one run over topics
  * @property {number} topicEvents in the store of the start with the most topics
@@ -39,6 +41,7 @@ const measurements = [
   nats,
   callbacks,
   stored,
+  starts,
   chainPublish,
   chainCatchUp,
   gas,
@@ -58,6 +61,7 @@ const thorough = {
   chainEvents: 200_000,
   kills: 10,
   subscriptions: 10_000,
+  subscriptionsBehind: 20_000,
   topicCounts: [1, 10, 100, 1000, 5000, 20_000],
   topicRunEvents: 40_000,
   topicEvents: 1_000_000,
@@ -73,6 +77,7 @@ const quick = {
   chainEvents: 50_000,
   kills: 3,
   subscriptions: 10_000,
+  subscriptionsBehind: 5_000,
   topicCounts: [1, 100, 1000, 2000],
   topicRunEvents: 12_000,
   topicEvents: 100_000,
