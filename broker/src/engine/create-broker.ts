@@ -26,6 +26,7 @@ import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
 import { Dispatcher } from "./dispatch/dispatcher.ts";
 import { Feed, type FeedParts } from "./dispatch/feed.ts";
+import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
 import { EventIds } from "./event-ids.ts";
 import type { BlockIndexerParts } from "./follow/block-indexer.ts";
@@ -215,7 +216,7 @@ class Engine implements RunningBroker {
     const { clock, store } = this.#options;
     this.#stopping.abort();
     this.#cluster?.drain();
-    this.#sessions.stop();
+    this.#sessions.stopAll();
     const stopBy = clock.monotonic() + graceMs;
     const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
     using deadline = new Deadline(clock, graceMs);
@@ -274,11 +275,22 @@ class Engine implements RunningBroker {
     const onTopicClosed: BlockIndexerParts["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
-    const parts = { ...this.#options, ...own, dispatcher: this.#dispatcher, progressWriter: this.#progressWriter };
-    const cluster = this.#cluster;
-    if (cluster === undefined || this.#options.cluster === undefined) return createRole(parts, undefined);
-    const restartWorkers = (id: GroupId): Promise<void> => cluster.deliveries.restartWorkers(id);
-    return createRole(parts, { ...this.#options.cluster, member: cluster.member, restartWorkers });
+    const dispatcher = this.#dispatcher;
+    const readers = [this.#callbacks, this.#sessions];
+    const parts = { ...this.#options, ...own, dispatcher, readers, progressWriter: this.#progressWriter };
+    const { cluster } = this.#options;
+    const member = this.#cluster?.member;
+    return createRole(parts, cluster && member && { ...cluster, member });
+  }
+
+  get #callbacks(): Readers {
+    return {
+      stop: (groupId) => this.#dispatcher.removeAll(groupId),
+      restart: (groupId) => {
+        if (this.#cluster === undefined) this.#subscriptions.restart(groupId);
+        else this.#cluster.deliveries.lookSoon();
+      },
+    };
   }
 
   #createLife(group: Group): GroupLife {

@@ -2,6 +2,7 @@ import { encodeEvents } from "@stele/wire";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { Event } from "../domain/event.ts";
+import { endOfBlock } from "../domain/position.ts";
 import { topicAddress, type MemoryChain } from "../ledger/memory/memory-chain.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import { group } from "../ports/store-examples.contract.ts";
@@ -65,6 +66,8 @@ class World {
   vanished = 0;
   readonly #confirmations: number;
   readonly #transactions: (readonly Transaction[])[];
+  /** Each call that rolled the index back, with the number of attempts before it. */
+  readonly rollBacks: { readonly to: number; readonly attempts: number }[] = [];
   #texts = 0;
   readonly subscriptions: string[] = [];
 
@@ -78,6 +81,7 @@ class World {
     const metrics = { ...noMetrics, reorganised: () => void (world.vanished += 1) };
     const engine = await TestEngine.start({ confirmations, metrics });
     const world = new World(engine, confirmations);
+    world.#watchRollBacks();
     for (const topic of topicNames) world.run({ kind: "open", topic });
     world.seal(confirmations);
     await engine.clock.settle();
@@ -91,6 +95,15 @@ class World {
 
   get chain(): MemoryChain {
     return this.engine.chain;
+  }
+
+  #watchRollBacks(): void {
+    const { store } = this.engine;
+    const rollBack = store.rollBack.bind(store);
+    store.rollBack = async (groupId, to, lease) => {
+      this.rollBacks.push({ to: to?.number ?? -1, attempts: this.engine.sink.attempts.length });
+      return rollBack(groupId, to, lease);
+    };
   }
 
   /** One receiver is slow, one often fails. */
@@ -198,6 +211,27 @@ function checkDeliveries(world: World, events: readonly Event[]): void {
   }
 }
 
+/** Per roll-back, at most one event that is still on the chain is attempted again. The receiver of "a" fails, so its repeats mean nothing. */
+function checkRepeats(world: World): void {
+  const { attempts } = world.engine.sink;
+  for (const [index, id] of world.subscriptions.entries()) {
+    if (filters[index] === "a") continue;
+    let seen = new Set<number>();
+    let repeats = 0;
+    let rollBacks = 0;
+    for (const [place, { subscription, event }] of attempts.entries()) {
+      for (; (world.rollBacks[rollBacks]?.attempts ?? Number.NaN) <= place; rollBacks += 1) {
+        const end = endOfBlock(Math.max(0, world.rollBacks[rollBacks]?.to ?? 0));
+        seen = new Set([...seen].filter((position) => position <= end));
+      }
+      if (subscription.id !== id) continue;
+      if (seen.has(event.position)) repeats += 1;
+      seen.add(event.position);
+    }
+    expect(repeats).toBeLessThanOrEqual(world.rollBacks.length);
+  }
+}
+
 async function checkCounts(world: World, events: readonly Event[]): Promise<void> {
   for (const { filter, notifiedCount, notifyingCount } of await world.engine.listSubscriptions()) {
     const expected = events.filter(({ topic }) => matches(filter, topic)).length;
@@ -213,6 +247,7 @@ async function checkHistory(steps: readonly Step[], confirmations: number): Prom
     const { index, events } = await world.expected();
     expect(await readIndex(world.engine.store)).toEqual(index);
     checkDeliveries(world, events);
+    checkRepeats(world);
     await checkCounts(world, events);
     return world;
   } finally {

@@ -5,6 +5,7 @@ import { parseTopicName } from "../domain/topic-name.ts";
 import { noMetrics } from "../ports/metrics.ts";
 import type { AttemptOutcome } from "../ports/sink.ts";
 import { createDeferred } from "../lib/deferred.ts";
+import { untilAborted } from "./time.ts";
 import { TestEngine, type TestEngineOptions } from "./testing/test-engine.ts";
 
 let engine: TestEngine;
@@ -91,9 +92,9 @@ it("an event that vanishes while its attempt waits to be sent is not sent", asyn
   const id = await start();
   const attempt = engine.sink.attempt.bind(engine.sink);
   const free = createDeferred<void>();
-  engine.sink.attempt = async (...call) => {
-    await free.promise;
-    return attempt(...call);
+  engine.sink.attempt = async (notification, signal, options = {}) => {
+    await untilAborted(free.promise, options.stopping ?? signal);
+    return attempt(notification, signal, options);
   };
   await engine.publish("a", "1");
   await engine.clock.settle();

@@ -114,16 +114,6 @@ export class Deliveries {
     this.lookSoon();
   }
 
-  /**
-   * Ends the workers of a group whose index went back, and has them start again from their rows. To be called while nobody else changes the
-   * group's subscriptions (`changes.exclusive`), before anything is fed to them from the other branch.
-   */
-  async restartWorkers(groupId: GroupId): Promise<void> {
-    const ids = [...this.#standing()].filter((worker) => worker.groupId === groupId).map(({ id }) => id);
-    await Promise.all(ids.map((id) => this.#drop(id)));
-    this.lookSoon();
-  }
-
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -206,7 +196,7 @@ export class Deliveries {
     for (const { id: groupId } of groups.all) {
       for (const worker of dispatcher.workersOf(groupId)) {
         const { id, epoch } = worker.progress;
-        if (dispatcher.findWorker(id) === worker) yield { id, epoch, groupId };
+        yield { id, epoch, groupId };
       }
     }
   }

@@ -1,7 +1,6 @@
 import type { Event } from "../../domain/event.ts";
 import type { Position } from "../../domain/position.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
-import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
 import type { Progress } from "../../ports/store.ts";
@@ -41,14 +40,12 @@ export class DeliveryWorker {
   /** The same object for all attempts: the sink keeps what it finds out about it. */
   readonly #target: CallbackTarget;
   readonly #stopping = new AbortController();
-  /** Ends the attempts at the current event. */
-  #attempts = new AbortController();
   readonly #aborting = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #progress: Progress;
   /** Of the progress that the store was given last. */
   #savedFailedMs: number;
-  /** The event under way; undefined also when it has vanished. */
+  /** The event under way. */
   #current: Event | undefined;
 
   constructor(subscription: CallbackSubscription, parts: DeliveryWorkerParts) {
@@ -72,33 +69,6 @@ export class DeliveryWorker {
     if (this.#parts.isPaused !== true) this.#running = this.#run();
   }
 
-  get filter(): TopicFilter {
-    return this.#subscription.filter;
-  }
-
-  /**
-   * The chain took back what was indexed after `to`: it is not delivered, but what replaces it is. Returns the old cursor if it was after `to`.
-   */
-  cutBack(to: Position): Position | undefined {
-    this.feed.cutBack(to);
-    if (this.#current !== undefined && this.#current.position > to) this.#vanish();
-    const { cursor } = this.#progress;
-    if (cursor <= to) return undefined;
-    this.#parts.progressWriter.forget(this.#progress);
-    this.#progress = { ...this.#progress, cursor: to };
-    return cursor;
-  }
-
-  /**
-   * Subtracts acknowledged events that the chain took back, and saves the progress again: what was noted before may be lost. Call it after the
-   * store has rolled back.
-   */
-  uncount(count: number): void {
-    this.#progress = { ...this.#progress, notifiedCount: Math.max(0, this.#progress.notifiedCount - count) };
-    // A stopped worker saves nothing: its successor may be further. At worst, events acknowledged meanwhile are repeated.
-    if (!this.#stopping.signal.aborted) this.#parts.progressWriter.note(this.#progress);
-  }
-
   /** True when everything that matches is acknowledged. */
   get isIdle(): boolean {
     return this.#current === undefined && this.feed.isEmpty && this.feed.isLive;
@@ -110,7 +80,6 @@ export class DeliveryWorker {
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
-    this.#attempts.abort();
     if (graceMs === 0) this.#aborting.abort();
     const cancel = this.#parts.clock.after(graceMs, () => this.#aborting.abort());
     await this.#running;
@@ -123,20 +92,17 @@ export class DeliveryWorker {
     for (;;) {
       const event = await this.#nextEvent();
       if (event === undefined) return;
-      if (this.feed.taken !== event) continue;
       this.#current = event;
       // One event may be for thousands, who would all begin to call in this turn of the event loop.
       await this.#parts.slices.pause();
-      if (this.#current !== event) continue;
       const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
       if (result === "given-up") {
         this.#parts.onGivenUp(this.#subscription.id, this);
         return;
       }
-      const hasVanished = this.#current !== event;
-      if (result === "interrupted" && !hasVanished) return;
+      if (result === "interrupted") return;
       this.#current = undefined;
-      if (!hasVanished) this.#acknowledge(event.position);
+      this.#acknowledge(event.position);
     }
   }
 
@@ -144,7 +110,7 @@ export class DeliveryWorker {
     const { mayStart } = this.#parts;
     const { failedAttempts: attempts, failedMs: waitedMs } = this.#progress;
     return {
-      stopping: this.#attempts.signal,
+      stopping: this.#stopping.signal,
       aborting: this.#aborting.signal,
       mayStart,
       failing: { attempts, waitedMs },
@@ -162,14 +128,6 @@ export class DeliveryWorker {
     if (this.#progress.failedMs - this.#savedFailedMs < sinceMs) return;
     this.#savedFailedMs = this.#progress.failedMs;
     this.#parts.progressWriter.note(this.#progress);
-  }
-
-  /** An attempt that cannot be called back may still be answered; the answer counts for nothing. */
-  #vanish(): void {
-    this.#current = undefined;
-    this.#attempts.abort();
-    this.#attempts = new AbortController();
-    if (this.#stopping.signal.aborted) this.#attempts.abort();
   }
 
   /** The next event; waits out a store that fails: the feed has not moved, so asking again loses nothing. */

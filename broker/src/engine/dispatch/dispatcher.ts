@@ -1,6 +1,5 @@
 import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { Position } from "../../domain/position.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import { TopicTrie } from "../../domain/topic-trie.ts";
@@ -20,8 +19,6 @@ export interface Reader {
   offer(batch: EventBatch): void;
   /** See {@link Feed.fallBehind}. */
   fallBehind(): void;
-  /** See {@link Feed.cutBack}. */
-  cutBack(to: Position): void;
 }
 
 /** Makes the worker of a subscription, not yet started. */
@@ -31,8 +28,8 @@ export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWork
 export class Dispatcher {
   readonly #createWorker: WorkerFactory;
   readonly #standing = new Map<SubscriptionId, Standing>();
-  /** Off the feed, with an attempt under way: what they acknowledge may vanish all the same. */
-  readonly #leaving = new Set<Standing>();
+  /** Workers that are detached and still ending, with their ends. */
+  readonly #ending = new Map<Standing, Promise<void>>();
   readonly #tries = new Map<GroupId, TopicTrie<Offered>>();
   readonly #readers = new Map<GroupId, Set<Reader>>();
   #isStopped = false;
@@ -57,13 +54,16 @@ export class Dispatcher {
     const standing = this.#standing.get(id);
     if (standing === undefined) return undefined;
     this.detach(id);
-    this.#leaving.add(standing);
-    try {
-      await standing.worker.stop(graceMs);
-    } finally {
-      this.#leaving.delete(standing);
-    }
+    const ending = standing.worker.stop(graceMs).finally(() => this.#ending.delete(standing));
+    this.#ending.set(standing, ending);
+    await ending;
     return standing.worker.progress;
+  }
+
+  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, also those that were ending before. */
+  async removeAll(groupId: GroupId): Promise<void> {
+    for (const [id, { subscription }] of this.#standing) if (subscription.groupId === groupId) void this.remove(id, 0);
+    await Promise.all(this.#endingOf(groupId));
   }
 
   /** Takes a worker that has ended by itself off the feed. */
@@ -75,7 +75,7 @@ export class Dispatcher {
     standing.worker.feed.leave();
   }
 
-  /** From now on the reader hears of roll-backs; of batches only by {@link addFilter}. */
+  /** The reader hears of {@link fallBehind} from now on, and of batches only by {@link addFilter}. */
   attach(groupId: GroupId, reader: Reader): void {
     const readers = this.#readers.get(groupId) ?? new Set();
     this.#readers.set(groupId, readers.add(reader));
@@ -92,11 +92,6 @@ export class Dispatcher {
 
   removeFilter(groupId: GroupId, filter: TopicFilter, reader: Reader): void {
     this.#trieOf(groupId).remove(filter, reader);
-  }
-
-  /** Every reader of a group. */
-  readersOf(groupId: GroupId): Iterable<Reader> {
-    return this.#readers.get(groupId) ?? [];
   }
 
   /** The worker of a subscription; undefined when it is suspended or unknown. */
@@ -116,10 +111,9 @@ export class Dispatcher {
     return count;
   }
 
-  /** Every worker of a group, also those that have not stopped yet. */
+  /** Every worker of a group that is not ending. */
   *workersOf(groupId: GroupId): Iterable<DeliveryWorker> {
-    for (const { subscription, worker } of [...this.#standing.values(), ...this.#leaving])
-      if (subscription.groupId === groupId) yield worker;
+    for (const { subscription, worker } of this.#standing.values()) if (subscription.groupId === groupId) yield worker;
   }
 
   /** A worker stands under one filter, so it is offered each batch once; a reader once for each of its filters that matches. */
@@ -132,12 +126,16 @@ export class Dispatcher {
   /** Every worker and reader of a group reads from the store what is indexed next. To be called in the turn in which the progress moves. */
   fallBehind(groupId: GroupId): void {
     for (const { feed } of this.workersOf(groupId)) feed.fallBehind();
-    for (const reader of this.readersOf(groupId)) reader.fallBehind();
+    for (const reader of this.#readers.get(groupId) ?? []) reader.fallBehind();
   }
 
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
+  }
+
+  *#endingOf(groupId: GroupId): Iterable<Promise<void>> {
+    for (const [{ subscription }, ending] of this.#ending) if (subscription.groupId === groupId) yield ending;
   }
 
   #trieOf(groupId: GroupId): TopicTrie<Offered> {

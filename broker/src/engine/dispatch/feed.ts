@@ -49,8 +49,6 @@ export class Feed {
   #queuedBytes = 0;
   #taken: Event | undefined;
   #wake: (() => void) | undefined;
-  /** How often the feed was cut back; what was read before a cut is not to be trusted. */
-  #cuts = 0;
   #isConfirmed: boolean;
 
   constructor(parts: FeedParts) {
@@ -72,7 +70,7 @@ export class Feed {
     return this.#next >= this.#queue.length;
   }
 
-  /** The event that was given last; undefined when it has vanished since. */
+  /** The event that was given last. */
   get taken(): Event | undefined {
     return this.#taken;
   }
@@ -92,20 +90,6 @@ export class Feed {
   /** What is indexed next is not offered, but read from the store. To be called in the turn in which the progress moves. */
   fallBehind(): void {
     this.leave();
-    this.#rouse();
-  }
-
-  /** The chain took back what was fed after `to`; feeding continues from there. Call it once the index has rolled back. */
-  cutBack(to: Position): void {
-    this.#fedUpTo = minOf(this.fedUpTo, to);
-    this.#mode = "behind";
-    this.#cuts += 1;
-    if (this.#taken !== undefined && this.#taken.position > to) this.#taken = undefined;
-    const kept = this.#queue.slice(this.#next).filter((event) => event.position <= to);
-    this.#queue = [];
-    this.#next = 0;
-    this.#queuedBytes = 0;
-    this.#push(kept);
     this.#rouse();
   }
 
@@ -178,11 +162,10 @@ export class Feed {
       return;
     }
     const place = { groupId, topic: interest.only, after, upTo, progress, version: progress.version };
-    const cuts = this.#cuts;
     const page = recent.find(place) ?? (await recent.read(place, signal));
     if (page === undefined) return;
     onRead?.();
-    if (cuts === this.#cuts) this.#takeNext(page);
+    this.#takeNext(page);
   }
 
   #takeNext(page: Page): void {
@@ -219,10 +202,6 @@ export class Feed {
       this.#wake = settle;
     });
   }
-}
-
-function minOf(left: Position, right: Position): Position {
-  return left < right ? left : right;
 }
 
 function maxOf(left: Position, right: Position): Position {

@@ -11,8 +11,8 @@ export interface FollowerParts extends BlockIndexerParts {
   readonly health: IndexHealth;
   /** Called after the batches are committed to the store, in their order, before the progress is advanced. */
   readonly onIndexed: (batches: readonly EventBatch[]) => void;
-  /** Takes the index, and all that was fed from it, back to a block that it can go back to. */
-  readonly goBack: (to: BlockRef) => Promise<RollBack>;
+  /** See {@link Restarter.rollBack}. */
+  readonly rollBack: (to: BlockRef) => Promise<RollBack>;
 }
 
 /** Reads final blocks of one group, commits each round to the store in one transaction, and tells who waits. */
@@ -48,7 +48,7 @@ export class Follower {
     const found = hash === undefined ? "the chain is shorter and ends before it" : `the chain has ${hash} there`;
     if (ledger.isFinal) throw this.#anotherChain(head, found);
     const ancestor = await this.#findAncestor(head, { signal, found });
-    if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#goBack(head, ancestor);
+    if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#rollBack(head, ancestor);
   }
 
   /** Follows until `signal` aborts, calling `onStep` after each step; after a failure it can be called again. @throws LeaseLostError, and what ledger and store throw. */
@@ -95,19 +95,19 @@ export class Follower {
     const head = this.#head;
     if (head === undefined) return;
     const found = "none of the blocks that the index can go back to is on the chain";
-    await this.#goBack(head, await this.#findAncestor(head, { common, signal, found }));
+    await this.#rollBack(head, await this.#findAncestor(head, { common, signal, found }));
     if (this.#reorganisations > 1)
       throw new Error("the chain was reorganised again before a block of it could be read");
   }
 
-  async #goBack(head: BlockRef, to: BlockRef): Promise<void> {
-    const { ledger, progress, goBack } = this.#parts;
+  async #rollBack(head: BlockRef, to: BlockRef): Promise<void> {
+    const { ledger, progress, rollBack } = this.#parts;
     if (to.hash === head.hash) {
       progress.rollBackTo(head.number);
       return;
     }
     this.#indexer.forgetNames();
-    const done = await goBack(to);
+    const done = await rollBack(to);
     this.#head = to;
     this.#tell({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
     this.#parts.metrics.reorganised(ledger.groupId, { events: done.eventCount });

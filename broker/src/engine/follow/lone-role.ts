@@ -5,12 +5,14 @@ import type { Randomness } from "../../ports/randomness.ts";
 import type { EngineLimits } from "../limits.ts";
 import { pause } from "../../lib/pause.ts";
 import { Follower, type FollowerParts } from "./follower.ts";
+import type { Restarter } from "./restarter.ts";
 import { type Role, untilCaughtUp } from "./role.ts";
 
 export interface LoneRoleParts extends FollowerParts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly limits: EngineLimits;
+  readonly restarter: Restarter;
 }
 
 /** The role of the only node: it follows, and tries again after each failure. */
@@ -51,10 +53,11 @@ export class LoneRole implements Role {
   }
 
   async #run(): Promise<void> {
-    const { ledger, progress, health } = this.#parts;
+    const { ledger, progress, health, restarter } = this.#parts;
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
       try {
+        if (restarter.isDue) await restarter.restart();
         // Who waits for a block that this follower has not given may have heard of it on a branch that is no more.
         if (failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#follower.head?.number ?? -1);
         await this.#follower.follow(signal, () => {

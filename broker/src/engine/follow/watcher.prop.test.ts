@@ -22,6 +22,7 @@ import { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import { Feed } from "../dispatch/feed.ts";
+import type { Readers } from "../dispatch/readers.ts";
 import { RecentBatches } from "../dispatch/recent-batches.ts";
 import { EventIds } from "../event-ids.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
@@ -30,12 +31,17 @@ import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
 import { IndexHealth } from "./index-health.ts";
 import { Troubles } from "../integrity/troubles.ts";
 import { IndexProgress } from "../index-progress.ts";
+import { Restarter } from "./restarter.ts";
 import { Watcher, type WatchPage } from "./watcher.ts";
 
 const names = ["a/1", "a/2", "b"].map(parseTopicName);
 const filters = ["a/1", "a/+", "#"].map(parseTopicFilter);
 const limits = { ...defaultEngineLimits, readBatchesMax: 2, readBytesMax: 40 };
 const { signal } = new AbortController();
+const neverStopped: Readers = {
+  stop: async () => expect.unreachable("the index never rolls back"),
+  restart: () => expect.unreachable("the index never rolls back"),
+};
 
 /** What happens next, after so many answers of the store have come. */
 const steps = fc.array(
@@ -119,9 +125,8 @@ class Node {
     this.#watcher = new Watcher({
       ...this.#parts,
       dispatcher: this.#dispatcher,
-      changes: new SharedMutex(),
       health: new IndexHealth(clock),
-      restartWorkers: async () => expect.unreachable("the index never goes back"),
+      restarter: new Restarter({ ...this.#parts, changes: new SharedMutex(), readers: [neverStopped] }),
       page: options.page,
     });
   }

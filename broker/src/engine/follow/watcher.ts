@@ -2,11 +2,11 @@ import type { EventBatch } from "../../domain/event.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { SharedMutex } from "../../lib/shared-mutex.ts";
 import type { IndexHead, Store } from "../../ports/store.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import type { Restarter } from "./restarter.ts";
 
 /** How much is read at once of what another node has indexed; a block that alone is more than that is read by each worker itself. */
 export interface WatchPage {
@@ -16,20 +16,12 @@ export interface WatchPage {
 
 export const watchPageDefault: WatchPage = { batchesMax: 1_024, bytesMax: 4 * 1024 * 1024 };
 
-/**
- * Ends this node's workers of a group, and forgets what they noted and did not write; those of subscriptions that it still owns begin
- * again from their rows. It is called with the group's `changes` held alone, so it must wait for nobody who waits for them.
- */
-export type RestartWorkers = (groupId: GroupId) => Promise<void>;
-
 export interface WatcherParts {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
   readonly dispatcher: Dispatcher;
-  /** Held by whoever makes or continues a subscription of the group. */
-  readonly changes: SharedMutex;
-  readonly restartWorkers: RestartWorkers;
+  readonly restarter: Restarter;
   readonly health: IndexHealth;
   readonly logger: Logger;
   readonly page?: WatchPage;
@@ -42,10 +34,8 @@ export interface WatcherParts {
  */
 export class Watcher {
   readonly #parts: WatcherParts;
-  /** Whether the workers may have been fed what is not in the index, or stand before what they have delivered of it. */
-  #isAstray = false;
-  /** Whether that is for the workers' sake alone: the index may be as it was. */
-  #isInDoubt = false;
+  /** Whether the database lost a part of the index, which was not reported yet. */
+  #hasLost = false;
 
   constructor(parts: WatcherParts) {
     this.#parts = parts;
@@ -61,27 +51,22 @@ export class Watcher {
     return head;
   }
 
-  /** The workers may have been cut back where the index was not: fed from there, they would deliver again. They begin anew. */
-  doubt(): void {
-    this.#isAstray = true;
-    this.#isInDoubt = true;
-  }
-
   #findHead(): Promise<IndexHead | undefined> {
     const { store, groupId } = this.#parts;
     return store.findHead(groupId);
   }
 
   #isAt(head: IndexHead | undefined): boolean {
-    const { blockNumber, generation } = this.#parts.progress;
-    return !this.#isAstray && blockNumber === numberOf(head) && generation === generationOf(head);
+    const { progress, restarter } = this.#parts;
+    const { blockNumber, generation } = progress;
+    return !restarter.isDue && blockNumber === numberOf(head) && generation === generationOf(head);
   }
 
   /** Goes as far as `head`, or finds that it is to be looked at again. Answers the head of now. */
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, dispatcher, groupId } = this.#parts;
     const isFirst = progress.generation === -1;
-    if (!isFirst && this.#hasGoneBack(head)) return this.#startOver();
+    if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
     if (!isFirst && head !== undefined && dispatcher.hasWorkers(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
@@ -100,10 +85,12 @@ export class Watcher {
     return now;
   }
 
-  /** Also a database that was restored, or that lost what it had confirmed, has gone back. */
-  #hasGoneBack(head: IndexHead | undefined): boolean {
-    const { progress } = this.#parts;
-    return this.#isAstray || generationOf(head) !== progress.generation || numberOf(head) < progress.blockNumber;
+  /** Also true for a database that was restored from a backup, or that lost confirmed writes. */
+  #hasRolledBack(head: IndexHead | undefined): boolean {
+    const { progress, restarter } = this.#parts;
+    if (restarter.isDue || generationOf(head) !== progress.generation) return true;
+    this.#hasLost ||= numberOf(head) < progress.blockNumber;
+    return this.#hasLost;
   }
 
   /** What comes after the progress: up to the head, or to the last block of which all is in the page. */
@@ -127,34 +114,24 @@ export class Watcher {
     progress.advanceTo(numberOf(head));
   }
 
-  /** What was fed may be no more: nothing counts as indexed until the workers have ended, and nobody may begin to deliver meanwhile. */
-  #startOver(): Promise<IndexHead | undefined> {
-    const { changes, progress, restartWorkers, groupId } = this.#parts;
-    this.#isAstray = true;
-    return changes.exclusive(async () => {
-      progress.rollBackTo(-1);
-      await restartWorkers(groupId);
-      const head = await this.#findHead();
-      const isKnown = generationOf(head) === progress.generation;
-      progress.enterGeneration(generationOf(head));
-      this.#skipTo(head);
-      this.#isAstray = false;
-      this.#tell(head, { isKnown });
-      return head;
-    });
+  async #restart(): Promise<IndexHead | undefined> {
+    const { restarter, progress } = this.#parts;
+    const { generation } = progress;
+    const head = await restarter.restart();
+    this.#report(head, { isSame: generationOf(head) === generation });
+    return head;
   }
 
-  #tell(head: IndexHead | undefined, { isKnown }: { readonly isKnown: boolean }): void {
+  #report(head: IndexHead | undefined, { isSame }: { readonly isSame: boolean }): void {
     const { logger, health } = this.#parts;
     const place = { blockNumber: numberOf(head), generation: generationOf(head) };
-    const isAsBefore = isKnown && this.#isInDoubt;
-    this.#isInDoubt = false;
-    if (isAsBefore) {
-      logger.info("callbacks began anew from their rows", place);
+    if (isSame && !this.#hasLost) {
+      logger.info("readers restarted after a failed roll-back", place);
       return;
     }
-    logger.warn("index went back", { to: place.blockNumber, generation: place.generation });
-    health.warn(isKnown ? "the database lost a part of the index" : "the chain took back blocks that were final");
+    this.#hasLost = false;
+    logger.warn("index rolled back", place);
+    health.warn(isSame ? "the database lost a part of the index" : "the chain took back blocks that were final");
   }
 }
 

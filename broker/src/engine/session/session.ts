@@ -41,14 +41,24 @@ interface Standing extends SessionFilter {
 /** A peer with what feeds it. */
 interface Connection {
   readonly peer: Peer;
-  readonly feed: Feed;
   readonly windowMax: number;
-  readonly closing: AbortController;
+  /** What the peer is given from; undefined while the index rolls back. */
+  reading: Reading | undefined;
+  /** Every event up to here was given on this connection, or passed. */
+  readUpTo: Position;
   /** What this peer has and has not acknowledged. */
   readonly held: Set<Ticket>;
   /** Events up to here were given to an earlier connection, or passed. */
   repeatedUpTo: Position;
   readonly repeats: ReadonlyMap<Position, InFlight>;
+}
+
+/** A feed, and the loop that gives its events to a peer. */
+interface Reading {
+  readonly feed: Feed;
+  readonly ending: AbortController;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
 }
 
 /**
@@ -66,15 +76,17 @@ export class Session implements ConnectedSession, Reader, Interest {
   #connection: Connection | undefined;
   /** Of the batch that was offered last. Not the batch: a session may outlast its connection by days. */
   #lastOffered: Position | undefined;
-  /** Of the event that was given or passed last. */
-  #lastTaken: Position | undefined;
   #wake: (() => void) | undefined;
+
+  /** Between {@link stop} and {@link restart}. */
+  #isStopped: boolean;
 
   /** Marks what this session publishes, where its own filters leave that out. */
   readonly id: string;
 
-  constructor(parts: SessionParts) {
+  constructor(parts: SessionParts, options: { readonly isStopped: boolean }) {
     this.#parts = parts;
+    this.#isStopped = options.isStopped;
     this.id = parts.randomness.uuid();
     this.#takenUpTo = this.#indexedUpTo();
     parts.dispatcher.attach(parts.groupId, this);
@@ -97,37 +109,46 @@ export class Session implements ConnectedSession, Reader, Interest {
     return this.#window.size;
   }
 
-  /** Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. */
+  /**
+   * Gives the session to a peer, which first gets again what it has not acknowledged. To be called while there is none. While the index
+   * rolls back, it is given nothing before {@link restart}.
+   */
   connect(peer: Peer, windowMax: number): void {
-    const parts = this.#parts;
     const { lowest } = this.#window;
     const received = [...this.#window.entries].filter(({ state }) => state === "received").map(({ ticket }) => ticket);
-    const feed = parts.createFeed(this, lowest === undefined ? this.#takenUpTo : before(lowest));
     this.#connection = {
       peer,
-      feed,
       windowMax,
-      closing: new AbortController(),
+      reading: undefined,
+      readUpTo: lowest === undefined ? this.#takenUpTo : before(lowest),
       held: new Set(received),
       repeatedUpTo: this.#takenUpTo,
       repeats: new Map(Array.from(this.#window.entries, (entry) => [entry.position, entry])),
     };
     for (const ticket of received) peer.release(ticket);
-    this.#run(this.#connection).catch((error: unknown) => {
-      parts.logger.error("delivery to a session failed", { error });
-      peer.ended("failed");
-    });
+    if (!this.#isStopped) this.#read(this.#connection);
   }
 
   /** Takes the session from its peer. What is in flight stays. */
   disconnect(): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    this.#passUnmatched(connection);
+    void this.#endReading(connection);
     this.#connection = undefined;
-    connection.closing.abort();
-    connection.feed.leave();
-    this.wake();
+  }
+
+  /** See {@link Readers.stop}. The connection stays. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#connection !== undefined) await this.#endReading(this.#connection);
+  }
+
+  /** See {@link Readers.restart}. The peer is given no event again that it has and that is still on the chain. */
+  restart(): void {
+    this.#isStopped = false;
+    const connection = this.#connection;
+    this.#rollBack(this.#indexedUpTo());
+    if (connection !== undefined) this.#read(connection);
   }
 
   /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. */
@@ -194,14 +215,14 @@ export class Session implements ConnectedSession, Reader, Interest {
   offer(batch: EventBatch): void {
     if (this.#connection === undefined || batch.firstPosition === this.#lastOffered) return; // several filters match it
     this.#lastOffered = batch.firstPosition;
-    this.#connection.feed.offer(batch);
+    this.#connection.reading?.feed.offer(batch);
   }
 
   fallBehind(): void {
-    this.#connection?.feed.fallBehind();
+    this.#connection?.reading?.feed.fallBehind();
   }
 
-  cutBack(to: Position): void {
+  #rollBack(to: Position): void {
     this.#window.rollBack(to);
     this.#lastOffered = undefined;
     this.#takenUpTo = minOf(this.#takenUpTo, to);
@@ -211,27 +232,48 @@ export class Session implements ConnectedSession, Reader, Interest {
     const connection = this.#connection;
     if (connection !== undefined) {
       connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
+      connection.readUpTo = minOf(connection.readUpTo, to);
       for (const ticket of connection.held) if (this.#window.find(ticket) === undefined) connection.held.delete(ticket);
-      connection.feed.cutBack(to);
     }
-    this.wake();
   }
 
-  async #run(connection: Connection): Promise<void> {
-    const { feed, closing } = connection;
-    while (!closing.signal.aborted) {
-      await this.#room(connection);
-      const event = await this.#next(connection);
-      if (event === undefined || closing.signal.aborted) return;
-      if (feed.taken !== event) continue; // the chain took it back
+  #read(connection: Connection): void {
+    const feed = this.#parts.createFeed(this, connection.readUpTo);
+    const ending = new AbortController();
+    const ended = this.#run(connection, { feed, signal: ending.signal }).catch((error: unknown) => {
+      this.#parts.logger.error("delivery to a session failed", { error });
+      connection.peer.ended("failed");
+    });
+    connection.reading = { feed, ending, ended };
+  }
+
+  async #endReading(connection: Connection): Promise<void> {
+    const { reading } = connection;
+    if (reading === undefined) return;
+    this.#passUnmatched(connection, reading.feed);
+    connection.reading = undefined;
+    reading.ending.abort();
+    reading.feed.leave();
+    this.wake();
+    await reading.ended;
+  }
+
+  async #run(
+    connection: Connection,
+    { feed, signal }: { readonly feed: Feed; readonly signal: AbortSignal },
+  ): Promise<void> {
+    while (!signal.aborted) {
+      await this.#room(connection, signal);
+      const event = await this.#next(feed, signal);
+      if (event === undefined || signal.aborted) return;
       this.#give(event, connection);
       await this.#parts.slices.pause();
     }
   }
 
-  /** Waits until the peer may be given another event, again or for the first time, or the connection ends. */
-  async #room({ peer, windowMax, held, closing }: Connection): Promise<void> {
-    while (!closing.signal.aborted && (held.size >= windowMax || !peer.hasRoom)) {
+  /** Waits until the peer may be given another event, again or for the first time, or `signal` aborts. */
+  async #room({ peer, windowMax, held }: Connection, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && (held.size >= windowMax || !peer.hasRoom)) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -239,21 +281,21 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   /** Waits out a store that fails: the feed has not moved, so asking again loses nothing. */
-  async #next({ feed, closing }: Connection): Promise<Event | undefined> {
+  async #next(feed: Feed, signal: AbortSignal): Promise<Event | undefined> {
     const { clock, logger, limits } = this.#parts;
-    while (!closing.signal.aborted) {
+    while (!signal.aborted) {
       try {
-        return await feed.next(closing.signal);
+        return await feed.next(signal);
       } catch (error) {
         logger.error("events of a session not read", { error });
-        await pause(clock, limits.retryDelayMsMin, closing.signal);
+        await pause(clock, limits.retryDelayMsMin, signal);
       }
     }
     return undefined;
   }
 
   #give(event: Event, connection: Connection): void {
-    this.#lastTaken = event.position;
+    connection.readUpTo = event.position;
     if (event.position <= connection.repeatedUpTo) this.#repeat(event, connection);
     else this.#giveNew(event, connection);
   }
@@ -293,9 +335,11 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   /** Where all is given, events that no filter matches need not be read again by the next connection. */
-  #passUnmatched({ feed, repeatedUpTo }: Connection): void {
-    const isGiven = feed.taken === undefined || feed.taken.position === this.#lastTaken;
-    if (isGiven && feed.isEmpty && feed.fedUpTo > repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, feed.fedUpTo);
+  #passUnmatched(connection: Connection, feed: Feed): void {
+    const isGiven = feed.taken === undefined || feed.taken.position <= connection.readUpTo;
+    if (!isGiven || !feed.isEmpty) return;
+    connection.readUpTo = maxOf(connection.readUpTo, feed.fedUpTo);
+    if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
   }
 
   #indexedUpTo(): Position {

@@ -6,6 +6,7 @@ import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import { anonymous, type Caller, type Principal } from "../access/caller.ts";
+import type { Readers } from "../dispatch/readers.ts";
 import type { Groups } from "../group.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -27,6 +28,7 @@ export interface SessionsParts {
 }
 
 interface Kept {
+  readonly groupId: GroupId;
   readonly session: Session;
   principal: Principal;
   peer: Peer | undefined;
@@ -40,11 +42,13 @@ interface Kept {
 const nothing = (): void => {};
 
 /** The sessions of this node, by group and name. They live in memory: they outlast connections, and not the process. */
-export class Sessions {
+export class Sessions implements Readers {
   readonly #parts: SessionsParts;
   readonly #kept = new Map<string, Kept>();
   /** Those without a connection, the one that has had none for longest first. */
   readonly #detached = new Map<string, Kept>();
+  /** Groups whose index rolls back. */
+  readonly #stopped = new Set<GroupId>();
   #willBytes = 0;
 
   constructor(parts: SessionsParts) {
@@ -90,12 +94,26 @@ export class Sessions {
     };
   }
 
+  async stop(groupId: GroupId): Promise<void> {
+    this.#stopped.add(groupId);
+    await Promise.all([...this.#of(groupId)].map(async (session) => session.stop()));
+  }
+
+  restart(groupId: GroupId): void {
+    this.#stopped.delete(groupId);
+    for (const session of this.#of(groupId)) session.restart();
+  }
+
   /** Ends every connection. */
-  stop(): void {
+  stopAll(): void {
     for (const [name, kept] of this.#kept) {
       kept.peer?.ended("stopping");
       this.#drop(name, kept);
     }
+  }
+
+  *#of(groupId: GroupId): Iterable<Session> {
+    for (const kept of this.#kept.values()) if (kept.groupId === groupId) yield kept.session;
   }
 
   /** The session that goes on, now without a peer; undefined where a new one begins. */
@@ -126,8 +144,9 @@ export class Sessions {
     const { access, toSessionParts } = this.#parts;
     // Asked of whoever has the session at that time.
     const mayReceive = (topic: TopicName): boolean => access.receiverFor(kept.principal, groupId)(topic);
-    const session = new Session(toSessionParts(groupId, mayReceive));
+    const session = new Session(toSessionParts(groupId, mayReceive), { isStopped: this.#stopped.has(groupId) });
     const kept: Kept = {
+      groupId,
       session,
       principal: anonymous,
       peer: undefined,

@@ -37,7 +37,8 @@ const pageMax = 100;
 export class Resumption {
   readonly #parts: ResumptionParts;
   readonly #stopping = new AbortController();
-  readonly #running: Promise<void>[] = [];
+  readonly #begun = new Set<GroupId>();
+  readonly #running = new Set<Promise<void>>();
 
   constructor(parts: ResumptionParts) {
     this.#parts = parts;
@@ -45,7 +46,14 @@ export class Resumption {
 
   /** Begins with a group whose index has caught up. */
   begin(groupId: GroupId): void {
-    this.#running.push(this.#run(groupId, this.#stopping.signal));
+    this.#begun.add(groupId);
+    const running = this.#run(groupId, this.#stopping.signal).finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  /** Begins again with a group whose workers a roll-back has stopped; does nothing before {@link begin}. */
+  restart(groupId: GroupId): void {
+    if (this.#begun.has(groupId)) this.begin(groupId);
   }
 
   /** Answers when nothing is started any more. */

@@ -94,6 +94,11 @@ export class SubscriptionService {
     this.#resumption.begin(groupId);
   }
 
+  /** Delivery begins again after a roll-back has stopped it; does nothing before {@link resume}. */
+  restart(groupId: GroupId): void {
+    this.#resumption.restart(groupId);
+  }
+
   /** Starts no further delivery by itself. */
   async stop(): Promise<void> {
     await this.#resumption.stop();

@@ -1,0 +1,15 @@
+import type { GroupId } from "../../domain/group-id.ts";
+
+/**
+ * All readers of one kind at this node: callback workers, or sessions. The store holds a row for each, with its position. A roll-back of the index
+ * stops the readers of its group, changes the rows, and restarts the readers from them.
+ */
+export interface Readers {
+  /**
+   * Stops every reader of a group, also those that are ending. They note all acknowledged events first. After the answer, and until
+   * {@link restart}, no reader of the group reads, delivers or notes anything. Never rejects.
+   */
+  stop(groupId: GroupId): Promise<void>;
+  /** Restarts the readers soon, each from its row. The index does not contain anything after `progress` of the group. Never throws. */
+  restart(groupId: GroupId): void;
+}

@@ -1,0 +1,72 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { SharedMutex } from "../../lib/shared-mutex.ts";
+import type { GroupLease } from "../../ports/coordinator.ts";
+import type { BlockRef } from "../../ports/ledger.ts";
+import type { IndexHead, RollBack, Store } from "../../ports/store.ts";
+import type { ProgressWriter } from "../deliver/progress-writer.ts";
+import type { Readers } from "../dispatch/readers.ts";
+import type { IndexProgress } from "../index-progress.ts";
+
+export interface RestarterParts {
+  readonly groupId: GroupId;
+  readonly store: Store;
+  readonly progress: IndexProgress;
+  readonly progressWriter: ProgressWriter;
+  /** Everything at this node that reads the group's index. */
+  readonly readers: readonly Readers[];
+  /** Held shared by calls that create or continue a subscription of the group. */
+  readonly changes: SharedMutex;
+}
+
+/**
+ * The only way back: stops all readers of a group, writes their progress, lets the store roll back, and restarts the readers from their rows. An
+ * attempt under way is aborted, so each reader repeats at most one event that it had delivered below the block.
+ */
+export class Restarter {
+  readonly #parts: RestarterParts;
+  #isDue = false;
+
+  constructor(parts: RestarterParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether an earlier call failed and left the readers stopped. */
+  get isDue(): boolean {
+    return this.#isDue;
+  }
+
+  /**
+   * Rolls the index back to a block. Give the lease if nodes share the store. After a failure the store may have rolled back or not: call this again,
+   * or {@link restart}. @throws LeaseLostError, and what the store throws.
+   */
+  async rollBack(to: BlockRef, lease?: GroupLease): Promise<RollBack> {
+    const { store, groupId, progress } = this.#parts;
+    // Callers that wait for a later block cannot learn what becomes of it.
+    progress.rollBackTo(to.number);
+    const { done } = await this.#run(() => store.rollBack(groupId, to, lease));
+    return done;
+  }
+
+  /** Restarts the readers from the index in the store, which another node may have rolled back. Returns its head. @throws what the store throws. */
+  async restart(): Promise<IndexHead | undefined> {
+    const { head } = await this.#run(async () => undefined);
+    return head;
+  }
+
+  #run<T>(change: () => Promise<T>): Promise<{ readonly done: T; readonly head: IndexHead | undefined }> {
+    const { changes, readers, groupId, progressWriter, progress, store } = this.#parts;
+    this.#isDue = true;
+    return changes.exclusive(async () => {
+      await Promise.all(readers.map((one) => one.stop(groupId)));
+      await progressWriter.flush();
+      const done = await change();
+      const head = await store.findHead(groupId);
+      progress.rollBackTo(-1);
+      progress.enterGeneration(head?.generation ?? 0);
+      progress.advanceTo(head?.blockNumber ?? -1);
+      this.#isDue = false;
+      for (const one of readers) one.restart(groupId);
+      return { done, head };
+    });
+  }
+}
