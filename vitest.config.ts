@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./tools/longest-first.mjs";
 
 /** Tests beside the source that start a server of PostgreSQL or a node of a chain. */
 const servers = [
@@ -10,29 +11,25 @@ const servers = [
   "broker/src/store/sql/postgres/**/*.test.ts",
 ];
 
-/** Nodes take over by the clock: two such files run at once and nothing else beside them. */
-const clusters = ["checks/faults/cluster/**/*.test.ts"];
-
 /** Attackers take all processors: each such file runs when all else is done, one after another. */
 const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test.ts"];
 
 /** Files of a worker share the modules that they load, and so their state: to load them for each file takes longer than most tests. */
 const shared = { isolate: false };
 
-const computing = {
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
-  maxWorkers: 2,
-  sequence: { groupOrder: 0 },
-  ...shared,
-};
+/** These keep a processor busy: as many at once as the smallest machine has processors. */
+const computing = { maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 30_000, hookTimeout: 60_000, ...shared };
 
-/** Tests that run at once wait for a chain's next block rather than for the processor. */
-const waiting = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
+/** These mostly wait for other processes, blocks and leases, so more of them run at once. */
+const waiting = { maxWorkers: 5, sequence: { groupOrder: 1 }, ...shared };
+
+/** Tests of a file that run at once wait for a chain's next block rather than for the processor. */
+const patient = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };
 
 // Workspaces meet through their built doors (dist), so `npm test` builds first; see CONTRIBUTING.md.
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -46,27 +43,18 @@ export default defineConfig({
         test: {
           name: "servers",
           include: servers,
-          ...computing,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          ...waiting,
         },
       },
       {
         test: {
           name: "checks",
           include: ["checks/**/*.test.ts"],
-          exclude: [...clusters, ...alone],
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          exclude: alone,
           ...waiting,
-          ...shared,
-        },
-      },
-      {
-        test: {
-          name: "clusters",
-          include: clusters,
-          maxWorkers: 2,
-          sequence: { groupOrder: 2 },
-          ...waiting,
+          ...patient,
         },
       },
       {
@@ -74,8 +62,8 @@ export default defineConfig({
           name: "alone",
           include: alone,
           fileParallelism: false,
-          sequence: { groupOrder: 3 },
-          ...waiting,
+          sequence: { groupOrder: 2 },
+          ...patient,
         },
       },
     ],

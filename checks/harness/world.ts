@@ -56,6 +56,9 @@ export interface AnvilWorldOptions {
   readonly protocol?: "http" | "ws";
 }
 
+/** Interval in which a broker asks an HTTP endpoint for new blocks. With the default of a second, tests would mostly wait for it. */
+const pollMs = 20;
+
 /** One broker on an anvil of its own, which goes on while the broker is stopped. */
 export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions): World {
   const pace = blockTimeS === 0 ? "instant blocks" : `${blockTimeS} s blocks`;
@@ -66,7 +69,7 @@ export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions)
       const anvil = await startAnvil(blockTimeS === 0 ? {} : { blockTimeS });
       const url = anvil.url.replace("http:", `${protocol}:`);
       const id = env["STELE_DEFAULT_GROUP"] ?? "1";
-      const groups = groupsEnv([{ id, endpoints: [url], privateKey: devKey(0) }]);
+      const groups = groupsEnv([{ id, endpoints: [url], privateKey: devKey(0), pollMs }]);
       return startWorld(new BrokerWorld({ ...options, env: { ...groups, ...env } }, anvil));
     },
   };

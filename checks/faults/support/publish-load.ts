@@ -12,8 +12,8 @@ export interface PublishLoadOptions {
   readonly label?: string;
 }
 
-/** What a publisher that was refused waits before the next event. */
-export const refusedPauseMs = 20;
+/** Pause of a publisher after a refusal, in milliseconds. A shorter one loads the processor with refusals while a fault lasts. */
+export const refusedPauseMs = 250;
 export const publishDoors = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**

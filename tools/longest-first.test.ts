@@ -1,0 +1,10 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { longest, LongestFirst } from "./longest-first.mjs";
+
+const root = join(import.meta.dirname, "..");
+
+it.each(longest)("%s, which starts early, exists", (path) => {
+  expect(existsSync(join(root, path))).toBe(true);
+});
