@@ -368,6 +368,8 @@ function toEngineLimits(config: Config): EngineLimits {
     contentBytesMax: config.contentBytesMax,
     extensionsBytesMax: config.extensionsBytesMax,
     publishesWaitingMax: config.publishesWaitingMax,
+    publishKeysMax: config.publishKeysMax,
+    publishKeyKeptMs: config.publishKeyKeptMs,
     subscriptionsPerReceiverMax: config.callbackSubscriptionsPerReceiverMax,
     retryDelayMsMin: config.callbackBackoffMinMs,
     retryDelayMsMax: config.callbackBackoffMaxMs,

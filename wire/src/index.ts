@@ -16,6 +16,7 @@ export {
   parseEventId,
   topicDigest,
 } from "./ids/event-id.ts";
+export { type PublishRequest, publishDigest } from "./ids/publish-digest.ts";
 export {
   type CheckedBatch,
   type CompactClaim,
@@ -39,6 +40,7 @@ export {
   rpcNotificationSchema,
 } from "./schemas/notifications.ts";
 export {
+  idempotencyKeyHeader,
   integerParameters,
   type Operation,
   type OperationName,

@@ -200,6 +200,24 @@ export const settings = {
     min: 1,
     max: 1_000_000,
   }),
+  publishKeyKeptMs: integer({
+    section: "Publishing",
+    description:
+      "How long the broker remembers the key of a publish; a repeat with the same key is answered with the same event; see [rest.md](rest.md#publish-once).",
+    default: dayMs,
+    unit: "milliseconds",
+    min: 10 * minuteMs,
+    max: 30 * dayMs,
+  }),
+  publishKeysMax: integer({
+    section: "Publishing",
+    description:
+      "Keys of publishes that a group remembers; further publishes with a new key get error 200301. Each takes up to 1.5 KiB of disk.",
+    default: 1_000_000,
+    unit: "keys",
+    min: 1_000,
+    max: 100_000_000,
+  }),
   transactionEventsMax: optional(
     integer({
       section: "Publishing",

@@ -22,6 +22,8 @@ export interface PublishCall extends TopicCall {
   readonly extensions: Extensions;
   /** Whether the content may be empty, as MQTT and STOMP have it; false when left out. */
   readonly mayBeEmpty?: boolean;
+  /** Names the publish: repeats with the same key give one event, and are answered with it. Undefined for none. */
+  readonly key?: string | undefined;
 }
 
 /** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */
@@ -210,7 +212,7 @@ export interface Broker {
   list(caller: Caller, call: ListCall): Promise<ListResult>;
   /**
    * Publishes. Settles with SUCCESS once the event is durable on the chain and getEvent finds it, with TIMEOUT when its fate is not known
-   * in time, with REFUSED (100101, 100112, 200202, 200205, 200300) when it was not published. Throws what is wrong with the call itself.
+   * in time, with REFUSED (100101, 100112, 100114, 200202, 200205, 200300, 200301) when it was not published. Throws what is wrong with the call itself.
    * Events of one topic are committed in the order in which they were submitted.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;

@@ -33,7 +33,7 @@ import type { BlockIndexerParts } from "./follow/block-indexer.ts";
 import { createRole } from "./follow/create-role.ts";
 import { IndexHealth } from "./follow/index-health.ts";
 import { IndexProgress } from "./index-progress.ts";
-import { Group, Groups } from "./group.ts";
+import { Group, type GroupParts, Groups } from "./group.ts";
 import { GroupLife, type GroupLifeParts } from "./group-life.ts";
 import { GuardedBroker } from "./guarded-broker.ts";
 import { createMendedStore } from "./integrity/mended-store.ts";
@@ -148,7 +148,7 @@ class Engine implements RunningBroker {
     this.#slices = new TimeSlices(options.clock);
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
-      options.ledgers.map((ledger) => new Group({ ...options, ledger, isShared: options.cluster !== undefined })),
+      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...sharing(options.cluster) })),
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({
@@ -204,6 +204,7 @@ class Engine implements RunningBroker {
     await this.#options.store.start();
     if (signal.aborted) return;
     this.#cluster?.start();
+    for (const group of this.#groups.all) group.keyJanitor.start();
     await this.#subscriptions.start();
     const starts = this.#lives.map(async (life) => life.start(signal));
     const isOwn = (_: unknown, index: number): boolean => this.#lives[index]?.isOwn === true;
@@ -226,6 +227,7 @@ class Engine implements RunningBroker {
     const closers = new Closers();
     closers.add(() => store.stop());
     for (const group of this.#groups.all) closers.add(() => group.ledger.stop(signal));
+    closers.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
     closers.add(() => this.#cluster?.stop(signal));
     closers.add(() => this.#progressWriter.flush());
     closers.add(() => this.#dispatcher.stop(leftMs()));
@@ -372,6 +374,12 @@ class Engine implements RunningBroker {
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }
+}
+
+/** What groups know of nodes that share the store. */
+function sharing(cluster: ClusterOptions | undefined): Pick<GroupParts, "isShared" | "listSigners"> {
+  if (cluster === undefined) return { isShared: false };
+  return { isShared: true, listSigners: (groupId) => cluster.coordinator.listSigners(groupId) };
 }
 
 const pausedWarning = "deliveries are paused at this node: no callback is attempted";

@@ -8,22 +8,34 @@ import type { Logger } from "../lib/logger.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Ledger } from "../ports/ledger.ts";
 import type { Metrics } from "../ports/metrics.ts";
+import type { Randomness } from "../ports/randomness.ts";
 import type { Store } from "../ports/store.ts";
 import { IndexProgress } from "./index-progress.ts";
 import { ChainDamage } from "./integrity/chain-damage.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
+import { ClaimRecorder } from "./publish/claim-recorder.ts";
+import { KeyJanitor } from "./publish/key-janitor.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
+import { PublishFate } from "./publish/publish-fate.ts";
+import { PublishOnce } from "./publish/publish-once.ts";
+import { toTokenKey } from "./publish/token-key.ts";
+import { TokenSearch } from "./publish/token-search.ts";
 
 export interface GroupParts {
   readonly ledger: Ledger;
   readonly store: Store;
   readonly clock: Clock;
+  readonly randomness: Randomness;
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
   /** Whether other nodes write the index too. */
   readonly isShared?: boolean;
+  /** What every extension key begins with. */
+  readonly extensionPrefix: string;
+  /** Accounts by which live nodes sign on the chain of a group; undefined where this process has the store alone. */
+  readonly listSigners?: ((groupId: GroupId) => Promise<readonly string[]>) | undefined;
 }
 
 /** A topic as it should be after a change. */
@@ -38,6 +50,9 @@ export class Group {
   readonly progress = new IndexProgress();
   readonly batcher: Batcher;
   readonly topics: OpenTopics;
+  /** Publishes that are named by a key. */
+  readonly once: PublishOnce;
+  readonly keyJanitor: KeyJanitor;
   /** The engine's, with what is this group's own. */
   readonly limits: EngineLimits;
   /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
@@ -65,8 +80,26 @@ export class Group {
       logger: parts.logger,
     });
     const { limits, progress, topics } = this;
-    this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed });
+    const recorder = new ClaimRecorder({ keys: parts.store, progress, clock: parts.clock });
+    this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed, recorder });
+    this.keyJanitor = new KeyJanitor({ ...parts, groupId: this.id, keys: parts.store, limits });
+    this.once = this.#createOnce(parts);
     this.#generation = new SingleFlight(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
+  }
+
+  #createOnce(parts: GroupParts): PublishOnce {
+    const { id: groupId, limits, progress, topics, batcher, keyJanitor: janitor } = this;
+    const own = { groupId, limits, progress, topics, batcher, janitor, keys: parts.store };
+    const tokenKey = toTokenKey(parts.extensionPrefix);
+    const listSigners = parts.listSigners && (async () => parts.listSigners?.(groupId) ?? []);
+    return new PublishOnce({
+      ...parts,
+      ...own,
+      tokenKey,
+      search: new TokenSearch({ ...parts, ...own, tokenKey }),
+      fate: new PublishFate({ ...parts, ...own, listSigners }),
+      mayReorganise: !parts.ledger.isFinal,
+    });
   }
 
   get id(): GroupId {

@@ -14,6 +14,10 @@ export interface EngineLimits {
   readonly pipelineAfterMs: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
+  /** Publish keys that a group keeps; further ones are refused. Each takes up to 1.5 KiB of disk. */
+  readonly publishKeysMax: number;
+  /** How long a publish key is kept. */
+  readonly publishKeyKeptMs: number;
   /** Subscriptions of this broker; each call that makes one while another does may add one beyond. */
   readonly subscriptionsMax: number;
   /** Subscriptions to one receiver: scheme, host and port of the url. */
@@ -88,6 +92,8 @@ export const defaultEngineLimits: EngineLimits = {
   lingerMsMax: 10,
   pipelineAfterMs: 100,
   transactionTimeoutMs: 30 * second,
+  publishKeysMax: 1_000_000,
+  publishKeyKeptMs: day,
   subscriptionsMax: 100_000,
   subscriptionsPerReceiverMax: 1_000,
   sessionsMax: 20_000,

@@ -163,6 +163,12 @@ export interface Ledger {
   follow(after: BlockRef | undefined, signal: AbortSignal): AsyncIterable<LedgerStep>;
   /** A final block as `follow` returns it, for callers that can do without it; undefined if the chain is not that high. @throws 200205. */
   readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined>;
+  /**
+   * Waits until no transaction that `sender` (this ledger's account if undefined) sent before the call can still be included. Returns a block that is not
+   * below any that included one; undefined if `signal` aborts first, or nobody can tell in time. A reorg may bring back what it removed.
+   * @throws 200205.
+   */
+  settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined>;
   /** The current state of the chain, as far as known. */
   view(): LedgerView;
   /** The newest final block. @throws 200205. */

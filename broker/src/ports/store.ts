@@ -7,6 +7,7 @@ import type { TopicName } from "../domain/topic-name.ts";
 import type { VanishedBatch } from "../domain/vanished-events.ts";
 import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
+import type { PublishKeys } from "./publish-keys.ts";
 
 /** Why the index skipped an entry of the chain. */
 export type SkipReason =
@@ -173,13 +174,13 @@ export type CallbackChange = Pick<CallbackSubscription, "delivery" | "state">;
 export const damagedBlocksMax = 64;
 
 /**
- * What the broker stores beside the chain: an index, which it can rebuild from the chain, and subscriptions, which it cannot.
+ * What the broker stores beside the chain: an index, which it can rebuild from the chain, and subscriptions and publish keys, which it cannot.
  *
  * Guarantees: each call is one transaction. A change of a subscription's existence, address or state is durable when the call returns. The index and
  * the progress may lose their latest writes in a power cut (but not when the process is killed): the chain has the index, and repeated deliveries
  * are allowed.
  */
-export interface Store {
+export interface Store extends PublishKeys {
   /** Opens the store, and migrates it forward. */
   start(): Promise<void>;
   stop(): Promise<void>;

@@ -40,6 +40,15 @@ export class BatchWriter {
     return part;
   }
 
+  /** Another writer that has the events whose index `isKept`. */
+  pick(isKept: (index: number) => boolean): BatchWriter {
+    const kept = new BatchWriter();
+    for (const [index, end] of this.#ends.entries()) {
+      if (isKept(index)) kept.#copy(this.#writer.bytes.subarray(this.#startOf(index), end));
+    }
+    return kept;
+  }
+
   /** The batch as `encodeEvents` writes it: a view that stays valid until the next event is added. */
   finish(): Uint8Array {
     const { bytes, at } = this.#writer;
@@ -49,6 +58,12 @@ export class BatchWriter {
     header.at = first;
     header.list(payload);
     return bytes.subarray(first, at);
+  }
+
+  #copy(event: Uint8Array): void {
+    this.#reserve(event.length);
+    this.#writer.raw(event);
+    this.#ends.push(this.#writer.at);
   }
 
   #startOf(index: number): number {

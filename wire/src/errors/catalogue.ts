@@ -42,6 +42,10 @@ export const errorCatalogue = {
     message: "the topic is for other writers than this broker",
     retry: false,
   }),
+  publishKeyReused: define(100114, "conflict", {
+    message: "publish key was used for another request",
+    retry: false,
+  }),
   contentBlank: invalid(100200, "content is blank"),
   contentTooLong: invalid(100201, "content exceeds max length"),
   extensionsTooLong: invalid(100204, "extensions exceed max length"),

@@ -29,10 +29,12 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(post.requestBody.content)).toEqual(["application/x-www-form-urlencoded", "application/json"]);
     const named = get.parameters.map((parameter: { name: string }) => parameter.name);
     const expected = Object.keys(operations[name].restParams.shape);
-    expect(named).toEqual(name === "publish" ? [...expected, "extensions"] : expected);
+    expect(named).toEqual(name === "publish" ? [...expected, "extensions", "idempotency-key"] : expected);
     for (const parameter of get.parameters) {
-      expect(parameter).toMatchObject({ in: "query", description: expect.stringMatching(/\.$/), schema: {} });
+      const place = parameter.name === "idempotency-key" ? "header" : "query";
+      expect(parameter).toMatchObject({ in: place, description: expect.stringMatching(/\.$/), schema: {} });
     }
+    expect(post.parameters).toEqual(name === "publish" ? [get.parameters.at(-1)] : undefined);
   });
 
   it("has unique operation identifiers", () => {
@@ -94,6 +96,7 @@ describe("the OpenRPC document", () => {
       ["groupId", false],
       ["content", true],
       ["extensions", false],
+      ["idempotencyKey", false],
     ]);
   });
 });

@@ -59,7 +59,12 @@ function toRestPath(name: (typeof operationNames)[number], options: DocumentOpti
   const common = { summary: operation.summary, tags: ["rest"], responses: { 200: toAnswer(operation.result, name) } };
   return {
     get: { operationId: name, ...common, parameters: toQueryParameters(operation, options) },
-    post: { operationId: `${name}ByPost`, ...common, requestBody: toRequestBody(operation, options) },
+    post: {
+      operationId: `${name}ByPost`,
+      ...common,
+      ...toPostParameters(operation),
+      requestBody: toRequestBody(operation, options),
+    },
   };
 }
 
@@ -72,6 +77,7 @@ function toQueryParameters(operation: Operation, options: DocumentOptions): read
     schema: toPresentSchema(schema),
   }));
   if (!operation.hasExtensions) return named;
+  const headers = toHeaderParameters(operation);
   const extensions = {
     name: "extensions",
     in: "query",
@@ -80,7 +86,23 @@ function toQueryParameters(operation: Operation, options: DocumentOptions): read
     explode: true,
     schema: { type: "object", patternProperties: toExtensionPattern(options), additionalProperties: false },
   };
-  return [...named, extensions];
+  return [...named, extensions, ...headers];
+}
+
+function toPostParameters(operation: Operation): { readonly parameters?: readonly JsonSchema[] } {
+  const parameters = toHeaderParameters(operation);
+  return parameters.length === 0 ? {} : { parameters };
+}
+
+function toHeaderParameters({ restHeaders }: Operation): readonly JsonSchema[] {
+  if (restHeaders === undefined) return [];
+  return listProperties(restHeaders).map(({ name, schema, description, isRequired }) => ({
+    name,
+    in: "header",
+    required: isRequired,
+    description,
+    schema: toPresentSchema(schema),
+  }));
 }
 
 /** Body members may also be query parameters; each may appear in only one of the two. */

@@ -6,6 +6,9 @@ import { eventSchema, sendResultSchema, topicPageSchema, topicStateSchema } from
 
 const { topic, topicFilter, groupId } = parameter;
 
+/** Header of a REST publish that carries its key. */
+export const idempotencyKeyHeader = "idempotency-key";
+
 const always = ["parameterInvalid", "unknown", "storeUnreachable"] as const satisfies readonly ErrorName[];
 const topicErrors = ["topicBlank", "topicTooLong", "topicInvalidCharacter"] as const satisfies readonly ErrorName[];
 const groupErrors = ["groupInvalid", "groupUnknown"] as const satisfies readonly ErrorName[];
@@ -25,6 +28,8 @@ export interface Operation {
   readonly restParams: z.ZodObject;
   /** Whether REST accepts parameters that begin with the extension prefix. */
   readonly hasExtensions: boolean;
+  /** Headers of a REST request that mean something to the operation, beside those that all share. */
+  readonly restHeaders?: z.ZodObject;
   readonly result: z.ZodType;
   /** Errors that the operation can return. */
   readonly errors: readonly ErrorName[];
@@ -51,7 +56,13 @@ function define<Result extends z.ZodType>(
 
 const publish = {
   ...define("Publishes an event to a topic; answers after the event is on the chain.", {
-    params: { topic, groupId, content: parameter.base64Content, extensions: parameter.extensions },
+    params: {
+      topic,
+      groupId,
+      content: parameter.base64Content,
+      extensions: parameter.extensions,
+      idempotencyKey: parameter.idempotencyKey,
+    },
     result: sendResultSchema,
     errors: [
       ...topicErrors,
@@ -59,15 +70,19 @@ const publish = {
       "topicNotExist",
       "topicClosed",
       "writerRefused",
+      "publishKeyReused",
       "contentBlank",
       "contentTooLong",
       "extensionsTooLong",
       "extensionKeyInvalid",
+      "indexDamaged",
+      "overQuota",
       ...chainErrors,
     ],
   }),
   restParams: z.object({ topic, groupId, content: parameter.textContent }),
   hasExtensions: true,
+  restHeaders: z.object({ [idempotencyKeyHeader]: parameter.idempotencyKey }),
 };
 
 /** Every operation of the interface by name. REST and JSON-RPC validate with it; the OpenAPI and OpenRPC documents are made from it. */

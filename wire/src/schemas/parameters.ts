@@ -23,6 +23,9 @@ export const parameter = {
     .meta({ contentEncoding: "base64" }),
   textContent: z.string().describe("Event content: text, stored as its UTF-8 bytes."),
   extensions: z.record(z.string(), z.string()).nullish().describe("Extension data; each key begins with the prefix."),
+  idempotencyKey: optionalText(
+    "Key that names this publish: a repeat with the same key is answered with the same event. 1 to 255 visible ASCII characters.",
+  ),
   // Accepts any number: the engine refuses an invalid page index with its own error (100104).
   pageIndex: z
     .number()

@@ -10,6 +10,8 @@ import type { OnSettled } from "../broker.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
+import type { Claim } from "./claim.ts";
+import type { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft, type DraftBatch, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import { Pacing } from "./pacing.ts";
@@ -19,6 +21,7 @@ export interface BatcherParts {
   readonly ledger: Ledger;
   readonly progress: IndexProgress;
   readonly topics: Pick<OpenTopics, "forget">;
+  readonly recorder: Pick<ClaimRecorder, "record">;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -42,6 +45,8 @@ export interface TopicEvent {
   readonly topic: OpenTopic;
   readonly payload: EventPayload;
   readonly onSettled: OnSettled;
+  /** Of a publish with a key: what is recorded before the ledger is asked. */
+  readonly claim?: Claim | undefined;
 }
 
 /**
@@ -74,14 +79,14 @@ export class Batcher {
    * topic; 200202, 200205 as the ledger says; 200300 no transaction took it in time.
    * @throws BrokerError 200300 too much waits.
    */
-  add({ topic, payload, onSettled }: TopicEvent): void {
+  add({ topic, payload, onSettled, claim }: TopicEvent): void {
     const { publishesWaitingMax, publishBytesWaitingMax } = this.#parts.limits;
     const bytes = encodedBytes(payload);
     if (this.#waitingCount >= publishesWaitingMax || this.#waitingBytes + bytes > publishBytesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#waitingCount} publishes wait` });
     }
     this.#schedule();
-    const submission = { topic, payload, bytes, since: this.#turnAt, onSettled };
+    const submission = { topic, payload, bytes, since: this.#turnAt, onSettled, claim };
     this.#openDraft(submission).add(submission);
     this.#waitingCount += 1;
     this.#waitingBytes += bytes;
@@ -176,12 +181,15 @@ export class Batcher {
   }
 
   async #commit(draft: Draft): Promise<void> {
-    const { clock, metrics, ledger } = this.#parts;
+    const { clock, metrics, ledger, recorder } = this.#parts;
     const { count: events } = draft;
     const startedAt = clock.monotonic();
     this.#pacing.started(startedAt);
     try {
-      const isCommitted = await this.#deliver(draft.batches, (batches) => this.#splitInTurn(batches));
+      const recorded = recorder.record(draft);
+      const batches = recorded instanceof Promise ? await recorded : recorded;
+      if (batches.length === 0) return;
+      const isCommitted = await this.#deliver(batches, (parts) => this.#splitInTurn(parts));
       const durationMs = clock.monotonic() - startedAt;
       if (isCommitted) metrics.transactionCommitted(ledger.groupId, { events, durationMs });
     } finally {

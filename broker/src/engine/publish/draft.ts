@@ -5,6 +5,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { BatchOutcome, LedgerLimits, OutgoingBatch } from "../../ports/ledger.ts";
 import type { OnSettled } from "../broker.ts";
 import { answerAll } from "./answer-all.ts";
+import type { Claim } from "./claim.ts";
 import type { OpenTopic } from "./open-topics.ts";
 import { isFateUnknown } from "./refusals.ts";
 
@@ -17,6 +18,8 @@ export interface Submission {
   /** When it came. */
   readonly since: number;
   readonly onSettled: OnSettled;
+  /** Undefined for a publish without a key. */
+  readonly claim?: Claim | undefined;
 }
 
 /** Publishes of one topic for one transaction, written as they come. One settlement answers all of them. */
@@ -24,6 +27,8 @@ export class DraftBatch {
   readonly topic: OpenTopic;
   readonly #writer: BatchWriter;
   readonly #callers: OnSettled[];
+  /** By caller; shared with the parts of this batch. Undefined while no publish has a key. */
+  #claims: Map<OnSettled, Claim> | undefined;
 
   constructor(topic: OpenTopic, writer = new BatchWriter(), callers: OnSettled[] = []) {
     this.topic = topic;
@@ -35,9 +40,35 @@ export class DraftBatch {
     return this.#callers.length;
   }
 
-  add({ payload, onSettled }: Submission): void {
+  /** Of the publishes with a key, in their order. */
+  get claims(): readonly Claim[] {
+    const claims = this.#claims;
+    return claims === undefined ? [] : this.#callers.flatMap((caller) => claims.get(caller) ?? []);
+  }
+
+  add({ payload, onSettled, claim }: Submission): void {
     this.#writer.add(payload);
     this.#callers.push(onSettled);
+    if (claim === undefined) return;
+    this.#claims ??= new Map();
+    this.#claims.set(onSettled, claim);
+  }
+
+  /** The batch without the publishes of these claims; undefined where no others are left. */
+  without(claims: ReadonlySet<Claim>): DraftBatch | undefined {
+    const isKept = this.#callers.map((caller) => {
+      const claim = this.#claims?.get(caller);
+      return claim === undefined || !claims.has(claim);
+    });
+    if (!isKept.includes(true)) return undefined;
+    const callers = this.#callers.filter((_, index) => isKept[index]);
+    const kept = new DraftBatch(
+      this.topic,
+      this.#writer.pick((index) => isKept[index] === true),
+      callers,
+    );
+    kept.#claims = this.#claims;
+    return kept;
   }
 
   /** The events before `index`, and the others. */
@@ -74,7 +105,9 @@ export class DraftBatch {
   }
 
   #slice(from: number, to: number): DraftBatch {
-    return new DraftBatch(this.topic, this.#writer.slice(from, to), this.#callers.slice(from, to));
+    const part = new DraftBatch(this.topic, this.#writer.slice(from, to), this.#callers.slice(from, to));
+    part.#claims = this.#claims;
+    return part;
   }
 }
 
@@ -88,9 +121,15 @@ export class Draft {
   readonly #batches = new Map<TopicName, DraftBatch>();
   #count = 0;
   #bytes = 0;
+  #hasClaims = false;
 
   get count(): number {
     return this.#count;
+  }
+
+  /** Whether a publish has a key. */
+  get hasClaims(): boolean {
+    return this.#hasClaims;
   }
 
   get bytes(): number {
@@ -124,6 +163,7 @@ export class Draft {
     this.#count += 1;
     this.#bytes += submission.bytes;
     this.#firstAt = Math.min(this.#firstAt, submission.since);
+    if (submission.claim !== undefined) this.#hasClaims = true;
   }
 
   #batchOf(topic: OpenTopic): DraftBatch {

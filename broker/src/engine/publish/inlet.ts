@@ -6,6 +6,7 @@ import type { OnSettled, PublishCall } from "../broker.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";
+import { tokenExample, toTokenKey } from "./token-key.ts";
 
 export interface InletParts {
   readonly groups: Groups;
@@ -24,12 +25,16 @@ export class Inlet {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206, 100306, 200205, 200211, 200300.
+   * @throws BrokerError 100102, 100103, 100106, 100114, 100200, 100201, 100204, 100206, 100306, 200001, 200205, 200211, 200300.
    */
   submit(call: PublishCall, onSettled: OnSettled): void {
     const name = this.check(call);
-    const { topics, batcher } = this.#parts.groups.get(call.groupId);
+    const { topics, batcher, once } = this.#parts.groups.get(call.groupId);
     const payload = { content: call.content, extensions: call.extensions };
+    if (call.key !== undefined) {
+      once.submit({ name, payload, scope: callersScope, key: call.key }, onSettled);
+      return;
+    }
     const topic = topics.find(name);
     if (topic !== undefined) {
       batcher.add({ topic, payload, onSettled });
@@ -45,8 +50,18 @@ export class Inlet {
   check(call: PublishCall): TopicName {
     const name = parseTopicName(call.topic);
     this.#checkContent(call);
-    if (call.extensions.length > 0) this.#checkExtensions(call.extensions);
+    if (call.extensions.length > 0 || call.key !== undefined) this.#checkExtensions(this.#extensionsOf(call));
     return name;
+  }
+
+  /** With the token, which a named publish carries too. */
+  #extensionsOf({ key, extensions }: PublishCall): Extensions {
+    if (key === undefined) return extensions;
+    const tokenKey = toTokenKey(this.#parts.extensionPrefix);
+    if (extensions.some(([name]) => name === tokenKey)) {
+      throw new BrokerError("parameterInvalid", { details: `the broker sets ${tokenKey} of a publish with a key` });
+    }
+    return [...extensions, [tokenKey, tokenExample]];
   }
 
   #checkContent({ content, mayBeEmpty }: PublishCall): void {
@@ -72,6 +87,9 @@ export class Inlet {
     }
   }
 }
+
+/** Everybody who calls is the same principal as yet. */
+const callersScope = "";
 
 /** Adds what had to wait for its topic: nobody is left to throw at. */
 function addLate(event: TopicEvent, batcher: Pick<Batcher, "add">): void {

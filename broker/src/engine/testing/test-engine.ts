@@ -45,6 +45,8 @@ export class TestEngine {
   broker: CalledBroker;
   /** Of the broker that is built next. */
   deliveries: "active" | "paused";
+  /** Whether the ledger says that what was sent before is settled. */
+  settles = true;
   readonly #options: TestEngineOptions;
   #uuids = 0;
 
@@ -120,6 +122,8 @@ export class TestEngine {
       return findBlockHash(blockNumber, signal);
     };
     if (this.#options.append !== undefined) ledger.append = this.#options.append;
+    const settled = ledger.settled.bind(ledger);
+    ledger.settled = async (sender, signal) => (this.settles ? settled(sender, signal) : undefined);
     return createBroker({
       ledgers: [ledger],
       store: this.store,

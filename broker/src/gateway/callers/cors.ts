@@ -7,7 +7,13 @@ import type { OriginRule } from "./origin-rule.ts";
 const preflightMaxAgeS = 7200;
 
 /** Request headers that mean something here or to a tracing proxy; a page may set no other. */
-const requestHeaders: ReadonlySet<string> = new Set(["accept", "content-type", "traceparent", "tracestate"]);
+const requestHeaders: ReadonlySet<string> = new Set([
+  "accept",
+  "content-type",
+  "idempotency-key",
+  "traceparent",
+  "tracestate",
+]);
 
 /** Headers of an answer that a page may read beside those that every page may. */
 const exposedHeaders = "stele-error-retry, retry-after";

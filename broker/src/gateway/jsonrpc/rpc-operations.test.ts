@@ -48,6 +48,12 @@ const rows: readonly Row[] = [
     result: { topic: "hello", eventId: sampleEventId, status: "SUCCESS" },
   },
   {
+    method: "publish",
+    params: { topic, groupId: "1", content: "", extensions: null, idempotencyKey: "k-1" },
+    call: { topic, groupId: "1", content: Buffer.alloc(0), extensions: [], key: "k-1" },
+    result: { topic: "hello", eventId: sampleEventId, status: "SUCCESS" },
+  },
+  {
     method: "subscribe",
     params: { topic, groupId: "1", url, subscriptionId: "s", offset: "OFFSET_FIRST", secret: "k" },
     call: {

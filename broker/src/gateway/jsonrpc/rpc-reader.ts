@@ -49,6 +49,10 @@ export class RpcReader implements ParameterReader {
     });
   }
 
+  publishKey(): string | undefined {
+    return this.optionalText("idempotencyKey");
+  }
+
   #number(name: string): number | undefined {
     const value = this.#value(name);
     return typeof value === "number" ? value : undefined;

@@ -1,6 +1,7 @@
 import { type OperationName, operations, restPathOf } from "@stele/wire";
 import { describe, expect, it } from "vitest";
 import { sampleEventId, sampleProofBody, sampleSubscriptionId, sampleTopic } from "../testing/recording-broker.ts";
+import { sendRaw } from "../testing/raw-http.ts";
 import { serve } from "../testing/serve.ts";
 
 const url = "http://127.0.0.1:9/cb?x=1&y=ä";
@@ -167,5 +168,32 @@ describe("INTERFACE.md, Endpoints, REST operations", () => {
     await using server = await serve({}, { extensionPrefix: "acme-" });
     await fetch(`${server.url}/rest/publish?topic=a&content=c&acme-x=1&svc-y=2`);
     expect(server.calls[0]?.call).toMatchObject({ extensions: [["acme-x", "1"]] });
+  });
+});
+
+describe("the header Idempotency-Key", () => {
+  it.each([
+    ["GET", { "Idempotency-Key": "k-1" }, "k-1"],
+    ["POST", { "idempotency-key": '"8e03978e"' }, '"8e03978e"'],
+    ["POST", { "idempotency-key": "" }, ""],
+    ["GET", {}, undefined],
+  ])("names a publish by %s with %j", async (method, headers, key) => {
+    await using server = await serve();
+    await fetch(`${server.url}/rest/publish?topic=a&content=c`, { method, headers });
+    expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", key } }]);
+  });
+
+  it("given twice is no key that the broker takes", async () => {
+    await using server = await serve();
+    const lines = ["idempotency-key: a", "idempotency-key: b"];
+    const head = ["GET /rest/publish?topic=a&content=c HTTP/1.1", "host: localhost", "connection: close", ...lines];
+    await sendRaw(server.url, [`${head.join("\r\n")}\r\n\r\n`]);
+    expect(server.calls).toMatchObject([{ call: { key: "a, b" } }]);
+  });
+
+  it("means nothing to other operations", async () => {
+    await using server = await serve();
+    await fetch(`${server.url}/rest/open?topic=a`, { headers: { "idempotency-key": "k" } });
+    expect(server.calls).toEqual([{ operation: "open", call: { topic: "a", groupId: undefined } }]);
   });
 });

@@ -41,7 +41,7 @@ function createHandler(name: AskedOperation, options: RestOptions, callers: Conn
   const send = name === "subscribe" ? sendIdentifier : sendResult;
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     try {
-      const reader = new RestReader(readParameters(request, rules), rules);
+      const reader = new RestReader(readParameters(request, rules), rules, request.headers);
       const caller = callers.of(request.raw.socket);
       const result = await options.runner.run(name, { ...context, reader, caller });
       return send(request, reply, result);
@@ -61,7 +61,7 @@ function createPublishHandler({ broker, logger, extensionPrefix }: RestOptions, 
   };
   return (request: FastifyRequest, reply: FastifyReply): void => {
     try {
-      const reader = new RestReader(readParameters(request, rules), rules);
+      const reader = new RestReader(readParameters(request, rules), rules, request.headers);
       broker.submit(callers.of(request.raw.socket), readPublishCall(reader), (outcome) => settle(reply, outcome));
     } catch (error) {
       sendFailure(reply, error, { logger, operation });

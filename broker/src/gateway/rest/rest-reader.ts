@@ -1,4 +1,5 @@
-import { BrokerError, quote } from "@stele/wire";
+import type { IncomingHttpHeaders } from "node:http";
+import { BrokerError, idempotencyKeyHeader, quote } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import { parameterError } from "../shared/failure.ts";
 import type { ParameterReader } from "../shared/operation-handlers.ts";
@@ -11,10 +12,12 @@ const integerText = /^-?[0-9]{1,15}$/;
 export class RestReader implements ParameterReader {
   readonly #parameters: Parameters;
   readonly #rules: ParameterRules;
+  readonly #headers: IncomingHttpHeaders;
 
-  constructor(parameters: Parameters, rules: ParameterRules) {
+  constructor(parameters: Parameters, rules: ParameterRules, headers: IncomingHttpHeaders) {
     this.#parameters = parameters;
     this.#rules = rules;
+    this.#headers = headers;
   }
 
   text(name: string): string {
@@ -39,6 +42,12 @@ export class RestReader implements ParameterReader {
     if (text === undefined) return undefined;
     if (!integerText.test(text)) throw parameterError(`"pageSize" is not an integer: ${quote(text)}`);
     return Number(text);
+  }
+
+  /** Given more than once, the values arrive joined by a comma and a space, which no key has. */
+  publishKey(): string | undefined {
+    const value = this.#headers[idempotencyKeyHeader];
+    return typeof value === "object" ? value.join(", ") : value;
   }
 
   /** Plain text, as the bytes of its UTF-8 form. */

@@ -15,6 +15,8 @@ export interface ParameterReader {
   pageSize(): number | undefined;
   content(): Uint8Array;
   extensions(): Extensions;
+  /** The key that names a publish. */
+  publishKey(): string | undefined;
 }
 
 /** The broker, the caller, and the form of callbacks that goes with the transport. */
@@ -79,6 +81,7 @@ export function readPublishCall(reader: ParameterReader): PublishCall {
     groupId: reader.optionalText("groupId"),
     content: reader.content(),
     extensions: reader.extensions(),
+    key: reader.publishKey(),
   };
 }
 

@@ -186,6 +186,21 @@ export class EvmLedger implements Ledger {
     return header?.hash;
   }
 
+  async settled(sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
+    const parts = this.#started();
+    if (sender !== undefined && sender !== this.sender) return this.#settledOf(sender, signal);
+    return (await parts.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
+  }
+
+  /** What the journal has of an account that no live node signs with can come until the final block has its nonces. */
+  async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
+    const { journal, groupId } = this.#options;
+    const entries = (await journal?.listTransactions(groupId, sender)) ?? [];
+    const blockNumber = await this.finalBlockNumber(signal);
+    const used = blockNumber < 0 ? 0 : await this.#ask(this.#rpc.transactionCount(sender, blockNumber));
+    return entries.every(({ nonce }) => nonce < used) ? blockNumber : undefined;
+  }
+
   async readBlock(blockNumber: number, signal: AbortSignal): Promise<LedgerBlock | undefined> {
     return this.#ask(this.#started().reader.readOne(blockNumber, await this.finalBlockNumber(signal)));
   }

@@ -130,6 +130,11 @@ class MemoryLedger implements Ledger {
     return this.#final;
   }
 
+  /** A transaction is in a block as soon as it is sent. */
+  async settled(_sender: Address | undefined, signal: AbortSignal): Promise<number | undefined> {
+    return signal.aborted ? undefined : this.#chain.head;
+  }
+
   async findBlockHash(blockNumber: number, signal: AbortSignal): Promise<Hash | undefined> {
     this.#check(signal);
     return blockNumber > this.#final ? undefined : this.#chain.hashOf(blockNumber);

@@ -1,11 +1,12 @@
 import type { GroupId } from "../../domain/group-id.ts";
 import type { Address } from "../../domain/topic.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
+import { MemoryPublishKeys } from "./memory-publish-keys.ts";
 
 type Entries = Map<number, JournalEntry>;
 
 /** The journal's half of the store in memory. */
-export class MemoryJournal implements Journal {
+export class MemoryJournal extends MemoryPublishKeys implements Journal {
   readonly #groups = new Map<GroupId, Map<Address, Entries>>();
 
   async recordTransactions(entries: readonly JournalEntry[]): Promise<void> {

@@ -2,6 +2,7 @@ import type { EventBatch } from "../../domain/event.ts";
 import { group } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
+import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { testDamage } from "../../ports/store-damage.contract.ts";
@@ -10,6 +11,7 @@ import { createMemoryStore } from "./memory-store.ts";
 testGroupRecords("memory", async () => createMemoryStore());
 testJournal("memory", async () => createMemoryStore());
 testStore("memory", async () => createMemoryStore());
+testPublishKeys("memory", async () => createMemoryStore());
 testSecretRows("memory", async () => createMemoryStore());
 
 testDamage("memory", async () => {

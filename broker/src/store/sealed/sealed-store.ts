@@ -167,5 +167,11 @@ function passedThrough(store: Store): Omit<Store, Sealed> {
     setSubscriptionState: (key, state) => store.setSubscriptionState(key, state),
     deleteSubscription: (key) => store.deleteSubscription(key),
     saveProgress: (rows) => store.saveProgress(rows),
+    recordPublishKeys: (rows) => store.recordPublishKeys(rows),
+    findPublishKey: (key) => store.findPublishKey(key),
+    movePublishKey: (row, sender) => store.movePublishKey(row, sender),
+    releasePublishKeys: (rows) => store.releasePublishKeys(rows),
+    expirePublishKeys: (groupId, page) => store.expirePublishKeys(groupId, page),
+    countPublishKeys: (groupId) => store.countPublishKeys(groupId),
   };
 }

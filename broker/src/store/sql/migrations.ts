@@ -5,7 +5,7 @@ import { StoreError } from "./store-error.ts";
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createTables];
+const migrations: readonly Migration[] = [createTables, createPublishKeys];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -193,6 +193,24 @@ async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): P
     .addColumn("variants", backend.bytesType, (column) => column.notNull())
     .addPrimaryKeyConstraint("journal_by_nonce", ["group_id", "sender", "nonce"])
     .execute();
+}
+
+async function createPublishKeys({ schema }: Kysely<Schema>): Promise<void> {
+  await schema
+    .createTable("publish_keys")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("scope", "text", (column) => column.notNull())
+    .addColumn("key", "text", (column) => column.notNull())
+    .addColumn("token", "text", (column) => column.notNull())
+    .addColumn("topic", "text", (column) => column.notNull())
+    .addColumn("after_position", "bigint", (column) => column.notNull())
+    .addColumn("digest", "text", (column) => column.notNull())
+    .addColumn("sender", "text", (column) => column.notNull())
+    .addColumn("recorded_at", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("publish_keys_by_key", ["group_id", "scope", "key"])
+    .execute();
+  await schema.createIndex("publish_keys_by_time").on("publish_keys").columns(["group_id", "recorded_at"]).execute();
 }
 
 async function createGroupChains({ schema }: Kysely<Schema>): Promise<void> {

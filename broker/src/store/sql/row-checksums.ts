@@ -1,6 +1,14 @@
 import { type RawBuilder, sql } from "kysely";
 import { checksumOf, type Scalar } from "../checksum.ts";
-import type { BatchTable, BlockTable, GroupTable, SqlDatabase, SubscriptionTable, TopicRow } from "./schema.ts";
+import type {
+  BatchTable,
+  BlockTable,
+  GroupTable,
+  PublishKeyTable,
+  SqlDatabase,
+  SubscriptionTable,
+  TopicRow,
+} from "./schema.ts";
 
 /** Rows of the tables whose content is served as the truth. */
 interface CheckedTables {
@@ -9,6 +17,7 @@ interface CheckedTables {
   readonly blocks: BlockTable;
   readonly batches: BatchTable;
   readonly subscriptions: SubscriptionTable;
+  readonly publish_keys: PublishKeyTable;
 }
 type CheckedTable = keyof CheckedTables;
 type Unchecked<Row> = Omit<Row, "checksum">;
@@ -47,6 +56,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
     "events_checksum",
   ],
   subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
+  publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 
 /** The checksum of a row; `bound` joins what stands in another table. */

@@ -174,6 +174,20 @@ export interface JournalTable {
   readonly variants: Uint8Array;
 }
 
+/** One row a publish that its producer has named by a key; see the PublishKeys port. */
+export interface PublishKeyTable {
+  readonly group_id: string;
+  readonly scope: string;
+  readonly key: string;
+  readonly token: string;
+  readonly topic: string;
+  readonly after_position: number;
+  readonly digest: string;
+  readonly sender: string;
+  readonly recorded_at: number;
+  readonly checksum: number;
+}
+
 /** Tables as the newest migration leaves them. */
 export interface Schema {
   readonly schema_version: { readonly version: number };
@@ -185,6 +199,7 @@ export interface Schema {
   readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
+  readonly publish_keys: PublishKeyTable;
   readonly group_chains: GroupChainTable;
   readonly nodes: NodeTable;
   readonly group_leases: GroupLeaseTable;

@@ -18,6 +18,7 @@ import {
 } from "../../ports/store-examples.contract.ts";
 import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
+import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
@@ -30,6 +31,7 @@ import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 
 testGroupRecords("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testJournal("SQLite", async () => createSqlStore({ file: temporaryFile() }));
+testPublishKeys("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSqlDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
 testSqlStatements("SQLite", async () => createSqliteBackend(temporaryFile()));

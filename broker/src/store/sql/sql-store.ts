@@ -10,6 +10,7 @@ import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
+import type { DamagedKeyRow, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   CallbackChange,
@@ -36,6 +37,7 @@ import { createSqliteBackend } from "./sqlite/sqlite-backend.ts";
 import { SqlGroupRecords } from "./sql-group-records.ts";
 import { SqlIndex } from "./sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
+import { SqlPublishKeys } from "./sql-publish-keys.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
 import type { StoreError } from "./store-error.ts";
 
@@ -60,6 +62,7 @@ interface OpenParts {
   readonly subscriptions: SqlSubscriptions;
   readonly journal: SqlJournal;
   readonly groupRecords: SqlGroupRecords;
+  readonly publishKeys: SqlPublishKeys;
 }
 
 export class SqlStore implements Store, Journal, GroupRecords {
@@ -85,6 +88,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
         subscriptions: new SqlSubscriptions(database),
         journal: new SqlJournal(database),
         groupRecords: new SqlGroupRecords(database),
+        publishKeys: new SqlPublishKeys(database),
       };
       if (isEmptied) {
         const remedy = "it is built anew from the chain, and subscriptions are kept";
@@ -245,6 +249,33 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async removeTransactions(groupId: GroupId, sender: Address, nonces: readonly number[]): Promise<void> {
     return this.#parts().journal.removeTransactions(groupId, sender, nonces);
+  }
+
+  async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]> {
+    return this.#parts().publishKeys.recordPublishKeys(rows);
+  }
+
+  async findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined> {
+    return this.#parts().publishKeys.findPublishKey(key);
+  }
+
+  async movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean> {
+    return this.#parts().publishKeys.movePublishKey(row, sender);
+  }
+
+  async releasePublishKeys(rows: readonly (PublishKey & Pick<PublishKeyRow, "token">)[]): Promise<void> {
+    return this.#parts().publishKeys.releasePublishKeys(rows);
+  }
+
+  async expirePublishKeys(
+    groupId: GroupId,
+    page: { readonly before: number; readonly atMost: number },
+  ): Promise<number> {
+    return this.#parts().publishKeys.expirePublishKeys(groupId, page);
+  }
+
+  async countPublishKeys(groupId: GroupId): Promise<number> {
+    return this.#parts().publishKeys.countPublishKeys(groupId);
   }
 
   #parts(): OpenParts {

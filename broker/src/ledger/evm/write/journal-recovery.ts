@@ -18,9 +18,15 @@ export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
   readonly #lost = new WeakSet<PendingTransaction>();
+  #bringingBack = 0;
 
   constructor(options: JournalRecoveryOptions) {
     this.#options = options;
+  }
+
+  /** Whether transactions that the chain lost are being read, and not under care again as yet. */
+  get isBringingBack(): boolean {
+    return this.#bringingBack > 0;
   }
 
   /** Takes up what an earlier run has left; answers the lowest nonce that is free as far as the journal knows. */
@@ -72,6 +78,7 @@ export class JournalRecovery {
     if (nonces.length === 0) return;
     const { journal, clock, logger, adopt } = this.#options;
     const wanted = new Set(nonces);
+    this.#bringingBack += 1;
     try {
       const entries = ((await journal?.list()) ?? []).filter(({ nonce }) => wanted.has(nonce));
       for (const entry of entries) {
@@ -82,6 +89,8 @@ export class JournalRecovery {
       logger.warn("transactions that the chain has lost are sent again", { count: entries.length });
     } catch (error) {
       logger.error("journal of transactions not read", { error });
+    } finally {
+      this.#bringingBack -= 1;
     }
   }
 }

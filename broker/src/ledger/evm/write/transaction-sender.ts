@@ -12,16 +12,18 @@ import { JournalRecovery } from "./journal-recovery.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { Signer } from "../native-crypto.ts";
 import { Nonces } from "./nonces.ts";
+import { toOutcomeError } from "./outcome-error.ts";
 import { Overseer } from "./overseer.ts";
 import {
   type Inclusion,
   PendingTransaction,
-  TransactionTooLarge,
+  type TransactionTooLarge,
   type TransactionRequest,
   transferOfNothing,
 } from "./pending-transaction.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
-import { type RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import type { RpcFailure } from "../endpoint/rpc-failure.ts";
+import { Settlement } from "./settlement.ts";
 import { TransactionQueue } from "./transaction-queue.ts";
 import { Transmitter } from "./transmitter.ts";
 
@@ -76,6 +78,7 @@ export class TransactionSender {
   readonly #recovery: JournalRecovery;
   readonly #transmitter: Transmitter;
   readonly #overseer: Overseer;
+  readonly settlement: Settlement;
   readonly #nonceTrouble: ReportedTrouble;
   readonly #abortListeners = new AbortListeners<PendingTransaction>((pending) => this.#giveUp(pending));
   #calls = 0;
@@ -88,6 +91,7 @@ export class TransactionSender {
     this.#nonceTrouble = new ReportedTrouble(options.logger, "nonce not read, trying again", "nonce read again");
     const inFlight = this.#inFlight;
     this.#recovery = new JournalRecovery({ ...options, adopt: (pending) => this.#adopt(pending) });
+    this.settlement = new Settlement({ ...options, inFlight, queue: this.#queue, recovery: this.#recovery });
     this.#transmitter = new Transmitter({
       ...options,
       inFlight,
@@ -393,8 +397,4 @@ export class TransactionSender {
     const oldest = this.#options.clock.monotonic() - reachWithinMs;
     for (const pending of this.#queue.all()) if (pending.at <= oldest) this.#giveUp(pending);
   }
-}
-
-function toOutcomeError(failure: RpcFailure): BrokerError | TransactionTooLarge {
-  return failure.kind === "too-large" ? new TransactionTooLarge(failure.message) : toBrokerError(failure);
 }

@@ -3,6 +3,7 @@ import { positionZero } from "../../../domain/position.ts";
 import { silentLogger } from "../../../lib/logger.ts";
 import { testGroupRecords } from "../../../ports/group-records.contract.ts";
 import { testJournal } from "../../../ports/journal.contract.ts";
+import { testPublishKeys } from "../../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
@@ -33,6 +34,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   testSqlStatements("PostgreSQL", createBackend);
   testJournal("PostgreSQL", create);
   testGroupRecords("PostgreSQL", create);
+  testPublishKeys("PostgreSQL", create);
   testSecretRows("PostgreSQL", create);
 
   testSharedStore("PostgreSQL", async () => {

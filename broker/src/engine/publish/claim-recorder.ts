@@ -1,0 +1,79 @@
+import { BrokerError } from "@stele/wire";
+import { endOfBlock } from "../../domain/position.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type { IndexProgress } from "../index-progress.ts";
+import { Deadline, untilAborted } from "../time.ts";
+import type { Claim } from "./claim.ts";
+import type { Draft, DraftBatch } from "./draft.ts";
+
+/** How long a transaction waits for the store to record the keys of its publishes, in milliseconds. */
+const recordTimeoutMs = 10_000;
+
+export interface ClaimRecorderParts {
+  readonly keys: Pick<PublishKeys, "recordPublishKeys">;
+  readonly progress: Pick<IndexProgress, "blockNumber">;
+  readonly clock: Clock;
+}
+
+/**
+ * Records the keys of a transaction's publishes in one write, before the ledger is asked. A publish whose key is taken, or cannot be recorded, leaves
+ * the transaction. Transactions wait for those before them, so that topics keep their order; without any keys, nothing waits.
+ */
+export class ClaimRecorder {
+  readonly #parts: ClaimRecorderParts;
+  #waiting = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: ClaimRecorderParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns the batches that remain; a promise only if a key must be recorded, for this draft or one before it. */
+  record(draft: Draft): readonly DraftBatch[] | Promise<readonly DraftBatch[]> {
+    if (!draft.hasClaims && this.#waiting === 0) return draft.batches;
+    this.#waiting += 1;
+    const recorded = this.#last.then(() => this.#record(draft.batches)).finally(() => (this.#waiting -= 1));
+    this.#last = recorded;
+    return recorded;
+  }
+
+  /** Never rejects. */
+  async #record(batches: readonly DraftBatch[]): Promise<readonly DraftBatch[]> {
+    const claims = batches.flatMap((batch) => batch.claims).filter(({ unrecorded }) => unrecorded !== undefined);
+    if (claims.length === 0) return batches;
+    const left = new Set(await this.#recordAll(claims));
+    return left.size === 0 ? batches : batches.flatMap((batch) => batch.without(left) ?? []);
+  }
+
+  /** Returns the claims that must leave their transaction. */
+  async #recordAll(claims: readonly Claim[]): Promise<readonly Claim[]> {
+    const { progress, clock, keys } = this.#parts;
+    const place = { after: endOfBlock(Math.max(0, progress.blockNumber)), recordedAt: clock.now() };
+    const rows = claims.flatMap(({ unrecorded }) => (unrecorded === undefined ? [] : { ...unrecorded, ...place }));
+    using deadline = new Deadline(clock, recordTimeoutMs);
+    try {
+      const taken = await untilAborted(keys.recordPublishKeys(rows), deadline.signal);
+      if (taken === undefined)
+        throw new BrokerError("busy", { details: "the store did not record the publish key in time" });
+      const byKey = new Map(taken.map((row) => [idOf(row), row]));
+      return claims.filter((claim) => isTaken(claim, byKey));
+    } catch (error) {
+      for (const claim of claims) claim.onFailed(error);
+      return claims;
+    }
+  }
+}
+
+type TakenRow = Awaited<ReturnType<PublishKeys["recordPublishKeys"]>>[number];
+
+function isTaken(claim: Claim, byKey: ReadonlyMap<string, TakenRow>): boolean {
+  const row = claim.unrecorded && byKey.get(idOf(claim.unrecorded));
+  if (row === undefined) claim.onRecorded();
+  else claim.onTaken(row);
+  return row !== undefined;
+}
+
+function idOf({ scope, key }: Pick<PublishKeyRow, "scope" | "key">): string {
+  return JSON.stringify([scope, key]);
+}

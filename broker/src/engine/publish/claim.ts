@@ -1,0 +1,12 @@
+import type { DamagedKeyRow, PublishKeyRow } from "../../ports/publish-keys.ts";
+
+/** A publish that its producer named by a key, on its way into a transaction. */
+export interface Claim {
+  /** What to record before the ledger is asked; undefined once it is recorded. */
+  readonly unrecorded: Omit<PublishKeyRow, "after" | "recordedAt"> | undefined;
+  onRecorded(): void;
+  /** The key has a row already: the publish was taken out of its transaction. */
+  onTaken(row: PublishKeyRow | DamagedKeyRow): void;
+  /** The key could not be recorded: the publish was taken out of its transaction. */
+  onFailed(error: unknown): void;
+}

@@ -1,0 +1,86 @@
+import { isBrokerError } from "@stele/wire";
+import type { EventPayload } from "../../domain/event.ts";
+import type { DamagedKeyRow, PublishKeyRow } from "../../ports/publish-keys.ts";
+import type { OnSettled, PublishOutcome } from "../broker.ts";
+import type { Claim } from "./claim.ts";
+import type { OpenTopic } from "./open-topics.ts";
+
+export interface NamedPublishParts {
+  /** What is recorded of it. */
+  readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
+  /** As the producer sent it. */
+  readonly payload: EventPayload;
+  readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
+}
+
+/** A publish with a key, and everybody who waits for it. */
+export class NamedPublish implements Claim {
+  readonly #parts: NamedPublishParts;
+  readonly #callers: OnSettled[];
+  #row: NamedPublishParts["row"];
+  #isRecorded = false;
+  /** Known once it was found open. */
+  topic: OpenTopic | undefined;
+  /** Called before the callers, with their number. */
+  onFinished: (callers: number) => void = () => {};
+
+  constructor(parts: NamedPublishParts, onSettled: OnSettled) {
+    this.#parts = parts;
+    this.#row = parts.row;
+    this.#callers = [onSettled];
+  }
+
+  get row(): NamedPublishParts["row"] {
+    return this.#row;
+  }
+
+  get payload(): EventPayload {
+    return this.#parts.payload;
+  }
+
+  get digest(): string {
+    return this.#row.digest;
+  }
+
+  /** Whether this request recorded the key, or continues with its row. */
+  get isRecorded(): boolean {
+    return this.#isRecorded;
+  }
+
+  get unrecorded(): NamedPublishParts["row"] | undefined {
+    return this.#isRecorded ? undefined : this.#row;
+  }
+
+  onRecorded(): void {
+    this.#isRecorded = true;
+  }
+
+  onTaken(row: PublishKeyRow | DamagedKeyRow): void {
+    this.#parts.onTaken(this, row);
+  }
+
+  onFailed(error: unknown): void {
+    this.finish({ status: "REFUSED", error });
+  }
+
+  /** Continues under a row that is there already. */
+  takeRow(row: PublishKeyRow): void {
+    this.#row = row;
+    this.#isRecorded = true;
+  }
+
+  join(onSettled: OnSettled): void {
+    this.#callers.push(onSettled);
+  }
+
+  finish(outcome: PublishOutcome): void {
+    this.onFinished(this.#callers.length);
+    for (const onSettled of this.#callers) onSettled(outcome);
+  }
+}
+
+/** Whether a refusal says that nothing was published and nothing will be. After any other, a repeat asks the ledger. */
+export function isKeyFree(error: unknown): boolean {
+  const sure = ["topicClosed", "topicNotExist", "writerRefused", "transactionFailed"] as const;
+  return sure.some((name) => isBrokerError(error, name));
+}

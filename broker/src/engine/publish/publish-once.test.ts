@@ -1,0 +1,317 @@
+import { BrokerError, decodeEvents, type ErrorName, errorCatalogue } from "@stele/wire";
+import { afterEach, describe, expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { PublishCall, PublishOutcome, PublishResult } from "../broker.ts";
+import { publish } from "../testing/publish.ts";
+import { TestEngine, type TestEngineOptions } from "../testing/test-engine.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+
+let engine: TestEngine;
+afterEach(() => engine.stop());
+
+const topic = { topic: "a", groupId: undefined };
+const refusal = (name: ErrorName): unknown => expect.objectContaining({ code: errorCatalogue[name].code });
+const call = (key: string | undefined, text = "text", change: Partial<PublishCall> = {}): PublishCall => ({
+  ...topic,
+  content: new TextEncoder().encode(text),
+  extensions: [],
+  key,
+  ...change,
+});
+
+async function start(options: TestEngineOptions = {}): Promise<void> {
+  engine = await TestEngine.start(options);
+  await engine.broker.open(topic);
+}
+
+/** Publishes, and has virtual time go on until the answer. */
+async function send(one: PublishCall): Promise<PublishResult> {
+  const answer = publish(engine.broker, one);
+  answer.catch(() => {});
+  await engine.clock.advance(70_000);
+  return answer;
+}
+
+/** The contents on the chain, in order. */
+function published(chain: MemoryChain = engine.chain): readonly string[] {
+  const blocks = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number));
+  return blocks.flatMap((block) =>
+    (block?.entries ?? []).flatMap((entry) =>
+      entry.kind === "events-committed"
+        ? decodeEvents(entry.events).map(({ content }) => new TextDecoder().decode(content))
+        : [],
+    ),
+  );
+}
+
+/** A chain whose ledger's append can be made to end otherwise. */
+function createFailingChain(clock = new VirtualClock()) {
+  const chain = new MemoryChain({ clock });
+  const ledger = createMemoryLedger({ groupId: defaultGroupId, chain });
+  const state: { next: "commit" | "commit, then time out" | "time out" | "refuse"; appends: number } = {
+    next: "commit",
+    appends: 0,
+  };
+  const append: Ledger["append"] = async (batches, signal) => {
+    await ledger.start();
+    state.appends += 1;
+    const { next } = state;
+    state.next = "commit";
+    if (next === "refuse") throw new BrokerError("transactionFailed");
+    const outcomes = next === "time out" ? [] : await ledger.append(batches, signal);
+    if (next !== "commit") throw new BrokerError("transactionTimeout");
+    return outcomes;
+  };
+  return { chain, append, state };
+}
+
+describe("a publish with a key", () => {
+  it("is answered with the same event when repeated, also after a restart", async () => {
+    await start();
+    const first = await send(call("k"));
+    expect(first.status).toBe("SUCCESS");
+    expect(await send(call("k"))).toEqual(first);
+    await engine.rebuild();
+    await engine.broker.start();
+    expect(await send(call("k"))).toEqual(first);
+    expect(published()).toEqual(["text"]);
+  });
+
+  it("carries a token as an extension, which the digest leaves out", async () => {
+    await start();
+    const { eventId } = await send(call("k", "text", { extensions: [["svc-a", "1"]] }));
+    const { extensions } = await engine.broker.getEvent({ eventId, groupId: undefined });
+    expect(extensions).toEqual([
+      ["svc-a", "1"],
+      ["svc-token", expect.stringMatching(/^[0-9a-f-]{36}$/)],
+    ]);
+  });
+
+  it("is answered as its repeats are that come while it is under way", async () => {
+    await start();
+    const answers = Promise.all([1, 2, 3].map(() => publish(engine.broker, call("k"))));
+    await engine.clock.settle();
+    expect(new Set((await answers).map(({ eventId }) => eventId)).size).toBe(1);
+    expect(published()).toEqual(["text"]);
+  });
+
+  it("is refused when the key was used for another request, under way or done", async () => {
+    await start();
+    const first = publish(engine.broker, call("k"));
+    expect(() => engine.broker.submit(call("k", "other"), () => {})).toThrow(refusal("publishKeyReused"));
+    await engine.clock.settle();
+    await first;
+    await engine.broker.open({ ...topic, topic: "b" });
+    await expect(send(call("k", "other"))).rejects.toEqual(refusal("publishKeyReused"));
+    await expect(send(call("k", "text", { topic: "b" }))).rejects.toEqual(refusal("publishKeyReused"));
+    await expect(send(call("k", "text", { extensions: [["svc-a", "1"]] }))).rejects.toEqual(
+      refusal("publishKeyReused"),
+    );
+    expect(published()).toEqual(["text"]);
+  });
+
+  it.each(["", " ", "a b", "a,b, c", "ä", "a\n", "a".repeat(256), "\u007f"])(
+    "is refused with the key %j",
+    async (key) => {
+      await start();
+      expect(() => engine.broker.submit(call(key), () => {})).toThrow(refusal("parameterInvalid"));
+    },
+  );
+
+  it("takes the longest key, and every visible character", async () => {
+    await start();
+    const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index));
+    for (const key of ["a".repeat(255), visible]) expect((await send(call(key))).status).toBe("SUCCESS");
+  });
+
+  it("may not set the token itself, and needs room for it within the limit of extensions", async () => {
+    await start({ limits: { extensionsBytesMax: 60 } });
+    const named = (value: string) => () =>
+      engine.broker.submit(call("k", "text", { extensions: [["svc-a", value]] }), () => {});
+    const own = call("k", "text", { extensions: [["svc-token", "mine"]] });
+    expect(() => engine.broker.submit(own, () => {})).toThrow(refusal("parameterInvalid"));
+    expect(named("x".repeat(20))).toThrow(refusal("extensionsTooLong"));
+    expect((await send({ ...own, key: undefined })).status).toBe("SUCCESS");
+  });
+
+  it("leaves its key free when it was refused for sure", async () => {
+    const { chain, append, state } = createFailingChain();
+    await start({ chain, append });
+    state.next = "refuse";
+    await expect(send(call("k", "first"))).rejects.toEqual(refusal("transactionFailed"));
+    expect((await send(call("k", "second"))).status).toBe("SUCCESS");
+    expect(published()).toEqual(["second"]);
+  });
+
+  it("is answered with its event although its topic was closed since; another key is refused", async () => {
+    await start();
+    const first = await send(call("k"));
+    await engine.broker.close(topic);
+    await engine.clock.settle();
+    expect(await send(call("k"))).toEqual(first);
+    await expect(send(call("other"))).rejects.toEqual(refusal("topicClosed"));
+  });
+});
+
+describe("a publish with a key whose fate was unknown", () => {
+  it.each(["commit, then time out", "time out"] as const)("gives one event when repeated (%s)", async (next) => {
+    const { chain, append, state } = createFailingChain();
+    await start({ chain, append });
+    state.next = next;
+    expect((await send(call("k"))).status).toBe("TIMEOUT");
+    const repeat = await send(call("k"));
+    expect(repeat.status).toBe("SUCCESS");
+    expect(await send(call("k"))).toEqual(repeat);
+    expect(published()).toEqual(["text"]);
+  });
+
+  it("is TIMEOUT again while the transaction can still come, and is found when it has", async () => {
+    const { chain, append, state } = createFailingChain();
+    await start({ chain, append });
+    state.next = "time out";
+    await send(call("k"));
+    const row = await engine.store.findPublishKey({ groupId: defaultGroupId, scope: "", key: "k" });
+    if (row === undefined || "isDamaged" in row) throw new Error("the key has no row");
+    engine.settles = false;
+    expect((await send(call("k"))).status).toBe("TIMEOUT");
+    const late = publish(engine.broker, call("k"));
+    await engine.clock.advance(1_000);
+    // The lost transaction is included.
+    await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
+    await engine.clock.advance(1_000);
+    expect((await late).status).toBe("SUCCESS");
+    expect(published()).toEqual(["text"]);
+  });
+});
+
+describe("keys and transactions", () => {
+  it("a transaction records its keys in one write before the ledger is asked; without a key there is none", async () => {
+    const store = createMemoryStore();
+    const writes: number[] = [];
+    const { chain, append, state } = createFailingChain();
+    const record = store.recordPublishKeys.bind(store);
+    store.recordPublishKeys = (rows) => {
+      writes.push(rows.length, state.appends);
+      return record(rows);
+    };
+    await start({ store, chain, append });
+    await engine.publishMany("a", 3);
+    expect(writes).toEqual([]);
+    const { appends } = state;
+    const answers = Promise.all(
+      Array.from({ length: 50 }, (_, index) =>
+        publish(engine.broker, call(index % 2 ? `k${index}` : undefined, `${index}`)),
+      ),
+    );
+    await engine.clock.settle();
+    await answers;
+    expect(writes).toEqual([25, appends]);
+    expect(state.appends).toBe(appends + 1);
+  });
+
+  it("keeps the order of a topic when keys are recorded slowly", async () => {
+    const store = createMemoryStore();
+    const record = store.recordPublishKeys.bind(store);
+    store.recordPublishKeys = async (rows) => {
+      await new Promise<void>((resolve) => void engine.clock.after(500, resolve));
+      return record(rows);
+    };
+    await start({ store });
+    const order: string[] = [];
+    const submit = (text: string, key?: string) => engine.broker.submit(call(key, text), () => order.push(text));
+    submit("1", "k1");
+    await engine.clock.advance(200);
+    submit("2");
+    await engine.clock.advance(200);
+    submit("3", "k3");
+    submit("4");
+    await engine.clock.advance(5_000);
+    expect(published()).toEqual(["1", "2", "3", "4"]);
+    expect(order).toEqual(["1", "2", "3", "4"]);
+  });
+
+  it("takes repeats out of a transaction and commits the others in their order", async () => {
+    await start();
+    for (const key of ["k1", "k3"]) await send(call(key, key));
+    const outcomes: PublishOutcome[] = [];
+    for (const key of ["k0", "k1", "k2", "k3", "k4"]) engine.broker.submit(call(key, key), (one) => outcomes.push(one));
+    await engine.clock.advance(1_000);
+    expect(published()).toEqual(["k1", "k3", "k0", "k2", "k4"]);
+    expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => "SUCCESS"));
+  });
+
+  it("refuses only publishes with a key when keys cannot be recorded", async () => {
+    const store = createMemoryStore();
+    store.recordPublishKeys = () => Promise.reject(new BrokerError("storeUnreachable"));
+    await start({ store });
+    const named = publish(engine.broker, call("k", "named"));
+    const plain = publish(engine.broker, call(undefined, "plain"));
+    named.catch(() => {});
+    await engine.clock.settle();
+    await expect(named).rejects.toEqual(refusal("storeUnreachable"));
+    expect((await plain).status).toBe("SUCCESS");
+    expect(published()).toEqual(["plain"]);
+  });
+
+  it("refuses publishes with a key when the store does not answer in time", async () => {
+    const store = createMemoryStore();
+    store.recordPublishKeys = () => new Promise(() => {});
+    await start({ store });
+    await expect(send(call("k"))).rejects.toEqual(refusal("busy"));
+    expect(published()).toEqual([]);
+  });
+});
+
+describe("after a reorg", () => {
+  it("an event that was removed is published once more on a repeat", async () => {
+    await start({ confirmations: 0 });
+    await send(call("k"));
+    engine.chain.cutBack(engine.chain.head - 1);
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+    expect(published()).toEqual([]);
+    const again = await send(call("k"));
+    expect(await send(call("k"))).toEqual(again);
+    expect(published()).toEqual(["text"]);
+  });
+
+  it("an event that came back in an earlier block is found, and not published again", async () => {
+    await start({ confirmations: 0 });
+    const before = engine.chain.head;
+    for (let block = 0; block < 5; block += 1) engine.chain.sealEmpty();
+    await engine.clock.settle();
+    await send(call("k"));
+    const row = await engine.store.findPublishKey({ groupId: defaultGroupId, scope: "", key: "k" });
+    if (row === undefined || "isDamaged" in row) throw new Error("the key has no row");
+    engine.chain.cutBack(before);
+    await engine.clock.settle();
+    const back = await publish(engine.broker, call(undefined, "text", { extensions: [["svc-token", row.token]] }));
+    expect(await send(call("k"))).toEqual(back);
+    expect(published()).toEqual(["text"]);
+  });
+});
+
+describe("how long keys are kept, and how many", () => {
+  it("a key is forgotten after its time, and not before", async () => {
+    await start({ limits: { publishKeyKeptMs: 600_000 } });
+    const first = await send(call("k"));
+    await engine.clock.advance(400_000);
+    expect(await send(call("k"))).toEqual(first);
+    await engine.clock.advance(300_000);
+    expect((await send(call("k"))).eventId).not.toBe(first.eventId);
+    expect(published()).toEqual(["text", "text"]);
+  });
+
+  it("refuses further keys when a group has as many as it may have, and answers repeats", async () => {
+    await start({ limits: { publishKeysMax: 3 } });
+    const first = await send(call("k0"));
+    for (const key of ["k1", "k2"]) await send(call(key));
+    await expect(send(call("k3"))).rejects.toEqual(refusal("overQuota"));
+    expect(await send(call("k0"))).toEqual(first);
+    expect((await send(call(undefined))).status).toBe("SUCCESS");
+  });
+});

@@ -1,0 +1,241 @@
+import { BrokerError, type EventId, publishDigest, quote } from "@stele/wire";
+import type { EventPayload } from "../../domain/event.ts";
+import { blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { pause } from "../../lib/pause.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { DamagedKeyRow, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import { reorganisationBlocksMax } from "../../ports/store.ts";
+import type { OnSettled, PublishOutcome } from "../broker.ts";
+import type { EngineLimits } from "../limits.ts";
+import { Deadline } from "../time.ts";
+import type { Batcher } from "./batcher.ts";
+import { isKeyFree, NamedPublish } from "./named-publish.ts";
+import type { KeyJanitor } from "./key-janitor.ts";
+import type { OpenTopic, OpenTopics } from "./open-topics.ts";
+import type { PublishFate } from "./publish-fate.ts";
+import type { TokenSearch } from "./token-search.ts";
+
+/** Longest publish key, in characters. */
+const publishKeyCharactersMax = 255;
+const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
+
+/** Wait before a repeat looks again for an event that another node may still publish, in milliseconds. */
+const lookAgainMs = 500;
+
+/** What producers that wait for one group may keep waiting: each publish of a draft once, and as many repeats. */
+const callersPerWaitingMax = 2;
+
+export interface PublishOnceParts {
+  readonly groupId: GroupId;
+  readonly topics: Pick<OpenTopics, "find" | "read">;
+  readonly batcher: Pick<Batcher, "add">;
+  readonly keys: PublishKeys;
+  readonly search: TokenSearch;
+  readonly fate: PublishFate;
+  readonly janitor: KeyJanitor;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly limits: Pick<EngineLimits, "publishesWaitingMax" | "transactionTimeoutMs">;
+  /** Key of the extension that carries the token. */
+  readonly tokenKey: string;
+  /** Whether the chain can have reorgs. */
+  readonly mayReorganise: boolean;
+}
+
+/** A publish with its key, checked but for the key. */
+export interface KeyedPublish {
+  readonly name: TopicName;
+  readonly payload: EventPayload;
+  readonly scope: string;
+  readonly key: string;
+}
+
+/**
+ * Publishes that producers name by keys: each key gives one event, however often the request is repeated (SESSIONS, section 4). The key is recorded
+ * with a random token before the ledger is asked, and the event carries the token. A repeat looks for the token in the topic. It publishes again only
+ * if no transaction can still bring the event.
+ */
+export class PublishOnce {
+  readonly #parts: PublishOnceParts;
+  /** By scope and key: a repeat that comes meanwhile gets the same outcome. */
+  readonly #current = new Map<string, NamedPublish>();
+  #callers = 0;
+
+  constructor(parts: PublishOnceParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * As `Broker.submit` says.
+   * @throws BrokerError 200001 the key is malformed; 100114 the same key is under way for another request; 200300.
+   */
+  submit({ name, payload, scope, key }: KeyedPublish, onSettled: OnSettled): void {
+    const { limits, groupId, randomness, fate } = this.#parts;
+    if (!keyPattern.test(key)) throw malformedKey(key);
+    if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
+      throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
+    }
+    const digest = publishDigest({ topic: name, ...payload });
+    const id = JSON.stringify([scope, key]);
+    const known = this.#current.get(id);
+    if (known !== undefined) {
+      if (known.digest !== digest) throw reusedKey(key);
+      known.join(onSettled);
+    } else {
+      const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
+      const parts = {
+        row,
+        payload,
+        onTaken: (one: NamedPublish, taken: PublishKeyRow | DamagedKeyRow) => void this.#repeat(one, taken),
+      };
+      this.#begin(id, new NamedPublish(parts, onSettled));
+    }
+    this.#callers += 1;
+  }
+
+  #begin(id: string, named: NamedPublish): void {
+    this.#current.set(id, named);
+    named.onFinished = (callers) => {
+      this.#current.delete(id);
+      this.#callers -= callers;
+    };
+    try {
+      this.#start(named);
+    } catch (error) {
+      this.#current.delete(id);
+      throw error;
+    }
+  }
+
+  #start(named: NamedPublish): void {
+    const { topics, janitor } = this.#parts;
+    if (janitor.isFull) {
+      void this.#findEarlier(named, new BrokerError("overQuota", { details: "too many publish keys are kept" }));
+      return;
+    }
+    const topic = topics.find(named.row.topic);
+    if (topic !== undefined) {
+      this.#add(named, topic);
+      return;
+    }
+    topics.read(named.row.topic, (found) => {
+      if (found instanceof BrokerError) void this.#findEarlier(named, found);
+      else this.#addLate(named, found);
+    });
+  }
+
+  /** @throws BrokerError 200300. */
+  #add(named: NamedPublish, topic: OpenTopic): void {
+    const { batcher, tokenKey } = this.#parts;
+    const { content, extensions } = named.payload;
+    const payload = { content, extensions: [...extensions, [tokenKey, named.row.token] as const] };
+    named.topic = topic;
+    batcher.add({ topic, payload, claim: named, onSettled: (outcome) => void this.#onSettled(named, outcome) });
+  }
+
+  #addLate(named: NamedPublish, topic: OpenTopic): void {
+    try {
+      this.#add(named, topic);
+    } catch (error) {
+      named.finish({ status: "REFUSED", error });
+    }
+  }
+
+  /** Nothing new can be published, but an earlier request may have been. */
+  async #findEarlier(named: NamedPublish, refusal: BrokerError): Promise<void> {
+    try {
+      const row = await this.#parts.keys.findPublishKey(named.row);
+      if (row === undefined) named.finish({ status: "REFUSED", error: refusal });
+      else await this.#repeat(named, row, refusal);
+    } catch (error) {
+      named.finish({ status: "REFUSED", error });
+    }
+  }
+
+  /** A key under which nothing was published, and nothing will be, is free again. */
+  async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
+    const { keys, janitor, logger } = this.#parts;
+    if (named.isRecorded) janitor.added(1);
+    if (named.isRecorded && outcome.status === "REFUSED" && isKeyFree(outcome.error)) {
+      try {
+        await keys.releasePublishKeys([named.row]);
+        janitor.added(-1);
+      } catch (error) {
+        logger.debug("publish key not released", { error }); // A repeat finds out that nothing was published.
+      }
+    }
+    named.finish(outcome);
+  }
+
+  /** Answers a request whose key has a row. Never rejects. */
+  async #repeat(named: NamedPublish, row: PublishKeyRow | DamagedKeyRow, refusal?: BrokerError): Promise<void> {
+    try {
+      if ("isDamaged" in row) throw damagedKey(row);
+      if (row.digest !== named.digest) throw reusedKey(row.key);
+      using deadline = new Deadline(this.#parts.clock, this.#parts.limits.transactionTimeoutMs);
+      const eventId = await this.#findEvent(row, deadline.signal);
+      if (eventId === "unknown") named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
+      else if (eventId !== undefined) named.finish({ topic: row.topic, eventId, status: "SUCCESS" });
+      else await this.#publishAgain(named, row, refusal);
+    } catch (error) {
+      named.finish({ status: "REFUSED", error });
+    }
+  }
+
+  /** Undefined if the event surely does not come any more; `unknown` if nobody knows in time. */
+  async #findEvent(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
+    const { search, fate, clock } = this.#parts;
+    while (!signal.aborted) {
+      const found = await search.find(row, row.after, signal);
+      if (found !== undefined) return found;
+      if (await fate.isSettled(row, signal)) return this.#findSettled(row, signal);
+      await pause(clock, lookAgainMs, signal);
+    }
+    return "unknown";
+  }
+
+  /** After a reorg, the event may be in a block before the one that was indexed when the key was recorded. */
+  async #findSettled(row: PublishKeyRow, signal: AbortSignal): Promise<EventId | "unknown" | undefined> {
+    const { search, mayReorganise } = this.#parts;
+    const found = await search.find(row, mayReorganise ? beforeReorgs(row.after) : row.after, signal);
+    return found ?? (signal.aborted ? "unknown" : undefined);
+  }
+
+  /** With the same token, so that a reader could tell two events of one publish. */
+  async #publishAgain(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
+    const { keys, fate } = this.#parts;
+    if (refusal !== undefined) throw refusal;
+    const isMine = row.sender === fate.sender || (await keys.movePublishKey(row, fate.sender));
+    if (!isMine || named.topic === undefined) {
+      named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" }); // Another node was faster.
+      return;
+    }
+    named.takeRow({ ...row, sender: fate.sender });
+    this.#add(named, named.topic);
+  }
+}
+
+function beforeReorgs(after: Position): Position {
+  const block = blockOf(after) - reorganisationBlocksMax;
+  return block < 0 ? positionZero : endOfBlock(block);
+}
+
+function malformedKey(key: string): BrokerError {
+  const details = `the publish key ${quote(key)} is not 1 to ${publishKeyCharactersMax} visible ASCII characters`;
+  return new BrokerError("parameterInvalid", { details });
+}
+
+function reusedKey(key: string): BrokerError {
+  return new BrokerError("publishKeyReused", { details: `${quote(key)}: topic, content or extensions differ` });
+}
+
+/** Nobody knows what was published under it. */
+function damagedKey({ key }: DamagedKeyRow): BrokerError {
+  const details = `the row of publish key ${quote(key)} is damaged; look for the event in the topic, and use another key`;
+  return new BrokerError("indexDamaged", { details });
+}

@@ -1,0 +1,106 @@
+import { type EventId, formatEventId, publishDigest, topicDigest } from "@stele/wire";
+import type { Event } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { advance, endOfBlock, type Position } from "../../domain/position.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { Turnstile } from "../../lib/turnstile.ts";
+import type { PublishKeyRow } from "../../ports/publish-keys.ts";
+import type { Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+import type { IndexProgress } from "../index-progress.ts";
+import type { EngineLimits } from "../limits.ts";
+
+/** Topics of one group that are searched for tokens at once; other topics wait. */
+const searchesAtOnceMax = 2;
+
+export interface TokenSearchParts {
+  readonly groupId: GroupId;
+  readonly store: Pick<Store, "readBatches">;
+  readonly progress: IndexProgress;
+  readonly limits: Pick<EngineLimits, "readBatchesMax" | "readBytesMax">;
+  /** Key of the extension that carries the token. */
+  readonly tokenKey: string;
+}
+
+interface Wanted {
+  readonly row: PublishKeyRow;
+  readonly after: Position;
+  readonly signal: AbortSignal;
+  readonly found: Deferred<EventId | undefined>;
+}
+
+/** Finds the events of named publishes in the index, by token. All that are sought in one topic share the reads. */
+export class TokenSearch {
+  readonly #parts: TokenSearchParts;
+  readonly #turnstile = new Turnstile(searchesAtOnceMax);
+  readonly #waiting = new Map<TopicName, Wanted[]>();
+
+  constructor(parts: TokenSearchParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The event of a row, after a position of the topic; undefined if what is indexed at the time of the call does not have it, or `signal` aborts first.
+   * @throws as the store does.
+   */
+  find(row: PublishKeyRow, after: Position, signal: AbortSignal): Promise<EventId | undefined> {
+    const wanted = { row, after, signal, found: createDeferred<EventId | undefined>() };
+    const others = this.#waiting.get(row.topic);
+    if (others === undefined) {
+      this.#waiting.set(row.topic, [wanted]);
+      void this.#serve(row.topic);
+    } else others.push(wanted);
+    return wanted.found.promise;
+  }
+
+  /** Never rejects. */
+  async #serve(topic: TopicName): Promise<void> {
+    for (let wanted = this.#waiting.get(topic); wanted !== undefined; wanted = this.#waiting.get(topic)) {
+      const all = wanted;
+      await this.#turnstile.run(() => this.#searchFor(topic, all.splice(0)), never);
+      if (all.length === 0) this.#waiting.delete(topic);
+    }
+  }
+
+  async #searchFor(topic: TopicName, wanted: readonly Wanted[]): Promise<void> {
+    try {
+      await this.#search(topic, wanted);
+      for (const { found } of wanted) found.resolve(undefined); // Those that were found are resolved.
+    } catch (error) {
+      for (const { found } of wanted) found.reject(error);
+    }
+  }
+
+  async #search(topic: TopicName, wanted: readonly Wanted[]): Promise<void> {
+    const { store, groupId, progress, limits } = this.#parts;
+    if (progress.blockNumber < 0) return;
+    const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
+    const upTo = endOfBlock(progress.blockNumber);
+    const open = new Map(wanted.map((one) => [one.row.token, one]));
+    let after = Math.min(...wanted.map((one) => one.after)) as Position; // One of them.
+    while (open.size > 0 && after < upTo) {
+      const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
+      const last = batches.at(-1);
+      if (last === undefined) return;
+      for (const batch of batches) for (const event of eventsOf(batch)) this.#look(event, open);
+      after = advance(last.firstPosition, last.count - 1);
+      for (const [token, { signal }] of open) if (signal.aborted) open.delete(token);
+    }
+  }
+
+  /** Whoever can write to the topic can copy a token, but only after the event: the first event of that content is the one. */
+  #look(event: Event, open: Map<string, Wanted>): void {
+    const { tokenKey } = this.#parts;
+    const token = event.extensions.find(([key]) => key === tokenKey)?.[1];
+    const wanted = token === undefined ? undefined : open.get(token);
+    if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
+    const extensions = event.extensions.filter(([key]) => key !== tokenKey);
+    if (publishDigest({ ...event, extensions }) !== wanted.row.digest) return;
+    open.delete(token);
+    const { topic, sequence, blockNumber } = event;
+    wanted.found.resolve(formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber }));
+  }
+}
+
+const never = new AbortController().signal;

@@ -1,0 +1,33 @@
+import type { Clock } from "../../../ports/clock.ts";
+import { pause } from "../../../lib/pause.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { JournalRecovery } from "./journal-recovery.ts";
+import type { TransactionQueue } from "./transaction-queue.ts";
+
+/** Wait between two looks at the transactions that are not settled, in milliseconds. */
+const lookMs = 50;
+
+export interface SettlementParts {
+  readonly queue: Pick<TransactionQueue, "all">;
+  readonly inFlight: Pick<InFlight, "all">;
+  readonly recovery: Pick<JournalRecovery, "isBringingBack">;
+  readonly clock: Clock;
+}
+
+/** Waits for the fates of an account's transactions. */
+export class Settlement {
+  readonly #parts: SettlementParts;
+
+  constructor(parts: SettlementParts) {
+    this.#parts = parts;
+  }
+
+  /** True once each transaction asked for before the call is final or can never be included; false if `signal` aborts first. */
+  async wait(signal: AbortSignal): Promise<boolean> {
+    const { queue, inFlight, recovery, clock } = this.#parts;
+    while (recovery.isBringingBack && !signal.aborted) await pause(clock, lookMs, signal);
+    const open = [...queue.all(), ...inFlight.all()];
+    while (open.some(({ isDone }) => !isDone) && !signal.aborted) await pause(clock, lookMs, signal);
+    return !signal.aborted;
+  }
+}

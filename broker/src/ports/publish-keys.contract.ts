@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseGroupId } from "../domain/group-id.ts";
+import { endOfBlock, positionZero } from "../domain/position.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import type { PublishKeyRow, PublishKeys } from "./publish-keys.ts";
+
+/** Publish keys, and the lifecycle of their store. */
+export type PublishKeyStore = PublishKeys & { start(): Promise<void>; stop(): Promise<void> };
+
+const group = parseGroupId("1");
+const otherGroup = parseGroupId("2");
+
+/** A row whose key is the number. */
+export const keyRowOf = (number: number, change: Partial<PublishKeyRow> = {}): PublishKeyRow => ({
+  groupId: group,
+  scope: "",
+  key: `key-${number}`,
+  token: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+  topic: parseTopicName("orders/eu"),
+  after: endOfBlock(number),
+  digest: "ab".repeat(32),
+  sender: `0x${"11".repeat(20)}`,
+  recordedAt: 1_800_000_000_000 + number,
+  ...change,
+});
+
+/** The guarantees of the PublishKeys port. `create` returns an empty store that is not started. */
+export function testPublishKeys(name: string, create: () => Promise<PublishKeyStore>): void {
+  describe(`${name} keeps the contract of publish keys`, () => {
+    let keys: PublishKeyStore;
+    beforeEach(async () => {
+      keys = await create();
+      await keys.start();
+    });
+    afterEach(async () => keys.stop());
+
+    it("records free keys and finds them as they were given", async () => {
+      const rows = [keyRowOf(1), keyRowOf(2, { after: positionZero, sender: "" })];
+      expect(await keys.recordPublishKeys(rows)).toEqual([]);
+      for (const row of rows) expect(await keys.findPublishKey(row)).toEqual(row);
+      expect(await keys.findPublishKey(keyRowOf(3))).toBeUndefined();
+    });
+
+    it("returns the rows that hold the keys, and records the others of the call", async () => {
+      await keys.recordPublishKeys([keyRowOf(2)]);
+      const repeat = keyRowOf(2, { token: keyRowOf(9).token, digest: "cd".repeat(32), recordedAt: 5 });
+      expect(await keys.recordPublishKeys([keyRowOf(1), repeat, keyRowOf(3)])).toEqual([keyRowOf(2)]);
+      expect(await keys.countPublishKeys(group)).toBe(3);
+      expect(await keys.findPublishKey(repeat)).toEqual(keyRowOf(2));
+    });
+
+    it("takes a row with the same token as recorded, since the answer to an earlier call may have been lost", async () => {
+      await keys.recordPublishKeys([keyRowOf(1)]);
+      expect(await keys.recordPublishKeys([keyRowOf(1)])).toEqual([]);
+    });
+
+    it("keeps groups and scopes apart", async () => {
+      const rows = [
+        keyRowOf(1),
+        keyRowOf(1, { groupId: otherGroup, token: keyRowOf(2).token }),
+        keyRowOf(1, { scope: "alice", token: keyRowOf(3).token }),
+      ];
+      expect(await keys.recordPublishKeys(rows)).toEqual([]);
+      for (const row of rows) expect(await keys.findPublishKey(row)).toEqual(row);
+      expect([await keys.countPublishKeys(group), await keys.countPublishKeys(otherGroup)]).toEqual([2, 1]);
+    });
+
+    it("gives one of two concurrent recordings the key", async () => {
+      const first = Array.from({ length: 20 }, (_, index) => keyRowOf(index));
+      const second = first.map((row, index) => ({ ...row, token: keyRowOf(100 + index).token })).toReversed();
+      const taken = (await Promise.all([keys.recordPublishKeys(first), keys.recordPublishKeys(second)])).flat();
+      expect(taken).toHaveLength(20);
+      for (const row of taken) expect(await keys.findPublishKey(row)).toEqual(row);
+    });
+
+    it("moves a row to another sender, unless its token or sender has changed", async () => {
+      await keys.recordPublishKeys([keyRowOf(1)]);
+      expect(await keys.movePublishKey(keyRowOf(1, { token: keyRowOf(2).token }), "0xb")).toBe(false);
+      expect(await keys.movePublishKey(keyRowOf(1, { sender: "0xc" }), "0xb")).toBe(false);
+      expect(await keys.movePublishKey(keyRowOf(7), "0xb")).toBe(false);
+      expect(await keys.movePublishKey(keyRowOf(1), "0xb")).toBe(true);
+      expect(await keys.movePublishKey(keyRowOf(1), "0xc")).toBe(false);
+      expect(await keys.findPublishKey(keyRowOf(1))).toEqual(keyRowOf(1, { sender: "0xb" }));
+    });
+
+    it("releases keys by their token only", async () => {
+      await keys.recordPublishKeys([keyRowOf(1), keyRowOf(2), keyRowOf(3)]);
+      await keys.releasePublishKeys([keyRowOf(1), keyRowOf(2, { token: keyRowOf(9).token }), keyRowOf(8)]);
+      await keys.releasePublishKeys([]);
+      expect(await keys.findPublishKey(keyRowOf(1))).toBeUndefined();
+      expect(await keys.findPublishKey(keyRowOf(2))).toEqual(keyRowOf(2));
+      expect(await keys.countPublishKeys(group)).toBe(2);
+    });
+
+    it("expires the oldest rows of one group by page", async () => {
+      const rows = Array.from({ length: 10 }, (_, index) => keyRowOf(index));
+      await keys.recordPublishKeys([...rows, keyRowOf(0, { groupId: otherGroup, token: keyRowOf(99).token })]);
+      const before = keyRowOf(5).recordedAt;
+      expect(await keys.expirePublishKeys(group, { before, atMost: 3 })).toBe(3);
+      expect(await keys.findPublishKey(keyRowOf(2))).toBeUndefined();
+      expect(await keys.findPublishKey(keyRowOf(3))).toEqual(keyRowOf(3));
+      expect(await keys.expirePublishKeys(group, { before, atMost: 3 })).toBe(2);
+      expect(await keys.expirePublishKeys(group, { before, atMost: 3 })).toBe(0);
+      expect([await keys.countPublishKeys(group), await keys.countPublishKeys(otherGroup)]).toEqual([5, 1]);
+    });
+
+    it("records more keys in one call than one statement has parameters, and keeps them over a restart", async () => {
+      const rows = Array.from({ length: 5_000 }, (_, index) => keyRowOf(index));
+      await keys.recordPublishKeys(rows);
+      expect(await keys.recordPublishKeys(rows.map((row) => ({ ...row, token: "other" })))).toHaveLength(5_000);
+      await keys.stop();
+      await keys.start();
+      expect(await keys.countPublishKeys(group)).toBe(5_000);
+      expect(await keys.findPublishKey(keyRowOf(4_999))).toEqual(keyRowOf(4_999));
+      await keys.releasePublishKeys(rows);
+      expect(await keys.countPublishKeys(group)).toBe(0);
+    });
+  });
+}

@@ -1,0 +1,56 @@
+import type { GroupId } from "../domain/group-id.ts";
+import type { Position } from "../domain/position.ts";
+import type { TopicName } from "../domain/topic-name.ts";
+
+/** The name that a producer gave to a publish: unique in its scope, which stands for the producer. */
+export interface PublishKey {
+  readonly groupId: GroupId;
+  readonly scope: string;
+  readonly key: string;
+}
+
+/** A publish by its key, recorded before the ledger is asked. */
+export interface PublishKeyRow extends PublishKey {
+  /** Random; an extension of the event carries it, so that a repeat finds the event in the topic. */
+  readonly token: string;
+  readonly topic: TopicName;
+  /** The end of the index when the key was recorded: the event comes after it, unless a reorg removed blocks since. */
+  readonly after: Position;
+  /** See publishDigest in wire. */
+  readonly digest: string;
+  /** The account whose transactions may hold the event; empty if the chain is this node's own. */
+  readonly sender: string;
+  /** Milliseconds since the epoch. */
+  readonly recordedAt: number;
+}
+
+/** A row that is not as it was written. */
+export interface DamagedKeyRow extends PublishKey {
+  readonly isDamaged: true;
+}
+
+/** Maximum number of keys that one call records, finds or releases: the events of one transaction. */
+export const publishKeysPerCallMax = 65_536;
+
+/**
+ * Remembers which publishes were named by a key (SESSIONS, section 4).
+ *
+ * Guarantees: each call is one transaction, and durable when it returns. Damaged rows are returned as such, and stay.
+ */
+export interface PublishKeys {
+  /**
+   * Records each row whose key is free, and returns the rows that hold the keys of the others, in any order. A row that is there with the same token
+   * counts as recorded. Each key once.
+   */
+  recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]>;
+  /** The row of a key; undefined if there is none. */
+  findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined>;
+  /** Gives a row to another sender; false unless it is there with that token and sender. */
+  movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean>;
+  /** Removes the rows that still have these tokens: nothing was published under them. */
+  releasePublishKeys(rows: readonly Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token">[]): Promise<void>;
+  /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
+  expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
+  /** Number of rows of a group. Reads all of them. */
+  countPublishKeys(groupId: GroupId): Promise<number>;
+}

@@ -1,0 +1,156 @@
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import { fromStored } from "../../domain/position.ts";
+import { parseTopicName } from "../../domain/topic-name.ts";
+import type { DamagedKeyRow, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import { pagesOf } from "./pages.ts";
+import { checksumOfRow, withChecksum } from "./row-checksums.ts";
+import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
+
+/** The publish keys' part of the store. */
+export class SqlPublishKeys implements PublishKeys {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  /** In the order of the keys, so that two nodes that record the same ones wait for each other in one direction only. */
+  async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]> {
+    if (rows.length === 0) return [];
+    const sorted = rows.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
+    const taken = await this.#database.durable.transaction().execute(async (transaction) => {
+      const held: PublishKeyTable[] = [];
+      for (const page of pagesOf(sorted)) held.push(...(await recordPage(transaction, page)));
+      return held;
+    });
+    const tokens = new Map(rows.map((row) => [idOf(toRow(row)), row.token]));
+    return taken.filter((row) => tokens.get(idOf(row)) !== row.token).map(fromRow);
+  }
+
+  async findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined> {
+    const row = await this.#database.relaxed
+      .selectFrom("publish_keys")
+      .selectAll()
+      .where(keyIn([toKey(key)]))
+      .executeTakeFirst();
+    return row && fromRow(row);
+  }
+
+  async movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean> {
+    const { checksum } = toRow({ ...row, sender });
+    const { numUpdatedRows } = await this.#database.durable
+      .updateTable("publish_keys")
+      .set({ sender, checksum })
+      .where(keyIn([toKey(row)]))
+      .where("token", "=", row.token)
+      .where("sender", "=", row.sender)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows === 1n;
+  }
+
+  async releasePublishKeys(rows: readonly (PublishKey & Pick<PublishKeyRow, "token">)[]): Promise<void> {
+    if (rows.length === 0) return;
+    await this.#database.durable.transaction().execute(async (transaction) => {
+      for (const page of pagesOf(rows)) {
+        const tokens = page.map(({ token }) => token);
+        await transaction
+          .deleteFrom("publish_keys")
+          .where(keyIn(page.map(toKey)))
+          .where("token", "in", tokens)
+          .execute();
+      }
+    });
+  }
+
+  async expirePublishKeys(
+    groupId: GroupId,
+    { before, atMost }: { readonly before: number; readonly atMost: number },
+  ): Promise<number> {
+    const old = this.#database.durable
+      .selectFrom("publish_keys")
+      .select(["group_id", "scope", "key"])
+      .where("group_id", "=", groupId)
+      .where("recorded_at", "<", before)
+      .orderBy("recorded_at")
+      .limit(atMost);
+    const { numDeletedRows } = await this.#database.durable
+      .deleteFrom("publish_keys")
+      .where(sql<boolean>`(group_id, scope, key) in (${old})`)
+      .executeTakeFirstOrThrow();
+    return Number(numDeletedRows);
+  }
+
+  async countPublishKeys(groupId: GroupId): Promise<number> {
+    const { count } = await this.#database.relaxed
+      .selectFrom("publish_keys")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("group_id", "=", groupId)
+      .executeTakeFirstOrThrow();
+    return count;
+  }
+}
+
+type KeyColumns = Pick<PublishKeyTable, "group_id" | "scope" | "key">;
+
+/** Answers the rows that had keys of the page before. */
+async function recordPage(
+  transaction: Kysely<Schema>,
+  page: readonly PublishKeyTable[],
+): Promise<readonly PublishKeyTable[]> {
+  const recorded = await transaction
+    .insertInto("publish_keys")
+    .values(page)
+    .onConflict((conflict) => conflict.columns(["group_id", "scope", "key"]).doNothing())
+    .returning(["group_id", "scope", "key"])
+    .execute();
+  if (recorded.length === page.length) return [];
+  const ids = new Set(recorded.map(idOf));
+  const held = page.filter((row) => !ids.has(idOf(row)));
+  const rows: PublishKeyTable[] = [];
+  for (const some of pagesOf(held)) {
+    rows.push(...(await transaction.selectFrom("publish_keys").selectAll().where(keyIn(some)).execute()));
+  }
+  return rows;
+}
+
+/** SQLite compares a row with a list of rows only in this form. */
+function keyIn(keys: readonly KeyColumns[]): RawBuilder<boolean> {
+  const rows = keys.map(({ group_id, scope, key }) => sql`(${group_id}, ${scope}, ${key})`);
+  return sql<boolean>`(group_id, scope, key) in (values ${sql.join(rows)})`;
+}
+
+function idOf({ group_id, scope, key }: KeyColumns): string {
+  return JSON.stringify([group_id, scope, key]);
+}
+
+function toKey({ groupId, scope, key }: PublishKey): KeyColumns {
+  return { group_id: groupId, scope, key };
+}
+
+function toRow(row: PublishKeyRow): PublishKeyTable {
+  const { token, topic, after, digest, sender, recordedAt } = row;
+  return withChecksum("publish_keys", {
+    ...toKey(row),
+    token,
+    topic,
+    after_position: after,
+    digest,
+    sender,
+    recorded_at: recordedAt,
+  });
+}
+
+function fromRow(row: PublishKeyTable): PublishKeyRow | DamagedKeyRow {
+  const key = { groupId: row.group_id as GroupId, scope: row.scope, key: row.key }; // As it was given.
+  if (checksumOfRow("publish_keys", row) !== row.checksum) return { ...key, isDamaged: true };
+  return {
+    ...key,
+    token: row.token,
+    topic: parseTopicName(row.topic),
+    after: fromStored(row.after_position),
+    digest: row.digest,
+    sender: row.sender,
+    recordedAt: row.recorded_at,
+  };
+}
