@@ -216,6 +216,11 @@ export interface Broker {
    * Events of one topic are committed in the order in which they were submitted.
    */
   submit(caller: Caller, call: PublishCall, onSettled: OnSettled): void;
+  /**
+   * Whether the group takes another publish now. If not, calls back once, in a later turn, when it does: a gateway that can make its client wait asks
+   * before it submits. @throws BrokerError 200211, 200205.
+   */
+  whenRoom(caller: Caller, groupId: string | undefined, callback: () => void): boolean;
   /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300, and for a will what submit throws. */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;

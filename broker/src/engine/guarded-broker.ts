@@ -87,6 +87,10 @@ export class GuardedBroker implements Broker {
     this.#parts.inlet.submit(call, onSettled);
   }
 
+  whenRoom(_caller: Caller, groupId: string | undefined, callback: () => void): boolean {
+    return this.#parts.inlet.whenRoom(groupId, callback);
+  }
+
   /** A connection has rights to what it does, not to be there: they are asked for each filter and each publish. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     if (order.will !== undefined) this.#parts.inlet.check(order.will.call);

@@ -68,6 +68,7 @@ export class Batcher {
   #turnAt = 0;
   #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   #idle: Deferred<void> | undefined;
+  #roomWaiters: (() => void)[] = [];
 
   constructor(parts: BatcherParts) {
     this.#parts = parts;
@@ -90,6 +91,17 @@ export class Batcher {
     this.#openDraft(submission).add(submission);
     this.#waitingCount += 1;
     this.#waitingBytes += bytes;
+  }
+
+  /** Whether any valid event can be added. Half of the bytes are kept for what is on its way here: an event takes a small part of them. */
+  get hasRoom(): boolean {
+    const { publishesWaitingMax, publishBytesWaitingMax } = this.#parts.limits;
+    return this.#waitingCount < publishesWaitingMax && this.#waitingBytes < publishBytesWaitingMax / 2;
+  }
+
+  /** Calls back, once and in a later turn, when there is room. Those who wait are called in their order, each only while there is room. */
+  onRoom(callback: () => void): void {
+    this.#roomWaiters.push(callback);
   }
 
   /** Answers when nothing waits and nothing is under way, or when `signal` aborts. */
@@ -178,6 +190,17 @@ export class Batcher {
     this.#drafts.shift();
     this.#waitingCount -= draft.count;
     this.#waitingBytes -= draft.bytes;
+    if (this.#roomWaiters.length > 0) this.#parts.clock.soon(() => this.#callWaiters());
+  }
+
+  #callWaiters(): void {
+    let called = 0;
+    for (const waiter of this.#roomWaiters) {
+      if (!this.hasRoom) break;
+      called += 1;
+      waiter();
+    }
+    this.#roomWaiters = this.#roomWaiters.slice(called);
   }
 
   async #commit(draft: Draft): Promise<void> {

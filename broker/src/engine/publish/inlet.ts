@@ -46,6 +46,14 @@ export class Inlet {
     });
   }
 
+  /** As `Broker.whenRoom` says. */
+  whenRoom(groupId: string | undefined, callback: () => void): boolean {
+    const { batcher } = this.#parts.groups.get(groupId);
+    if (batcher.hasRoom) return true;
+    batcher.onRoom(callback);
+    return false;
+  }
+
   /** Whether the call could be published as it is written. @throws BrokerError 100102, 100103, 100106, 100200, 100201, 100204, 100206. */
   check(call: PublishCall): TopicName {
     const name = parseTopicName(call.topic);

@@ -31,6 +31,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     state: (call) => calls.state(caller, call),
     list: (call) => calls.list(caller, call),
     submit: (call, onSettled) => calls.submit(caller, call, onSettled),
+    whenRoom: (groupId, callback) => calls.whenRoom(caller, groupId, callback),
     attach: (order, peer) => calls.attach(caller, order, peer),
     subscribe: (call) => calls.subscribe(caller, call),
     unSubscribe: (call) => calls.unSubscribe(caller, call),

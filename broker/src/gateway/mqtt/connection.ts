@@ -17,7 +17,13 @@ import {
 } from "./codec/encode-packet.ts";
 import { type Frame, Framer } from "./codec/framer.ts";
 import type { ClientPacket, ConnectPacket, ProtocolVersion } from "./codec/packet.ts";
-import { PacketError, PROTOCOL_ERROR, protocolError, UNSUPPORTED_PROTOCOL_VERSION } from "./codec/packet-error.ts";
+import {
+  PACKET_TOO_LARGE,
+  PacketError,
+  PROTOCOL_ERROR,
+  protocolError,
+  UNSUPPORTED_PROTOCOL_VERSION,
+} from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
 import { type Answer, Inbound } from "./inbound.ts";
 import { closeGraceMs, connectBytesMax, keepAliveFactor } from "./limits.ts";
@@ -31,7 +37,7 @@ import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
 import { toWillOrder } from "./will.ts";
 
 export interface ConnectionParts {
-  readonly broker: Pick<Broker, "attach" | "submit" | "exist" | "open">;
+  readonly broker: Pick<Broker, "attach" | "submit" | "whenRoom" | "exist" | "open">;
   readonly caller: Caller;
   readonly known: KnownTopics;
   readonly losses: LostPublishes;
@@ -55,6 +61,9 @@ const endReasonCodes: Readonly<Record<EndReason, number>> = {
   stopping: reason.shuttingDown,
   failed: reason.unspecified,
 };
+
+/** What is known of the client of a refused CONNECT. */
+type Refused = Pick<ConnectPacket, "version" | "properties">;
 
 /** First byte of every CONNECT. */
 const CONNECT_BYTE = 0x10;
@@ -100,7 +109,6 @@ export class Connection {
       this.#end("the first bytes are no CONNECT"); // rather than wait for the rest of some other protocol
       return;
     }
-    if (this.#opened !== undefined) this.#silence.refresh();
     this.#handle(() => this.#framer.push(chunk, (frame) => this.#take(frame)));
   }
 
@@ -138,7 +146,10 @@ export class Connection {
   #take(frame: Frame): boolean {
     const packet = decodePacket(frame, this.#opened?.version ?? 4);
     if (this.#opened === undefined) this.#connect(packet);
-    else this.#serve(packet, this.#opened);
+    else {
+      this.#silence.refresh();
+      this.#serve(packet, this.#opened);
+    }
     return !this.#isBusy && !this.#isClosed;
   }
 
@@ -152,7 +163,7 @@ export class Connection {
         else this.#opened = opened;
         this.#framer.allow(this.#parts.settings.packetBytesMax);
       } catch (error) {
-        this.#refuse(packet.version, error);
+        this.#refuse(error, packet);
       }
     });
   }
@@ -170,6 +181,11 @@ export class Connection {
     const { broker, caller, known, settings } = this.#parts;
     const { opensTopics, extensionPrefix: prefix } = settings;
     const accepted = acceptConnect(packet, this.#parts);
+    const toConnack = (isSessionPresent: boolean): Buffer =>
+      encodeConnack({ isSessionPresent, reasonCode: 0, properties: accepted.properties }, version);
+    if (toConnack(false).length > accepted.packetBytesMax) {
+      throw new PacketError(PACKET_TOO_LARGE, "the client takes no CONNACK: its Maximum Packet Size is too small");
+    }
     const { groupId, clientId } = accepted;
     const opener = new TopicOpener({ broker, caller, known, groupId, isAutomatic: opensTopics });
     const onEnded = (why: EndReason): void => this.#endedByBroker(why);
@@ -191,9 +207,7 @@ export class Connection {
       expiryMs: accepted.expirySeconds * 1000,
       onConnected: ({ session, isPresent: isSessionPresent }: Pick<Attachment, "session" | "isPresent">) => {
         outbound.begin(session);
-        this.#outbox.write(
-          encodeConnack({ isSessionPresent, reasonCode: 0, properties: accepted.properties }, version),
-        );
+        this.#outbox.write(toConnack(isSessionPresent));
       },
     };
     this.#expirySeconds = accepted.expirySeconds;
@@ -217,16 +231,24 @@ export class Connection {
   #watchSilence(keepAliveSeconds: number): void {
     clearTimeout(this.#silence);
     if (keepAliveSeconds === 0) return;
-    const silent = (): void => this.#end("the client was silent for too long", reason.keepAliveTimeout);
-    this.#silence = setTimeout(silent, keepAliveSeconds * 1000 * keepAliveFactor);
+    this.#silence = setTimeout(() => this.#silent(), keepAliveSeconds * 1000 * keepAliveFactor);
   }
 
-  #refuse(version: ProtocolVersion, error: unknown): void {
+  /** While the broker itself does not read, the client is not silent: it waits for the broker, or is about to take what waits for it. */
+  #silent(): void {
+    const isWaiting = this.#isBusy || (!this.#outbox.hasRoom && this.#outbox.hasMoved());
+    if (isWaiting) this.#silence.refresh();
+    else this.#end("the client was silent for too long", reason.keepAliveTimeout);
+  }
+
+  #refuse(error: unknown, { version, properties: { maximumPacketSize: packetBytesMax = Infinity } }: Refused): void {
     const reasonCode = error instanceof PacketError ? error.reasonCode : toReasonCode(toBrokerError(error));
     this.#parts.logger.info("MQTT connection refused", { reason: messageOf(error) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
-    const properties: Properties = { reasonString: messageOf(error) };
-    this.#outbox.write(encodeConnack({ isSessionPresent: false, reasonCode: code, properties }, version));
+    const encode = (properties: Properties): Buffer =>
+      encodeConnack({ isSessionPresent: false, reasonCode: code, properties }, version);
+    const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
+    if (bytes.length <= packetBytesMax) this.#outbox.write(bytes);
     this.#closed(false);
   }
 
@@ -255,14 +277,14 @@ export class Connection {
       case "subscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
-          this.#outbox.write(encodeSuback({ packetId: packet.packetId, reasonCodes }, version));
+          this.#answerWhole(encodeSuback({ packetId: packet.packetId, reasonCodes }, version), opened);
         });
         break;
       }
       case "unsubscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await unsubscribeAll(packet, attachment);
-          this.#outbox.write(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version));
+          this.#answerWhole(encodeUnsuback({ packetId: packet.packetId, reasonCodes }, version), opened);
         });
         break;
       }
@@ -277,6 +299,13 @@ export class Connection {
       case "connect":
         throw protocolError("a second CONNECT"); // [MQTT-3.1.0-2]
     }
+  }
+
+  /** A client that takes no packet of that length asked for too much at once ([MQTT-3.1.2-24]). */
+  #answerWhole(bytes: Buffer, { accepted }: Opened): void {
+    if (bytes.length > accepted.packetBytesMax)
+      throw new PacketError(PACKET_TOO_LARGE, "an answer exceeds the client's limit");
+    this.#outbox.write(bytes);
   }
 
   #leave(reasonCode: number, { sessionExpiryInterval }: Properties): void {
@@ -299,16 +328,18 @@ export class Connection {
         return;
       }
     }
-    const { wantsReasons } = opened.accepted;
-    const properties = error !== undefined && wantsReasons ? { reasonString: `${error.code} ${error.message}` } : {};
+    const { wantsReasons, packetBytesMax } = opened.accepted;
+    const reasonString = error !== undefined && wantsReasons ? `${error.code} ${error.message}` : undefined;
     const type = qos === 1 ? "puback" : "pubrec";
-    this.#outbox.write(encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version));
+    const encode = (properties: Properties): Buffer =>
+      encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version);
+    this.#outbox.write(encodeWithReason(encode, reasonString, packetBytesMax));
   }
 
   #fail(error: unknown): void {
     if (error instanceof PacketError) {
       // [MQTT-3.1.2-2] of 3.1.1: the one refusal that a client of an unknown version is told.
-      if (error.reasonCode === UNSUPPORTED_PROTOCOL_VERSION) this.#refuse(4, error);
+      if (error.reasonCode === UNSUPPORTED_PROTOCOL_VERSION) this.#refuse(error, { version: 4, properties: {} });
       else this.#end(error.message, error.reasonCode);
     } else {
       this.#parts.logger.error("MQTT connection failed", { error });
@@ -340,6 +371,16 @@ export class Connection {
   #leaveSession({ attachment }: Opened, isRegular: boolean): void {
     attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
   }
+}
+
+/** With the reason in words where the client takes a packet of that length ([MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2]). */
+function encodeWithReason(
+  encode: (properties: Properties) => Buffer,
+  reasonString: string | undefined,
+  packetBytesMax: number,
+): Buffer {
+  const bytes = encode(reasonString === undefined ? {} : { reasonString });
+  return bytes.length <= packetBytesMax ? bytes : encode({});
 }
 
 function messageOf(error: unknown): string {

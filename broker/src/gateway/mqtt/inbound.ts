@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 export interface InboundParts {
-  readonly broker: Pick<Broker, "submit">;
+  readonly broker: Pick<Broker, "submit" | "whenRoom">;
   readonly caller: Caller;
   readonly opener: TopicOpener;
   readonly session: ConnectedSession;
@@ -56,7 +56,7 @@ export class Inbound {
     this.#parts = parts;
   }
 
-  /** A promise where the topic has to be opened first: until it settles, nothing else may be taken. @throws PacketError. */
+  /** A promise where the topic has to be opened first, or the group is full: until it settles, nothing else may be taken. @throws PacketError. */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
     const { qos, packetId } = packet;
@@ -67,14 +67,9 @@ export class Inbound {
     const call = this.#toCall(packet, topic);
     const { opener } = this.#parts;
     const onSettled = this.#remember(pending, topic);
-    if (opener.isKnown(topic)) {
-      this.#submit(call, onSettled);
-      return undefined;
-    }
-    return opener.ensure(topic).then(
-      () => this.#submit(call, onSettled),
-      (error: unknown) => onSettled({ status: "REFUSED", error }),
-    );
+    const submit = (): Promise<void> | undefined => this.#submitWithRoom(call, onSettled);
+    if (opener.isKnown(topic)) return submit();
+    return opener.ensure(topic).then(submit, (error: unknown) => onSettled({ status: "REFUSED", error }));
   }
 
   /** The client releases a publish of QoS 2: its packet identifier may name another one. Answers whether it named one. */
@@ -146,6 +141,25 @@ export class Inbound {
       extensions: toExtensions(packet, { prefix, now: Date.now(), origin }),
       mayBeEmpty: true,
     };
+  }
+
+  /** A promise while the group is full: the client waits, for it cannot be told to come later. */
+  #submitWithRoom(call: PublishCall, onSettled: OnSettled): Promise<void> | undefined {
+    const { promise, resolve } = createDeferred<void>();
+    const submit = (): void => {
+      this.#submit(call, onSettled);
+      resolve();
+    };
+    return this.#hasRoom(submit) ? void submit() : promise;
+  }
+
+  #hasRoom(callback: () => void): boolean {
+    const { broker, caller, groupId } = this.#parts;
+    try {
+      return broker.whenRoom(caller, groupId, callback);
+    } catch {
+      return true; // the submission says why
+    }
   }
 
   #submit(call: PublishCall, onSettled: OnSettled): void {

@@ -5,6 +5,9 @@ import { outboxBytesMax } from "./limits.ts";
 export class Outbox {
   readonly #stream: Duplex;
   #isCorked = false;
+  #writtenBytes = 0;
+  /** Of these, what had left when {@link hasMoved} was last asked. */
+  #takenBytes = 0;
 
   constructor(stream: Duplex) {
     this.#stream = stream;
@@ -13,6 +16,14 @@ export class Outbox {
   /** Whether the client keeps up; once it does again, the stream says `drain`. */
   get hasRoom(): boolean {
     return this.#stream.writableLength < outboxBytesMax && !this.#stream.writableEnded;
+  }
+
+  /** Whether the client has taken anything since this was last asked. */
+  hasMoved(): boolean {
+    const taken = this.#writtenBytes - this.#stream.writableLength;
+    const hasMoved = taken > this.#takenBytes;
+    this.#takenBytes = taken;
+    return hasMoved;
   }
 
   write(bytes: Buffer): void {
@@ -25,6 +36,7 @@ export class Outbox {
         this.#stream.uncork();
       });
     }
+    this.#writtenBytes += bytes.length;
     this.#stream.write(bytes);
   }
 }

@@ -31,6 +31,8 @@ function readProperty(block: ByteReader, place: PropertyPlace, values: Record<st
   }
   if (name in values) throw protocolError(`the property ${name} stands twice`);
   const value = readValue(block, rule);
+  // [MQTT-3.3.2-14]
+  if (name === "responseTopic" && /[+#]/.test(String(value))) throw protocolError("the response topic has a wildcard");
   values[name] = name === "subscriptionIdentifiers" ? [value] : value;
 }
 

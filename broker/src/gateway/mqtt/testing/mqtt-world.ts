@@ -1,7 +1,7 @@
 import { defaultGroupId } from "../../../domain/group-id.ts";
 import { asCaller, type CalledBroker } from "../../../engine/testing/as-caller.ts";
 import { createBroker } from "../../../engine/create-broker.ts";
-import { defaultEngineLimits } from "../../../engine/limits.ts";
+import { defaultEngineLimits, type EngineLimits } from "../../../engine/limits.ts";
 import { RecordingSink } from "../../../engine/testing/recording-sink.ts";
 import { createMemoryLedger } from "../../../ledger/memory/memory-ledger.ts";
 import { MemoryChain } from "../../../ledger/memory/memory-chain.ts";
@@ -34,6 +34,8 @@ export interface MqttWorldOptions {
   /** May give the ledger other answers. */
   readonly change?: (ledger: Ledger) => void;
   readonly connectionsMax?: number;
+  /** Limits of the engine that differ from its defaults. */
+  readonly limits?: Partial<EngineLimits>;
   /** Those that differ from {@link testSettings}. */
   readonly settings?: Partial<MqttSettings>;
 }
@@ -44,7 +46,7 @@ export class MqttWorld {
   readonly server: MqttServer;
   port = 0;
 
-  private constructor({ change = () => {}, connectionsMax = 1_000, settings }: MqttWorldOptions) {
+  private constructor({ change = () => {}, connectionsMax = 1_000, settings, limits }: MqttWorldOptions) {
     const clock = createSystemClock();
     const randomness = createSystemRandomness();
     const finality = { isFinal: true, confirmations: 0 };
@@ -58,7 +60,7 @@ export class MqttWorld {
       randomness,
       metrics: noMetrics,
       logger: silentLogger,
-      limits: defaultEngineLimits,
+      limits: { ...defaultEngineLimits, ...limits },
       defaultGroupId,
       extensionPrefix: "svc-",
       hasCoordinator: true,

@@ -1,0 +1,100 @@
+import { afterEach, expect, it } from "vitest";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import { reason } from "./reason-codes.ts";
+import { MqttWorld, type MqttWorldOptions } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let world: MqttWorld;
+afterEach(() => world.stop());
+
+/** A world whose chain takes nothing until the gate opens. */
+async function startHeld(options: MqttWorldOptions): Promise<Deferred<void>> {
+  const gate = createDeferred<void>();
+  world = await MqttWorld.start({
+    ...options,
+    change: (ledger) => {
+      const append = ledger.append.bind(ledger);
+      ledger.append = async (batches, signal) => {
+        await gate.promise;
+        return append(batches, signal);
+      };
+    },
+  });
+  await world.broker.open({ topic: "a", groupId: undefined });
+  return gate;
+}
+
+async function sequence(): Promise<number> {
+  return (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
+}
+
+it("makes clients wait while the group is full, and loses no publish of any QoS", async () => {
+  const gate = await startHeld({ limits: { publishesWaitingMax: 5 } });
+  const clients = await Promise.all(
+    ["one", "two"].map(async (clientId) => RawClient.connect(world.port, 5, { clientId })),
+  );
+  for (const client of clients) {
+    for (let id = 1; id <= 50; id += 1) {
+      client.send({ cmd: "publish", topic: "a", payload: `${id}`, qos: 0 });
+      client.send({ cmd: "publish", topic: "a", payload: `${id}`, qos: 1, messageId: id });
+    }
+  }
+  gate.resolve();
+  for (const client of clients) {
+    for (let id = 1; id <= 50; id += 1) {
+      expect(await client.next("puback")).toMatchObject({ messageId: id, reasonCode: reason.success });
+    }
+  }
+  expect(await sequence()).toBe(200);
+});
+
+it("does not count a client as silent while it waits for the broker", async () => {
+  const gate = await startHeld({ limits: { publishesWaitingMax: 1 } });
+  const client = await RawClient.connect(world.port, 5, { keepalive: 1 });
+  for (let id = 1; id <= 4; id += 1) client.send({ cmd: "publish", topic: "a", payload: "x", qos: 1, messageId: id });
+  // The first may be ended before the client's time is over; when the second is, it surely is.
+  for (const clientId of ["first", "second"]) {
+    const silent = await RawClient.connect(world.port, 5, { clientId, keepalive: 1 });
+    expect(await silent.next("disconnect")).toMatchObject({ reasonCode: reason.keepAliveTimeout });
+  }
+  gate.resolve();
+  for (let id = 1; id <= 4; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
+});
+
+it("counts only whole packets as a sign of life, [MQTT-3.1.2-22]", async () => {
+  world = await MqttWorld.start();
+  const client = await RawClient.connect(world.port, 5, { keepalive: 1 });
+  client.sendBytes(Buffer.of(0x30, 0x7f));
+  const trickle = setInterval(() => client.sendBytes(Buffer.of(0)), 100);
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.keepAliveTimeout });
+  clearInterval(trickle);
+});
+
+it.each([
+  [40, undefined],
+  [1_000, expect.stringMatching(/^100106 /)],
+])(
+  "gives a reason in words only within a Maximum Packet Size of %s, [MQTT-3.4.2-2]",
+  async (maximumPacketSize, text) => {
+    world = await MqttWorld.start();
+    const client = await RawClient.connect(world.port, 5, { properties: { maximumPacketSize } });
+    client.send({ cmd: "publish", topic: "\u00fcmlaut", payload: "x", qos: 1, messageId: 1 });
+    const answer = await client.next("puback");
+    expect([answer.reasonCode, answer.properties?.reasonString]).toEqual([reason.topicNameInvalid, text]);
+  },
+);
+
+it("refuses a client that could not take its CONNACK", async () => {
+  world = await MqttWorld.start();
+  const client = await RawClient.open(world.port, 5);
+  client.send({ cmd: "connect", clientId: "raw", clean: true, keepalive: 0, properties: { maximumPacketSize: 12 } });
+  expect(await client.next("connack")).toMatchObject({ reasonCode: 0x95 });
+  await client.closed;
+});
+
+it("refuses a response topic with a wildcard, [MQTT-3.3.2-14]", async () => {
+  world = await MqttWorld.start();
+  const client = await RawClient.connect(world.port, 5);
+  client.send({ cmd: "publish", topic: "a", payload: "x", qos: 0, properties: { responseTopic: "a/+" } });
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: 0x82 });
+});
