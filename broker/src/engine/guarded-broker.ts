@@ -87,6 +87,7 @@ export class GuardedBroker implements Broker {
     this.#parts.inlet.submit(call, onSettled);
   }
 
+  /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
   whenRoom(_caller: Caller, groupId: string | undefined, callback: () => void): boolean {
     return this.#parts.inlet.whenRoom(groupId, callback);
   }

@@ -9,6 +9,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     state: refuse("state"),
     list: refuse("list"),
     submit: refuse("publish"),
+    whenRoom: () => true,
     attach: refuse("attach"),
     subscribe: refuse("subscribe"),
     unSubscribe: refuse("unSubscribe"),
