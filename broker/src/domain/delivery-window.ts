@@ -17,11 +17,13 @@ export interface InFlight {
   readonly qos: QoS;
   /** `received`: the peer has the event and must not get it again; only its release is not acknowledged (MQTT, QoS 2). */
   readonly state: "given" | "received";
+  /** Whether it was given because its topic retained it, outside the order of positions; not when left out. */
+  readonly isRetained?: boolean | undefined;
 }
 
 /**
- * The events that a peer has and has not acknowledged, in the order of their positions. What it acknowledges out of order does not hold back the
- * rest; the lowest position bounds the cursor.
+ * The events that a peer has and has not acknowledged, in the order of their positions, but for retained ones. What it acknowledges out of order
+ * does not hold back the rest; the lowest position bounds the cursor. Retained ones do not: they are found without a cursor.
  */
 export class DeliveryWindow {
   readonly #entries = new Map<Ticket, InFlight>();
@@ -33,11 +35,11 @@ export class DeliveryWindow {
 
   /** Position of the oldest event that is not acknowledged; undefined when all are. */
   get lowest(): Position | undefined {
-    const [first] = this.#entries.values();
-    return first?.position;
+    for (const { isRetained, position } of this.#entries.values()) if (isRetained !== true) return position;
+    return undefined;
   }
 
-  /** Those in flight, in ascending position. */
+  /** Those in flight, in the order in which they were given. */
   get entries(): Iterable<InFlight> {
     return this.#entries.values();
   }
@@ -46,10 +48,10 @@ export class DeliveryWindow {
     return this.#entries.get(ticket);
   }
 
-  /** Takes an event in, which must come after all that came before, and numbers it. Asserts that a ticket is free. */
-  give({ position, topic, qos }: Pick<InFlight, "position" | "topic" | "qos">): Ticket {
+  /** Takes an event in, which must come after all that came before unless it is retained, and numbers it. Asserts that a ticket is free. */
+  give({ position, topic, qos, isRetained }: Omit<InFlight, "ticket" | "state">): Ticket {
     const ticket = this.#nextTicket();
-    this.#entries.set(ticket, { ticket, position, topic, qos, state: "given" });
+    this.#entries.set(ticket, { ticket, position, topic, qos, state: "given", isRetained });
     return ticket;
   }
 

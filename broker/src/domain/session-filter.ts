@@ -15,6 +15,8 @@ export interface SessionFilter {
   readonly isNoLocal: boolean;
   /** Whether the mark of a retained event is passed on (MQTT 5.0, section 3.8.3.1). */
   readonly isRetainAsPublished: boolean;
+  /** Whether the filter gets what topics retain: each time that it is subscribed, or only when it is new; never when left out. */
+  readonly retained?: "always" | "if-new" | undefined;
   /** Given back with each event that the filter matches; undefined for none. */
   readonly identifier: number | undefined;
 }
@@ -27,7 +29,17 @@ export const sessionMarks = {
   origin: "origin",
   /** When the event expires, in milliseconds since the epoch. */
   expiresAt: "expires-at",
+  /** `true`: the topic retains the event. */
+  retain: "retain",
 } as const;
+
+/** What {@link sessionMarks.retain} says of an event that its topic retains. */
+export const retainedMark = "true";
+
+/** Whether an event is published to be retained. If its content is empty, it takes the topic's retained event away. */
+export function isMarkedRetained(event: Pick<Event, "extensions">, extensionPrefix: string): boolean {
+  return findMark(event, extensionPrefix + sessionMarks.retain) === retainedMark;
+}
 
 /** The QoS with which an event was published. The mark is written by gateways that know of QoS. */
 export function publishedQos(event: Pick<Event, "extensions">, extensionPrefix: string): QoS {

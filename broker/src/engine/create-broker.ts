@@ -341,6 +341,7 @@ class Engine implements RunningBroker {
       eventIds: this.#eventIds,
       slices: this.#slices,
       logger: this.#loggerOf(groupId),
+      mayReceive,
       createFeed: (interest, after) => new Feed({ ...this.#feedParts(groupId), mayReceive, interest, after }),
     };
   }

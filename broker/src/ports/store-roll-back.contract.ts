@@ -39,7 +39,8 @@ export async function readIndex(store: Store, of = group): Promise<unknown> {
   }));
   const head = await store.findHead(of);
   const block = head && { number: head.blockNumber, hash: head.hash };
-  return { block, total, topics, batches, details: await Promise.all(details) };
+  const retained = await store.listRetained(of, { prefix: "", after: undefined, limit: 99 });
+  return { block, total, topics, batches, retained, details: await Promise.all(details) };
 }
 
 /** The store's guarantees about rollbacks. */
@@ -63,7 +64,14 @@ export function testRollBack(store: () => Store): void {
     await store().applyBlocks(otherGroup, history);
     const done = await store().rollBack(group, undefined);
     expect(done).toMatchObject({ eventCount: 9, topicCount: 2 });
-    expect(await readIndex(store())).toEqual({ block: undefined, total: 0, topics: [], batches: [], details: [] });
+    expect(await readIndex(store())).toEqual({
+      block: undefined,
+      total: 0,
+      topics: [],
+      batches: [],
+      retained: [],
+      details: [],
+    });
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([]);
     expect(await store().findHead(otherGroup)).toEqual({ blockNumber: 6, hash: hashOf(6), generation: 0 });
     await store().applyBlocks(group, history);

@@ -5,6 +5,7 @@ import { blockNumberMax, endOfBlock, type Position, positionZero, toPosition } f
 import type { Topic } from "../domain/topic.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
 import type { BatchRange, IndexedBlock, Store, Stretch } from "./store.ts";
+import { testRetained } from "./store-retained.contract.ts";
 import { testRollBack } from "./store-roll-back.contract.ts";
 import { testSkippedEntries } from "./store-skipped-entries.contract.ts";
 import { testProgress, testSubscriptions } from "./store-subscriptions.contract.ts";
@@ -49,6 +50,7 @@ export function testStore(name: string, create: () => Promise<Store>): void {
     describe("subscriptions", () => testSubscriptions(() => store));
     describe("progress", () => testProgress(() => store));
     describe("rolling back", () => testRollBack(() => store));
+    describe("retained events", () => testRetained(() => store));
     describe("skipped entries", () => testSkippedEntries(() => store));
   });
 }

@@ -30,6 +30,32 @@ export interface SkippedEntry {
   readonly logIndex: number;
 }
 
+/** The retained event of a topic. */
+export interface RetainedPlace {
+  readonly sequence: number;
+  readonly position: Position;
+}
+
+/** What a block makes the retained event of a topic; `retained` is undefined if the block takes it away. */
+export interface RetainedChange {
+  readonly name: TopicName;
+  readonly retained?: RetainedPlace | undefined;
+}
+
+/** A topic with its retained event. */
+export interface RetainedEvent extends RetainedPlace {
+  readonly topic: TopicName;
+}
+
+/** A page of retained events in the order of the names of their topics. */
+export interface RetainedPage {
+  /** Lists only topics whose name begins with this. */
+  readonly prefix: string;
+  /** Begins after this name; undefined for the first page. */
+  readonly after: TopicName | undefined;
+  readonly limit: number;
+}
+
 /** Changes of one final block to the index. The engine derives it from a ledger's block; all of it is well-formed. */
 export interface IndexedBlock {
   readonly number: number;
@@ -42,6 +68,8 @@ export interface IndexedBlock {
   readonly skipped: readonly { readonly name: TopicName; readonly firstSequence: number; readonly count: number }[];
   /** Skipped entries, in the order of the chain; undefined if there are none. */
   readonly leftOut?: readonly SkippedEntry[];
+  /** Retained events as the block leaves them, each topic once; undefined if the block changes none. */
+  readonly retained?: readonly RetainedChange[];
 }
 
 /** Progress of a group's index. */
@@ -233,6 +261,8 @@ export interface Store extends PublishKeys {
    * @throws IndexDamagedError for an earlier block that must be repaired first.
    */
   mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]>;
+  /** Topics that have a retained event. A rollback restores the earlier ones. */
+  listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]>;
   /** Number of events of a topic after a position. */
   countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number>;
   /** The same for many places, with one read of the index: a count for each, in order. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EventBatch } from "../domain/event.ts";
 import { advance, type Position, positionZero, toPosition } from "../domain/position.ts";
 import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
-import type { BatchRange, IndexedBlock, Store } from "../ports/store.ts";
+import type { BatchRange, IndexedBlock, RetainedChange, RetainedEvent, Store } from "../ports/store.ts";
 import { readIndex } from "../ports/store-roll-back.contract.ts";
 import { batchOf, blockOf, group, topicOf } from "../ports/store-examples.contract.ts";
 import { createMemoryStore } from "./memory/memory-store.ts";
@@ -21,6 +21,8 @@ const stepArbitrary = fc.record({
   count: fc.integer({ min: 1, max: 5 }),
   bytes: fc.integer({ min: 0, max: 40 }),
   isSkipped: fc.boolean(),
+  /** Which of its events is retained, if one is, and whether it takes the retained one away. */
+  retained: fc.option(fc.record({ which: fc.nat(4), isEmpty: fc.boolean() }), { nil: undefined }),
   blocksOn: fc.integer({ min: 0, max: 2 }),
 });
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
@@ -58,7 +60,27 @@ function withStep(block: IndexedBlock, step: Step, place: { sequence: number; in
     return { ...block, skipped: [...block.skipped, { name, firstSequence: place.sequence, count }] };
   }
   const events = new Uint8Array(step.bytes).fill(place.sequence);
-  return { ...block, batches: [...block.batches, batchOf(name, { block: block.number, ...place, count, events })] };
+  const batch = batchOf(name, { block: block.number, ...place, count, events });
+  const added = { ...block, batches: [...block.batches, batch] };
+  if (step.retained === undefined) return added;
+  const others = (block.retained ?? []).filter((change) => change.name !== name);
+  return { ...added, retained: [...others, toChange(batch, step.retained)] };
+}
+
+function toChange(batch: EventBatch, { which, isEmpty }: NonNullable<Step["retained"]>): RetainedChange {
+  const index = which % batch.count;
+  const place = { sequence: batch.firstSequence + index, position: advance(batch.firstPosition, index) };
+  return { name: batch.topic, retained: isEmpty ? undefined : place };
+}
+
+/** What topics retain by its definition: the newest change of each. */
+function retainedNaively(blocks: readonly IndexedBlock[]): readonly RetainedEvent[] {
+  const newest = (topic: TopicName) =>
+    blocks.flatMap(({ retained = [] }) => retained).findLast(({ name }) => name === topic)?.retained;
+  return names.flatMap((topic) => {
+    const place = newest(topic);
+    return place === undefined ? [] : [{ topic, ...place }];
+  });
 }
 
 /** What a range holds by its definition, event by event. */
@@ -169,6 +191,8 @@ async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promis
   const fresh = createMemoryStore();
   await fresh.applyBlocks(group, blocks);
   expect(await readIndex(store)).toEqual(await readIndex(fresh));
+  const page = { prefix: "", after: undefined, limit: 9 };
+  expect(await store.listRetained(group, page)).toEqual(retainedNaively(blocks));
 }
 
 /** Events of a range by topic, one page after the other. */

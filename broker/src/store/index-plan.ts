@@ -4,7 +4,13 @@ import { advance, blockOf, type Position } from "../domain/position.ts";
 import type { Hash, Topic } from "../domain/topic.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 import type { BlockRef } from "../ports/ledger.ts";
-import { type IndexedBlock, type IndexHead, reorganisationBlocksMax } from "../ports/store.ts";
+import {
+  type IndexedBlock,
+  type IndexHead,
+  type RetainedChange,
+  type RetainedPlace,
+  reorganisationBlocksMax,
+} from "../ports/store.ts";
 
 /**
  * A topic with what a store keeps beside it. `digest` is that of its name, in eventIds. `ordinal` counts from 1 in the order of opening. `eventCount` counts the events that
@@ -28,7 +34,10 @@ export interface BatchRecord {
 /** A head, but for how often the index went back, which no block changes. */
 type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
 
-/** What a group's index is before blocks are applied; `topics` holds at least those that {@link topicsNamedIn} tells. */
+/**
+ * What a group's index is before blocks are applied; `topics` holds at least those that {@link topicsNamedIn} tells, and `retained` the retained events
+ * of at least those that {@link topicsRetainedIn} tells.
+ */
 export interface IndexState {
   /** What the head must be; anything where left out. */
   readonly after?: BlockRef | undefined;
@@ -36,6 +45,7 @@ export interface IndexState {
   readonly topicsTotal: number;
   readonly batchesTotal: number;
   readonly topics: ReadonlyMap<TopicName, TopicRecord>;
+  readonly retained: ReadonlyMap<TopicName, RetainedPlace>;
 }
 
 /** What may change of a topic, as it was before a block. */
@@ -50,10 +60,14 @@ export interface BlockUndo {
   readonly topicsTotal: number | undefined;
   /** Topics that it changed and did not open. */
   readonly images: readonly TopicImage[];
+  /** Retained events that it changed, as they were; undefined when it changed none. */
+  readonly retained?: readonly RetainedChange[] | undefined;
 }
 
 /** How to take several blocks back. */
-export type RollBackPlan = Pick<BlockUndo, "topicsTotal" | "images">;
+export interface RollBackPlan extends Pick<BlockUndo, "topicsTotal" | "images"> {
+  readonly retained: readonly RetainedChange[];
+}
 
 /** What to write: final states, each topic once. */
 export interface IndexPlan {
@@ -63,6 +77,7 @@ export interface IndexPlan {
   readonly opened: readonly TopicRecord[];
   readonly changed: readonly TopicRecord[];
   readonly batches: readonly BatchRecord[];
+  readonly retained: readonly RetainedChange[];
 }
 
 /** The last position of a batch. */
@@ -80,6 +95,11 @@ export function topicsNamedIn(blocks: readonly IndexedBlock[]): ReadonlySet<Topi
     for (const span of block.skipped) names.add(span.name);
   }
   return names;
+}
+
+/** Every topic whose retained event the blocks change. */
+export function topicsRetainedIn(blocks: readonly IndexedBlock[]): ReadonlySet<TopicName> {
+  return new Set(blocks.flatMap(({ retained = [] }) => retained.map(({ name }) => name)));
 }
 
 /**
@@ -100,13 +120,19 @@ export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
     for (const image of block.images) images.set(image.ordinal, image);
   }
   const last = topicsTotal ?? Number.POSITIVE_INFINITY;
-  return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last) };
+  const retained = lastOfEach(undo.toReversed().flatMap((block) => block.retained ?? []));
+  return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last), retained };
 }
 
 /** A topic as its image has it. */
 export function withImage(record: TopicRecord, image: TopicImage): TopicRecord {
   const { sequence, blockNumber, closed, eventCount } = image;
   return { ...record, eventCount, topic: { ...record.topic, sequence, blockNumber, closed } };
+}
+
+/** Each topic once, as the last change of it leaves it. */
+function lastOfEach(changes: readonly RetainedChange[]): readonly RetainedChange[] {
+  return [...new Map(changes.map((change) => [change.name, change])).values()];
 }
 
 interface Span {
@@ -123,6 +149,7 @@ class PlanUnderWay {
   readonly #changed = new Map<TopicName, TopicRecord>();
   readonly #batches: Omit<BatchRecord, "number">[] = [];
   readonly #undo: BlockUndo[] = [];
+  readonly #retained = new Map<TopicName, RetainedChange>();
   /** Topics changed by the block that is being added, as they were before. */
   #before = new Map<TopicName, TopicRecord>();
   #head: PlannedHead | undefined;
@@ -147,7 +174,8 @@ class PlanUnderWay {
     assertPositions(block);
     for (const span of spansOf(block)) this.#advance(span, block.number);
     this.#head = { blockNumber: block.number, hash: block.hash };
-    this.#undo.push({ number: block.number, hash: block.hash, topicsTotal, images: this.#images(topicsTotal) });
+    const images = this.#images(topicsTotal);
+    this.#undo.push({ number: block.number, hash: block.hash, topicsTotal, images, retained: this.#retain(block) });
   }
 
   finish(): IndexPlan {
@@ -161,6 +189,7 @@ class PlanUnderWay {
       batches: this.#batches
         .toSorted((left, right) => left.batch.firstPosition - right.batch.firstPosition)
         .map((record, index) => ({ ...record, number: this.#state.batchesTotal + index + 1 })),
+      retained: [...this.#retained.values()],
     };
   }
 
@@ -168,6 +197,18 @@ class PlanUnderWay {
     assert(this.#find(topic.name) === undefined, `topic ${JSON.stringify(topic.name)} is opened twice`);
     const digest = topicDigest(topic.name);
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
+  }
+
+  /** Answers what the block's topics retained before it. */
+  #retain({ retained: changes }: IndexedBlock): readonly RetainedChange[] | undefined {
+    const previous = changes?.map(({ name }) => ({ name, retained: this.#findRetained(name) }));
+    for (const change of changes ?? []) this.#retained.set(change.name, change);
+    return previous;
+  }
+
+  #findRetained(name: TopicName): RetainedPlace | undefined {
+    const changed = this.#retained.get(name);
+    return changed === undefined ? this.#state.retained.get(name) : changed.retained;
   }
 
   get #topicsTotal(): number {

@@ -7,6 +7,7 @@ import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "./index-block.ts";
+import { RetainedChanges } from "./retained-changes.ts";
 
 /** Names of topics that a follower keeps, about 200 bytes each; past it, it begins anew. */
 const namesKeptMax = 65_536;
@@ -16,6 +17,8 @@ export interface BlockIndexerParts {
   readonly store: Store;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** What the keys of extensions begin with. */
+  readonly extensionPrefix: string;
   /** Told of each topic that is closed, once the index has it so. */
   readonly onTopicClosed: (name: TopicName) => void;
   /** The right to write the index, where nodes share the store. */
@@ -25,18 +28,22 @@ export interface BlockIndexerParts {
 /** Writes blocks of the chain to the index, and tells of what was left out. */
 export class BlockIndexer {
   readonly #parts: BlockIndexerParts;
+  readonly #retained: RetainedChanges;
   /** Topics of the index by their contracts. Only going back takes one away. */
   readonly #names = new Map<Address, TopicName>();
 
   constructor(parts: BlockIndexerParts) {
     this.#parts = parts;
+    this.#retained = new RetainedChanges(parts.extensionPrefix);
   }
 
   /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
     const { ledger, store, lease, onTopicClosed } = this.#parts;
     await this.#learnNames(blocks);
-    const indexed = indexBlocks(blocks, this.#names, await this.#findTaken(blocks));
+    const indexed = indexBlocks(blocks, this.#names, await this.#findTaken(blocks)).map((block) =>
+      this.#retained.addTo(block),
+    );
     const after = lease && head;
     await store.applyBlocks(ledger.groupId, indexed, { isFinal: ledger.isFinal, lease, after });
     for (const { name, closed } of indexed.flatMap((block) => block.closed)) if (closed) onTopicClosed(name);

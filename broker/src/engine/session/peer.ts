@@ -12,6 +12,8 @@ export interface Delivery {
   readonly ticket: Ticket | undefined;
   /** Whether an earlier connection of the session may have had it. */
   readonly isRepeated: boolean;
+  /** Whether a subscription gets it because its topic retains it; not when left out. */
+  readonly isRetained?: boolean;
   /** The filters that match; empty where they were removed since. */
   readonly filters: readonly SessionFilter[];
 }

@@ -1,35 +1,25 @@
 import { DeliveryWindow, type InFlight, type Ticket } from "../../domain/delivery-window.ts";
 import type { Event, EventBatch } from "../../domain/event.ts";
-import type { GroupId } from "../../domain/group-id.ts";
 import type { Interest } from "../../domain/interest.ts";
 import { before, endOfBlock, type Position } from "../../domain/position.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { TimeSlices } from "../../lib/time-slices.ts";
-import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
-import { pause } from "../../lib/pause.ts";
-import type { EngineLimits } from "../limits.ts";
-import type { Peer } from "./peer.ts";
+import type { Delivery, Peer } from "./peer.ts";
+import { type Retained, RetainedEvents, type RetainedParts } from "./retained.ts";
+import { Waiting, type WaitingParts } from "./waiting.ts";
 
-export interface SessionParts {
-  readonly groupId: GroupId;
+export interface SessionParts extends RetainedParts, WaitingParts {
   readonly progress: IndexProgress;
   readonly dispatcher: Dispatcher;
   readonly eventIds: EventIds;
-  readonly slices: TimeSlices;
-  readonly clock: Clock;
   readonly randomness: Randomness;
-  readonly logger: Logger;
-  readonly limits: EngineLimits;
-  readonly extensionPrefix: string;
   readonly createFeed: (interest: Interest, after: Position) => Feed;
 }
 
@@ -69,6 +59,8 @@ export class Session implements ConnectedSession, Reader, Interest {
   readonly #parts: SessionParts;
   readonly #filters = new Map<TopicFilter, Standing>();
   readonly #window = new DeliveryWindow();
+  /** What filters are to get of what topics retain. */
+  readonly #retained: RetainedEvents;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
   readonly inbound = new Map<number, Promise<PublishOutcome>>();
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
@@ -76,7 +68,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   #connection: Connection | undefined;
   /** Of the batch that was offered last. Not the batch: a session may outlast its connection by days. */
   #lastOffered: Position | undefined;
-  #wake: (() => void) | undefined;
+  readonly #waiting: Waiting;
 
   /** Between {@link stop} and {@link restart}. */
   #isStopped: boolean;
@@ -88,6 +80,8 @@ export class Session implements ConnectedSession, Reader, Interest {
     this.#parts = parts;
     this.#isStopped = options.isStopped;
     this.id = parts.randomness.uuid();
+    this.#retained = new RetainedEvents(parts);
+    this.#waiting = new Waiting(parts);
     this.#takenUpTo = this.#indexedUpTo();
     parts.dispatcher.attach(parts.groupId, this);
   }
@@ -123,7 +117,7 @@ export class Session implements ConnectedSession, Reader, Interest {
       readUpTo: lowest === undefined ? this.#takenUpTo : before(lowest),
       held: new Set(received),
       repeatedUpTo: this.#takenUpTo,
-      repeats: new Map(Array.from(this.#window.entries, (entry) => [entry.position, entry])),
+      repeats: new Map(this.#inFlight(false).map((entry) => [entry.position, entry])),
     };
     for (const ticket of received) peer.release(ticket);
     if (!this.#isStopped) this.#read(this.#connection);
@@ -155,7 +149,12 @@ export class Session implements ConnectedSession, Reader, Interest {
   subscribe(order: SessionFilter): boolean {
     const { dispatcher, groupId } = this.#parts;
     const known = this.#filters.get(order.filter);
-    this.#filters.set(order.filter, { ...order, after: known?.after ?? this.#indexedUpTo() });
+    const indexedUpTo = this.#indexedUpTo();
+    this.#filters.set(order.filter, { ...order, after: known?.after ?? indexedUpTo });
+    if (order.retained === "always" || (order.retained === "if-new" && known === undefined)) {
+      this.#retained.add(order.filter, indexedUpTo);
+      this.wake();
+    }
     if (known === undefined) dispatcher.addFilter(groupId, order.filter, this);
     return known === undefined;
   }
@@ -163,6 +162,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   /** Answers whether there was such a filter. */
   unsubscribe(filter: TopicFilter): boolean {
     if (!this.#filters.delete(filter)) return false;
+    this.#retained.remove(filter);
     this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
     return true;
   }
@@ -201,8 +201,7 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** The peer may take another event. */
   wake(): void {
-    this.#wake?.();
-    this.#wake = undefined;
+    this.#waiting.wake();
   }
 
   /** Ends the session: nothing of it is kept. */
@@ -224,6 +223,7 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   #rollBack(to: Position): void {
     this.#window.rollBack(to);
+    this.#retained.rollBack(to);
     this.#lastOffered = undefined;
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     for (const [filter, standing] of this.#filters) {
@@ -240,10 +240,13 @@ export class Session implements ConnectedSession, Reader, Interest {
   #read(connection: Connection): void {
     const feed = this.#parts.createFeed(this, connection.readUpTo);
     const ending = new AbortController();
-    const ended = this.#run(connection, { feed, signal: ending.signal }).catch((error: unknown) => {
+    const { signal } = ending;
+    const failed = (error: unknown): void => {
       this.#parts.logger.error("delivery to a session failed", { error });
       connection.peer.ended("failed");
-    });
+    };
+    const loops = [this.#run(connection, { feed, signal }), this.#runRetained(connection, signal)];
+    const ended = Promise.all(loops.map(async (loop) => loop.catch(failed))).then(() => {});
     connection.reading = { feed, ending, ended };
   }
 
@@ -263,35 +266,66 @@ export class Session implements ConnectedSession, Reader, Interest {
     { feed, signal }: { readonly feed: Feed; readonly signal: AbortSignal },
   ): Promise<void> {
     while (!signal.aborted) {
-      await this.#room(connection, signal);
-      const event = await this.#next(feed, signal);
+      const event = await this.#waiting.forRead(signal, () => feed.next(signal));
+      // What topics retain comes first: it is older.
+      await this.#waiting.until(signal, () => this.#retained.isEmpty && hasRoom(connection));
       if (event === undefined || signal.aborted) return;
       this.#give(event, connection);
       await this.#parts.slices.pause();
     }
   }
 
-  /** Waits until the peer may be given another event, again or for the first time, or `signal` aborts. */
-  async #room({ peer, windowMax, held }: Connection, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && (held.size >= windowMax || !peer.hasRoom)) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+  /** Gives what topics retain, each time that a filter is to get it; before that, what an earlier connection did not acknowledge of it. */
+  async #runRetained(connection: Connection, signal: AbortSignal): Promise<void> {
+    for (const entry of this.#inFlight(true)) {
+      if (!connection.held.has(entry.ticket)) await this.#repeatRetained(entry, { connection, signal });
+    }
+    while (!signal.aborted) {
+      await this.#waiting.until(signal, () => !this.#retained.isEmpty && hasRoom(connection));
+      const retained = await this.#waiting.forRead(signal, () => this.#retained.next());
+      await this.#waiting.until(signal, () => hasRoom(connection));
+      if (signal.aborted) return;
+      if (retained !== undefined) this.#giveRetained(retained, connection);
+      if (this.#retained.isEmpty) this.wake();
+      await this.#parts.slices.pause();
     }
   }
 
-  /** Waits out a store that fails: the feed has not moved, so asking again loses nothing. */
-  async #next(feed: Feed, signal: AbortSignal): Promise<Event | undefined> {
-    const { clock, logger, limits } = this.#parts;
-    while (!signal.aborted) {
-      try {
-        return await feed.next(signal);
-      } catch (error) {
-        logger.error("events of a session not read", { error });
-        await pause(clock, limits.retryDelayMsMin, signal);
-      }
+  async #repeatRetained(
+    entry: InFlight,
+    { connection, signal }: { readonly connection: Connection; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { ticket, qos } = entry;
+    const event = await this.#waiting.forRead(signal, () => this.#retained.find(entry));
+    await this.#waiting.until(signal, () => hasRoom(connection));
+    if (signal.aborted || this.#window.find(ticket) === undefined) return;
+    if (event === undefined) {
+      this.acknowledge(ticket); // the chain took it back
+      return;
     }
-    return undefined;
+    connection.held.add(ticket);
+    const filters = [...this.#filters.values()].filter(({ filter }) => matchesFilter(filter, event.topic));
+    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: true, isRetained: true, filters });
+  }
+
+  #giveRetained(retained: Retained, connection: Connection): void {
+    const { event, filter } = retained;
+    this.#retained.pass(retained);
+    const standing = this.#filters.get(filter);
+    if (standing === undefined || (standing.isNoLocal && this.#isOwn(event))) return;
+    const qos = this.#qosOf(event, [standing]);
+    const { position, topic } = event;
+    const ticket = qos === 0 ? undefined : this.#window.give({ position, topic, qos, isRetained: true });
+    if (ticket !== undefined) connection.held.add(ticket);
+    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: false, isRetained: true, filters: [standing] });
+  }
+
+  #deliver(peer: Peer, delivery: Omit<Delivery, "eventId">): void {
+    peer.deliver({ ...delivery, eventId: this.#parts.eventIds.of(delivery.event) });
+  }
+
+  #inFlight(isRetained: boolean): readonly InFlight[] {
+    return [...this.#window.entries].filter((entry) => (entry.isRetained === true) === isRetained);
   }
 
   #give(event: Event, connection: Connection): void {
@@ -305,8 +339,7 @@ export class Session implements ConnectedSession, Reader, Interest {
     if (entry === undefined || this.#window.find(entry.ticket)?.state !== "given") return;
     const { ticket, qos } = entry;
     held.add(ticket);
-    const eventId = this.#parts.eventIds.of(event);
-    peer.deliver({ event, eventId, qos, ticket, isRepeated: true, filters: this.#filtersOf(event) });
+    this.#deliver(peer, { event, qos, ticket, isRepeated: true, filters: this.#filtersOf(event) });
   }
 
   #giveNew(event: Event, { peer, held }: Connection): void {
@@ -316,17 +349,21 @@ export class Session implements ConnectedSession, Reader, Interest {
     const qos = this.#qosOf(event, filters);
     const ticket = qos === 0 ? undefined : this.#window.give({ position: event.position, topic: event.topic, qos });
     if (ticket !== undefined) held.add(ticket);
-    peer.deliver({ event, eventId: this.#parts.eventIds.of(event), qos, ticket, isRepeated: false, filters });
+    this.#deliver(peer, { event, qos, ticket, isRepeated: false, filters });
   }
 
   #filtersOf(event: Event): readonly SessionFilter[] {
-    const isOwn = originOf(event, this.#parts.extensionPrefix) === this.id;
+    const isOwn = this.#isOwn(event);
     const found: SessionFilter[] = [];
     for (const standing of this.#filters.values()) {
       const isWanted = event.position > standing.after && !(isOwn && standing.isNoLocal);
       if (isWanted && matchesFilter(standing.filter, event.topic)) found.push(standing);
     }
     return found;
+  }
+
+  #isOwn(event: Event): boolean {
+    return originOf(event, this.#parts.extensionPrefix) === this.id;
   }
 
   #qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
@@ -345,6 +382,10 @@ export class Session implements ConnectedSession, Reader, Interest {
   #indexedUpTo(): Position {
     return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
   }
+}
+
+function hasRoom({ peer, windowMax, held }: Connection): boolean {
+  return held.size < windowMax && peer.hasRoom;
 }
 
 function minOf(left: Position, right: Position): Position {

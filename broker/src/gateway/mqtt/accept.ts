@@ -37,9 +37,6 @@ export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: 
   if (properties.authenticationMethod !== undefined) {
     throw new PacketError(reason.authenticationMethodInvalid, "no authentication method is offered");
   }
-  if (version === 5 && packet.will?.isRetained === true) {
-    throw new PacketError(reason.retainNotSupported, "retained messages are not supported"); // [MQTT-3.2.2-13]
-  }
   if (Buffer.byteLength(clientId) > clientIdBytesMax) {
     throw new PacketError(reason.clientIdInvalid, `the client identifier has more than ${clientIdBytesMax} bytes`);
   }
@@ -63,7 +60,6 @@ export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: 
       receiveMaximum: settings.receiveMax,
       maximumPacketSize: settings.packetBytesMax,
       topicAliasMaximum: settings.topicAliasMax,
-      retainAvailable: 0,
       sharedSubscriptionAvailable: 0,
       ...(assigned !== undefined && { assignedClientIdentifier: assigned }),
       ...(keepAliveSeconds !== packet.keepAliveSeconds && { serverKeepAlive: keepAliveSeconds }),

@@ -79,6 +79,23 @@ describe.each([4, 5] as const)("a client of level %s", (version) => {
     expect(await second.next("publish")).toMatchObject({ topic: "a", qos: 1 });
   });
 
+  it("gets what a topic retains, with the flag, when it subscribes, and later events without it", async () => {
+    const client = await RawClient.connect(world.port, version);
+    client.send(publication("a", { retain: true, qos: 2 }));
+    await client.next("pubrec");
+    client.send(subscription("#"));
+    await client.next("suback");
+    expect(await client.next("publish")).toMatchObject({ topic: "a", retain: true, qos: 1, dup: false });
+    client.send(publication("a", { retain: true, payload: "", messageId: 8 }));
+    const live = [await client.nextAny(), await client.nextAny()].find(({ cmd }) => cmd === "publish");
+    expect(live).toMatchObject({ topic: "a", retain: false, payload: Buffer.alloc(0) });
+    const later = await RawClient.connect(world.port, version, { clientId: "later" });
+    later.send(subscription("a"));
+    await later.next("suback");
+    later.send(publication("b"));
+    expect((await later.nextAny()).cmd).toBe("puback");
+  });
+
   it("is understood byte by byte", async () => {
     const client = await RawClient.open(world.port, version);
     const bytes = [
@@ -135,11 +152,47 @@ it("replaces a filter of a session that has as many as it may", async () => {
   expect(await client.next("suback")).toMatchObject({ granted: [1, 0x97] });
 });
 
+it.each([
+  [0, ["publish", "publish"]],
+  [1, ["publish"]],
+  [2, []],
+])("sends what a topic retains to a filter subscribed twice with retain handling %i", async (rh, expected) => {
+  const client = await RawClient.connect(world.port, 5);
+  client.send(publication("a", { retain: true }));
+  await client.next("puback");
+  const seen: string[] = [];
+  for (const messageId of [1, 2]) {
+    client.send({ cmd: "subscribe", messageId, subscriptions: [{ topic: "a", qos: 0, rh, rap: false }] });
+    client.send(publication("end"));
+    for (let cmd = ""; cmd !== "puback"; seen.push(cmd)) ({ cmd } = await client.nextAny());
+  }
+  expect(seen.filter((cmd) => cmd === "publish")).toEqual(expected);
+});
+
+it("passes the flag on to a subscription that wants it as published", async () => {
+  const client = await RawClient.connect(world.port, 5);
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions: [{ topic: "a", qos: 0, rap: true }] });
+  await client.next("suback");
+  client.send(publication("a", { retain: true, qos: 0, messageId: undefined }));
+  expect(await client.next("publish")).toMatchObject({ retain: true });
+});
+
+it("does not send a retained message that has expired, and acknowledges it", async () => {
+  const client = await RawClient.connect(world.port, 5, { properties: { receiveMaximum: 1 } });
+  const properties = { userProperties: { "svc-expires-at": "1" } };
+  client.send(publication("a", { retain: true, properties }));
+  await client.next("puback");
+  client.send(publication("b", { retain: true, messageId: 8 }));
+  await client.next("puback");
+  client.send(subscription("#"));
+  await client.next("suback");
+  expect(await client.next("publish")).toMatchObject({ topic: "b", retain: true });
+});
+
 describe("a will that could not be published is refused with its CONNECT", () => {
   it.each([
     ["a topic name that breaks the rules", { topic: "ümlaut" }, 0x90],
     ["extensions that are too long", { properties: { contentType: "x".repeat(60_000) } }, 0x97],
-    ["a retained one", { retain: true }, 0x9a],
   ])("%s", async (_, fields, reasonCode) => {
     const client = await RawClient.open(world.port, 5);
     const will = { topic: "will", payload: "x", qos: 1, retain: false, ...fields };
@@ -160,7 +213,6 @@ it("does not remember an alias for a name that is no topic", async () => {
 describe("what the standard forbids ends the connection with its reason", () => {
   it.each([
     ["a second CONNECT, [MQTT-3.1.0-2]", { cmd: "connect", clientId: "raw", clean: true, keepalive: 0 }, 0x82],
-    ["a retained message, which CONNACK excluded", publication("a", { retain: true }), 0x9a],
     ["a topic alias above the maximum", publication("a", { properties: { topicAlias: 101 } }), 0x94],
     ["an alias that stands for nothing", publication("", { properties: { topicAlias: 1 } }), 0x82],
     ["AUTH", { cmd: "auth", reasonCode: 0x19, properties: { authenticationMethod: "x" } }, 0x82],

@@ -256,9 +256,6 @@ export class Connection {
     const { version, attachment, inbound, outbound } = opened;
     switch (packet.type) {
       case "publish": {
-        if (version === 5 && packet.isRetained) {
-          throw new PacketError(reason.retainNotSupported, "retained messages are not supported");
-        }
         const waiting = inbound.take(packet);
         if (waiting !== undefined) this.#whileBusy(() => waiting);
         break;

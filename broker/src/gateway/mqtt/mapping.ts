@@ -1,5 +1,5 @@
 import type { Extensions } from "../../domain/event.ts";
-import { sessionMarks } from "../../domain/session-filter.ts";
+import { isMarkedRetained, retainedMark, sessionMarks } from "../../domain/session-filter.ts";
 import type { Delivery } from "../../engine/session/peer.ts";
 import type { PublishOrder } from "./codec/encode-packet.ts";
 import type { PublishPacket } from "./codec/packet.ts";
@@ -11,7 +11,6 @@ import type { Properties, UserProperty } from "./codec/properties.ts";
  */
 const key = {
   ...sessionMarks,
-  retain: "retain",
   expiresAt: "expires-at",
   format: "payload-format",
   contentType: "content-type",
@@ -39,7 +38,7 @@ export function toExtensions(packet: PublishLike, { prefix, now, origin }: Incom
   };
   // 1 is what an event without the mark has.
   if (packet.qos !== 1) add(key.qos, String(packet.qos));
-  if (packet.isRetained) add(key.retain, "true");
+  if (packet.isRetained) add(key.retain, retainedMark);
   const { messageExpiryInterval: expiry, payloadFormatIndicator: format } = properties;
   if (expiry !== undefined) add(key.expiresAt, String(now + expiry * 1000));
   if (format !== undefined) add(key.format, String(format));
@@ -66,14 +65,14 @@ export function toPublish(delivery: Delivery, options: OutgoingOptions): Publish
   const { event, qos, ticket, isRepeated, filters } = delivery;
   const properties = toProperties(delivery, options);
   if (properties === undefined) return undefined;
-  const isRetained = findExtension(event.extensions, options.prefix + key.retain) === "true";
+  const isRetained = isMarkedRetained(event, options.prefix);
   return {
     topic: event.topic,
     payload: toPayload(event.content),
     qos,
     packetId: ticket ?? 0,
     isDuplicate: isRepeated,
-    isRetained: isRetained && filters.some(({ isRetainAsPublished }) => isRetainAsPublished),
+    isRetained: delivery.isRetained === true || (isRetained && filters.some((one) => one.isRetainAsPublished)),
     properties,
   };
 }

@@ -45,6 +45,9 @@ export async function unsubscribeAll(packet: UnsubscribePacket, attachment: Atta
   }
 }
 
+/** MQTT 5.0, section 3.8.3.1. */
+const retainedOf = { 0: "always", 1: "if-new", 2: undefined } as const;
+
 /** How many more filters a session may have. */
 class FilterRoom {
   readonly #session: ConnectedSession;
@@ -75,7 +78,7 @@ function toOrder(request: SubscriptionRequest, { room, identifier, settings }: O
   if (filter === undefined) return reason.filterInvalid;
   if (isRefused(filter, settings)) return settings.denialCode;
   if (!room.take(filter)) return reason.quotaExceeded;
-  return { filter, qos, isNoLocal, isRetainAsPublished, identifier };
+  return { filter, qos, isNoLocal, isRetainAsPublished, retained: retainedOf[request.retainHandling], identifier };
 }
 
 async function attempt(

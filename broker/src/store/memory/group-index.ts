@@ -12,6 +12,10 @@ import {
   IndexDamagedError,
   type IndexedBlock,
   type IndexHead,
+  type RetainedChange,
+  type RetainedEvent,
+  type RetainedPage,
+  type RetainedPlace,
   type RollBack,
   reorganisationBlocksMax,
   type SkippedEntry,
@@ -53,6 +57,9 @@ export class GroupIndex {
   /** Blocks that can be taken back, ascending, and the one before them. */
   #undo: BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
+  readonly #retained = new Map<TopicName, RetainedPlace>();
+  /** Names of topics that retain an event, ascending; undefined until they are asked for. */
+  #retainedNames: readonly TopicName[] | undefined;
   /** Ascending. */
   #leftOut: readonly SkippedEntry[] = [];
 
@@ -68,7 +75,8 @@ export class GroupIndex {
   apply(blocks: readonly IndexedBlock[], options: ApplyOptions): void {
     const { after } = options;
     const totals = { topicsTotal: this.#names.length, batchesTotal: this.#batches.length };
-    const plan = planBlocks(blocks, { head: this.#head, after, ...totals, topics: this.#topics });
+    const state = { head: this.#head, after, ...totals, topics: this.#topics, retained: this.#retained };
+    const plan = planBlocks(blocks, state);
     for (const record of plan.opened) this.#insert(record);
     for (const record of plan.changed) this.#topics.set(record.topic.name, record);
     for (const record of plan.batches) {
@@ -76,6 +84,7 @@ export class GroupIndex {
       this.#batches.push(kept);
       this.#batchesByTopic.get(record.batch.topic)?.push(kept);
     }
+    this.#retain(plan.retained);
     const leftOut = blocks.flatMap((block) => block.leftOut ?? []);
     if (leftOut.length > 0) this.#leftOut = [...this.#leftOut, ...leftOut].slice(-skippedEntriesMax);
     this.#head = plan.head;
@@ -97,13 +106,14 @@ export class GroupIndex {
     )
       throw new Error(`index: it cannot go back to block ${to.number}`);
     const target = to?.number ?? -1;
-    const { topicsTotal, images } = planRollBack(this.#undo.filter(({ number }) => number > target));
+    const { topicsTotal, images, retained } = planRollBack(this.#undo.filter(({ number }) => number > target));
     const vanished = this.#dropBatches(to === undefined ? -1 : endOfBlock(to.number));
     const topicCount = this.#dropTopics(to === undefined ? 0 : (topicsTotal ?? this.#names.length));
     for (const image of to === undefined ? [] : images) {
       const record = this.#topics.get(this.#names[image.ordinal - 1] ?? ("" as TopicName)); // No topic has the empty name.
       if (record !== undefined) this.#topics.set(record.topic.name, withImage(record, image));
     }
+    this.#retain(to === undefined ? [...this.#retained.keys()].map((name) => ({ name })) : retained);
     this.#head = to === undefined ? undefined : { blockNumber: to.number, hash: to.hash };
     this.#generation += 1;
     this.#undo = this.#undo.filter(({ number }) => number <= target);
@@ -184,6 +194,17 @@ export class GroupIndex {
     return found;
   }
 
+  listRetained({ prefix, after, limit }: RetainedPage): readonly RetainedEvent[] {
+    this.#retainedNames ??= [...this.#retained.keys()].toSorted();
+    const names = this.#retainedNames;
+    const start = names.findIndex((name) => name >= prefix && (after === undefined || name > after));
+    const page = start < 0 ? [] : names.slice(start, start + limit).filter((name) => name.startsWith(prefix));
+    return page.flatMap((topic) => {
+      const place = this.#retained.get(topic);
+      return place === undefined ? [] : { topic, ...place };
+    });
+  }
+
   countEventsAfter(name: TopicName, after: Position): number {
     const total = this.#topics.get(name)?.eventCount ?? 0;
     const records = this.#batchesByTopic.get(name) ?? [];
@@ -218,6 +239,14 @@ export class GroupIndex {
     this.#nameByAddress.set(address, name);
     this.#namesByDigest.set(digest, [...(this.#namesByDigest.get(digest) ?? []), name]);
     this.#batchesByTopic.set(name, []);
+  }
+
+  #retain(changes: readonly RetainedChange[]): void {
+    for (const { name, retained } of changes) {
+      if (retained === undefined) this.#retained.delete(name);
+      else this.#retained.set(name, retained);
+    }
+    if (changes.length > 0) this.#retainedNames = undefined;
   }
 
   #dropBatches(after: number): readonly VanishedBatch[] {

@@ -25,6 +25,8 @@ import type {
   IndexHead,
   InsertOutcome,
   Progress,
+  RetainedEvent,
+  RetainedPage,
   RollBack,
   SkippedEntry,
   Store,
@@ -137,6 +139,10 @@ export class MemoryStore extends MemoryGroups implements Store {
 
   async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
     return this.#groups.get(groupId)?.mend(batches) ?? [];
+  }
+
+  async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
+    return this.#groups.get(groupId)?.listRetained(page) ?? [];
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {

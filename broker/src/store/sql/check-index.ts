@@ -1,4 +1,4 @@
-import type { Transaction } from "kysely";
+import { sql, type Transaction } from "kysely";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import { indexLock } from "./sql-index.ts";
 import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
@@ -17,7 +17,7 @@ export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promi
     for (const { group_id } of known) await lock(transaction, indexLock(group_id));
     if (await isIntact(transaction)) return false;
     const groups = await transaction.selectFrom("groups").selectAll().execute();
-    for (const table of ["batches", "topics", "blocks", "skipped_entries", "vanished", "groups"] as const) {
+    for (const table of ["batches", "topics", "blocks", "retained", "skipped_entries", "vanished", "groups"] as const) {
       await transaction.deleteFrom(table).execute();
     }
     for (const group of groups) await transaction.insertInto("groups").values(emptied(group)).execute();
@@ -41,6 +41,10 @@ async function isIntact(transaction: Transaction<Schema>): Promise<boolean> {
     const rows = await transaction.selectFrom(table).selectAll().execute();
     if (rows.some((row) => checksumOfRow(table, row) !== row.checksum)) return false;
   }
+  return (await hasIntactTopics(transaction)) && (await hasIntactRetained(transaction));
+}
+
+async function hasIntactTopics(transaction: Transaction<Schema>): Promise<boolean> {
   for (let after = 0; ; ) {
     const topics = transaction.selectFrom("topics").selectAll().where("topic_id", ">", after);
     const rows = await topics.orderBy("topic_id").limit(rowsReadMax).execute();
@@ -48,5 +52,17 @@ async function isIntact(transaction: Transaction<Schema>): Promise<boolean> {
     const last = rows.at(-1);
     if (last === undefined) return true;
     after = last.topic_id;
+  }
+}
+
+async function hasIntactRetained(transaction: Transaction<Schema>): Promise<boolean> {
+  for (let [group, name] = ["", ""]; ; ) {
+    const retained = transaction.selectFrom("retained").selectAll();
+    const rest = retained.where(sql<boolean>`(group_id, name) > (${group}, ${name})`);
+    const rows = await rest.orderBy("group_id").orderBy("name").limit(rowsReadMax).execute();
+    if (rows.some((row) => checksumOfRow("retained", row) !== row.checksum)) return false;
+    const last = rows.at(-1);
+    if (last === undefined) return true;
+    [group, name] = [last.group_id, last.name];
   }
 }

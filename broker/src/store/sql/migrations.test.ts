@@ -37,6 +37,17 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     }
   }
 
+  it("a store of the first version gets what is missing, and keeps its rows", async () => {
+    await onDatabase(async (database) => {
+      await migrate(database, backend, 1);
+      const head = { group_id: "1", block_number: 7, block_hash: "0x", generation: 0, batch_count: 0, checksum: 0 };
+      await database.relaxed.insertInto("groups").values(head).execute();
+      expect(await migrate(database, backend)).toBe(1);
+      expect(await database.relaxed.selectFrom("groups").selectAll().execute()).toEqual([head]);
+      expect(await database.relaxed.selectFrom("retained").selectAll().execute()).toEqual([]);
+    });
+  });
+
   it("a store of the newest version is left as it is, and no step is made twice", async () => {
     await onDatabase(async (database) => {
       expect(await migrate(database, backend)).toBe(0);

@@ -1,11 +1,11 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 type Migration = (database: Kysely<Schema>, backend: SqlBackend) => Promise<void>;
 
 /** The n-th entry brings a database from version n-1 to n. Entries are only ever added. */
-const migrations: readonly Migration[] = [createTables, createPublishKeys];
+const migrations: readonly Migration[] = [createTables, createPublishKeys, createRetained];
 
 /** Newest version that this program knows. */
 export const schemaVersion = migrations.length;
@@ -246,5 +246,17 @@ async function createCoordination({ schema }: Kysely<Schema>): Promise<void> {
     .addColumn("sender", "text", (column) => column.notNull())
     .addColumn("node_id", "text", (column) => column.notNull())
     .addPrimaryKeyConstraint("signers_by_sender", ["group_id", "sender"])
+    .execute();
+}
+
+async function createRetained({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("retained")
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("name", sql.raw(backend.orderedTextType), (column) => column.notNull())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addColumn("position", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("retained_by_name", ["group_id", "name"])
     .execute();
 }

@@ -5,6 +5,7 @@ import type {
   BlockTable,
   GroupTable,
   PublishKeyTable,
+  RetainedTable,
   SqlDatabase,
   SubscriptionTable,
   TopicRow,
@@ -16,6 +17,7 @@ interface CheckedTables {
   readonly topics: TopicRow;
   readonly blocks: BlockTable;
   readonly batches: BatchTable;
+  readonly retained: RetainedTable;
   readonly subscriptions: SubscriptionTable;
   readonly publish_keys: PublishKeyTable;
 }
@@ -55,6 +57,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
     "publisher",
     "events_checksum",
   ],
+  retained: ["group_id", "name", "sequence", "position"],
   subscriptions: ["id", "group_id", "filter", "interface_type", "url", "receiver", "state", "created_at"],
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
@@ -114,7 +117,7 @@ export function isIntactSubscription(row: SubscriptionTable): boolean {
 }
 
 /** The row, where it is as it was written. @throws StoreError `corrupt`, which is reported. */
-export function checkRow<Table extends "groups" | "topics" | "blocks", Row extends CheckedTables[Table]>(
+export function checkRow<Table extends "groups" | "topics" | "blocks" | "retained", Row extends CheckedTables[Table]>(
   { damaged }: Pick<SqlDatabase, "damaged">,
   table: Table,
   row: Row,

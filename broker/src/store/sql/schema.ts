@@ -80,6 +80,15 @@ export interface BlockTable {
   readonly checksum: number;
 }
 
+/** One row a topic that retains an event; see the port's RetainedEvent. It has the name, since filters ask for ranges of names. */
+export interface RetainedTable {
+  readonly group_id: string;
+  readonly name: string;
+  readonly sequence: number;
+  readonly position: number;
+  readonly checksum: number;
+}
+
 /** One row a batch that a reorganisation took; the key counts up. */
 export interface VanishedTable {
   readonly vanished_id: Generated<number>;
@@ -196,6 +205,7 @@ export interface Schema {
   readonly batches: BatchTable;
   readonly blocks: BlockTable;
   readonly vanished: VanishedTable;
+  readonly retained: RetainedTable;
   readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
   readonly journal: JournalTable;
@@ -271,6 +281,8 @@ export interface SqlBackend {
   readonly bytesType: "blob" | "bytea";
   /** Type of a primary key that the database counts up itself. */
   readonly keyType: "integer" | "bigserial";
+  /** Type of a text whose order is that of its bytes, in every database. */
+  readonly orderedTextType: "text" | 'text collate "C"';
   /** Has the database keep the number of subscriptions, where it is asked for often. */
   readonly keepCount?: (transaction: Kysely<Schema>) => Promise<void>;
   open(): Promise<SqlDatabase>;

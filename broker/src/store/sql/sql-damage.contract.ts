@@ -5,7 +5,15 @@ import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { type BatchRange, IndexDamagedError } from "../../ports/store.ts";
 import { testDamage } from "../../ports/store-damage.contract.ts";
-import { alpha, beta, group, history, subscriptionOf, webhookTo } from "../../ports/store-examples.contract.ts";
+import {
+  alpha,
+  beta,
+  blockOf,
+  group,
+  history,
+  subscriptionOf,
+  webhookTo,
+} from "../../ports/store-examples.contract.ts";
 import type { Schema, SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
@@ -16,6 +24,7 @@ const everything: BatchRange = {
   batchesMax: 1000,
   bytesMax: 1 << 30,
 };
+const retainedPage = { prefix: "", after: undefined, limit: 9 };
 /** Alpha 4 and 5, the only batch of alpha in block 4. */
 const row = sql`first_sequence = 4`;
 
@@ -177,19 +186,25 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       ["a topic's sequence", sql`update topics set sequence = sequence + 4 where name = 'alpha'`],
       ["a head", sql`update groups set block_number = block_number + 1`],
       ["a block", sql`update blocks set hash = replace(hash, '4', '5') where number = 4`],
+      ["a retained event's topic", sql`update retained set name = 'betb'`],
+      ["a retained event's sequence", sql`update retained set sequence = sequence - 1`],
     ])("%s: the index is built anew from the chain at the next start, and subscriptions stay", async (_, statement) => {
       await store.insertSubscription(subscriptionOf(1), 0);
+      const place = { sequence: 3, position: toPosition(4, 0) };
+      await store.applyBlocks(group, [blockOf(7, { retained: [{ name: beta, retained: place }] })]);
       await change(statement);
       const all = async () => {
         await store.listTopics(group, { offset: 0, limit: 9 });
         await store.listBlocks(group, { atMost: 9 });
         await store.findHead(group);
+        await store.listRetained(group, retainedPage);
       };
       await expect(all()).rejects.toMatchObject({ fault: "corrupt", message: expect.stringContaining("start") });
       await store.stop();
       await store.start();
       expect(await store.findHead(group)).toBeUndefined();
       expect((await store.listTopics(group, { offset: 0, limit: 9 })).total).toBe(0);
+      expect(await store.listRetained(group, retainedPage)).toEqual([]);
       expect(await store.listSubscriptions()).toEqual([subscriptionOf(1)]);
       await store.applyBlocks(group, history);
       expect(await read()).toEqual(intact);

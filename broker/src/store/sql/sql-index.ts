@@ -14,6 +14,8 @@ import {
   type IndexedBlock,
   type IndexHead,
   LeaseLostError,
+  type RetainedEvent,
+  type RetainedPage,
   type RollBack,
   type SkippedEntry,
   type Stretch,
@@ -21,10 +23,11 @@ import {
   type TopicPage,
   type TopicPlace,
 } from "../../ports/store.ts";
-import { type IndexPlan, planBlocks, topicsNamedIn } from "../index-plan.ts";
+import { type IndexPlan, planBlocks, topicsNamedIn, topicsRetainedIn } from "../index-plan.ts";
 import { countEventsAfterEach, countStretch } from "./count-events.ts";
 import { createIndexQueries, findTopics, findTopicsByAddress, type IndexQueries } from "./index-queries.ts";
 import { Mutex } from "./mutex.ts";
+import { findRetained, listRetained, saveRetained } from "./retained-rows.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
 import { fromTopicRow, type KeyedTopic, toBatchRow, toTopicChange, toTopicRow } from "./rows.ts";
 import type { GroupTable, Schema, SqlDatabase, TopicRow } from "./schema.ts";
@@ -176,6 +179,10 @@ export class SqlIndex {
     }
   }
 
+  async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
+    return listRetained(this.#shared, groupId, page);
+  }
+
   async countEventsAfter(groupId: GroupId, place: TopicPlace): Promise<number> {
     const topic = await this.#findKeyed(this.#database, groupId, place.topic);
     return topic === undefined ? 0 : this.#batches.countAfter(topic, place.after);
@@ -218,7 +225,8 @@ export class SqlIndex {
     const topicIds = new Map(known.map(({ ordinal, topicId }) => [ordinal, topicId]));
     const head = row === undefined || row.block_number < 0 ? undefined : toHead(row);
     const [batchesTotal, generation] = [row?.batch_count ?? 0, row?.generation ?? 0];
-    const plan = planBlocks(blocks, { head, after, topicsTotal, batchesTotal, topics });
+    const retained = await findRetained(this.#shared, transaction, { groupId, names: [...topicsRetainedIn(blocks)] });
+    const plan = planBlocks(blocks, { head, after, topicsTotal, batchesTotal, topics, retained });
     return { plan, topicIds, batchesTotal: batchesTotal + plan.batches.length, generation };
   }
 
@@ -236,6 +244,7 @@ export class SqlIndex {
     await rowWriter.updateTopics(transaction, changes);
     const batches = plan.batches.map((record) => toBatchRow(groupId, idOf(record, ids), record));
     await rowWriter.insertBatches(transaction, batches);
+    await saveRetained(this.#shared, transaction, { groupId, changes: plan.retained });
     const { blockNumber, hash } = plan.head;
     const head = { group_id: groupId, block_number: blockNumber, block_hash: hash };
     const row = withChecksum("groups", { ...head, generation, batch_count: batchesTotal });

@@ -13,12 +13,13 @@ import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
 import { fromPlaceRow } from "./rows.ts";
+import { restoreRetained } from "./retained-rows.ts";
 import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts";
 import { dropSkipped } from "./skipped-entries.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
 /** What stands in a block's row beside its name. */
-type StoredUndo = Pick<BlockUndo, "images"> & { readonly topicsTotal?: number };
+type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
 
 /** Keeps how blocks can be taken back, and takes them back. Every method works within the transaction that it is given. */
 export class SqlRollBack {
@@ -34,8 +35,8 @@ export class SqlRollBack {
 
   /** Keeps blocks that were just applied, and lets go of those that fall out of the window, but for the newest of these. */
   async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
-    for (const { number, hash, topicsTotal, images } of blocks) {
-      const undo = JSON.stringify({ topicsTotal, images } satisfies { topicsTotal: number | undefined } & RollBackPlan);
+    for (const { number, hash, topicsTotal, images, retained } of blocks) {
+      const undo = JSON.stringify({ topicsTotal, images, retained } satisfies StoredUndo);
       await transaction.executeQuery(
         this.#insertBlock.bind(withChecksum("blocks", { group_id: groupId, number, hash, undo })),
       );
@@ -82,6 +83,7 @@ export class SqlRollBack {
     const vanished = await dropBatches(transaction, groupId, to === undefined ? -1 : end);
     const topicCount = await dropTopics(transaction, groupId, plan.topicsTotal);
     for (const image of plan.images) await this.#restore(transaction, groupId, image);
+    await restoreRetained(this.#database, transaction, { groupId, end: to && end, images: plan.retained });
     await this.#dropBlocks(transaction, groupId, to);
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
@@ -90,7 +92,7 @@ export class SqlRollBack {
   }
 
   async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
-    if (to === undefined) return { topicsTotal: 0, images: [] };
+    if (to === undefined) return { topicsTotal: 0, images: [], retained: [] };
     const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
     if (kept[0]?.hash !== to.hash) throw new Error(`index: it cannot go back to block ${to.number}`);
     const rows = await transaction
@@ -165,8 +167,8 @@ export async function findVanished(
 }
 
 function toUndo(row: BlockTable): BlockUndo {
-  const { topicsTotal, images } = JSON.parse(row.undo) as StoredUndo; // This file wrote it.
-  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images }; // As it was given.
+  const { topicsTotal, images, retained } = JSON.parse(row.undo) as StoredUndo; // This file wrote it.
+  return { number: row.number, hash: row.hash as BlockUndo["hash"], topicsTotal, images, retained }; // As it was given.
 }
 
 async function dropBatches(

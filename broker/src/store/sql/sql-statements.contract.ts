@@ -1,6 +1,7 @@
 import type { KyselyPlugin } from "kysely";
 import { expect, it } from "vitest";
-import { parseTopicName } from "../../domain/topic-name.ts";
+import { toPosition } from "../../domain/position.ts";
+import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
 import { silentLogger } from "../../lib/logger.ts";
 import { batchOf, blockOf, group, topicOf } from "../../ports/store-examples.contract.ts";
 import type { SqlBackend, SqlDatabase } from "./schema.ts";
@@ -9,6 +10,8 @@ import { SqlStore } from "./sql-store.ts";
 const topicCount = 1000;
 /** Beginning and commit left out, and what a database in the process runs for each row by itself. */
 const statementsMax = 20;
+/** More for as many retained events: two look-ups and six inserts. A block without one takes none. */
+const retainedStatementsMax = 8;
 const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
 
 /** The database, with every statement counted that waits for an answer. */
@@ -42,12 +45,16 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
       return statements;
     };
     const store = new SqlStore(backend, silentLogger);
-    const publishIn = (block: number) =>
+    const publishIn = (block: number, retaining: readonly TopicName[] = []) =>
       store.applyBlocks(
         group,
         [
           blockOf(block, {
             batches: names.map((topic, index) => batchOf(topic, { block, index, sequence: block - 1, count: 1 })),
+            retained: retaining.map((name, index) => ({
+              name,
+              retained: { sequence: block - 1, position: toPosition(block, index) },
+            })),
           }),
         ],
         { isFinal },
@@ -60,10 +67,16 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     expect(await statementsOf(() => publishIn(2))).toBeLessThanOrEqual(statementsMax);
     await store.stop();
     await store.start(); // Nothing is in memory now.
-    const withoutMemory = await statementsOf(() => publishIn(3));
+    const plain = await statementsOf(() => publishIn(3));
+    const marked = await statementsOf(() => publishIn(4, names));
+    await store.stop();
+    await store.start();
+    expect(marked).toBeGreaterThan(plain); // counted at all
+    expect(marked - plain).toBeLessThanOrEqual(retainedStatementsMax);
+    const withoutMemory = await statementsOf(() => publishIn(5));
     expect(withoutMemory).toBeGreaterThan(1);
     expect(withoutMemory).toBeLessThanOrEqual(statementsMax);
-    expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 2 });
+    expect(await store.findTopic(group, names[0] ?? parseTopicName("none"))).toMatchObject({ sequence: 4 });
     await store.stop();
   });
 }

@@ -21,6 +21,8 @@ import type {
   IndexHead,
   InsertOutcome,
   Progress,
+  RetainedEvent,
+  RetainedPage,
   RollBack,
   SkippedEntry,
   Store,
@@ -169,6 +171,10 @@ export class SqlStore implements Store, Journal, GroupRecords {
 
   async mendBatches(groupId: GroupId, batches: readonly EventBatch[]): Promise<readonly EventBatch[]> {
     return this.#parts().index.mendBatches(groupId, batches);
+  }
+
+  async listRetained(groupId: GroupId, page: RetainedPage): Promise<readonly RetainedEvent[]> {
+    return this.#parts().index.listRetained(groupId, page);
   }
 
   async countEventsAfter(groupId: GroupId, topic: TopicName, after: Position): Promise<number> {

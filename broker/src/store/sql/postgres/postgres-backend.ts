@@ -30,7 +30,8 @@ const usualLimits: SessionLimits = { statementMsMax, lockMsMax, idleInTransactio
 export function createPostgresBackend(options: PostgresBackendOptions): SqlBackend {
   const { description } = options.address;
   const open = async (): Promise<SqlDatabase> => openPostgres(options);
-  return { description, bytesType: "bytea", keyType: "bigserial", keepCount, open };
+  const types = { bytesType: "bytea", keyType: "bigserial", orderedTextType: 'text collate "C"' } as const;
+  return { description, ...types, keepCount, open };
 }
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {

@@ -25,7 +25,7 @@ export function createSqliteBackend(
 ): SqlBackend {
   const description = `store ${file}`;
   const open = async (): Promise<SqlDatabase> => openSqlite(file, { description, onFault, keepsLog });
-  return { description, bytesType: "blob", keyType: "integer", open };
+  return { description, bytesType: "blob", keyType: "integer", orderedTextType: "text", open };
 }
 
 async function openSqlite(file: string, options: SqliteSessionOptions): Promise<SqlDatabase> {
@@ -66,7 +66,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
 }
 
 /** Those that are read whole at a start. */
-const smallTables = ["groups", "topics", "blocks", "subscriptions", "journal", "group_chains"];
+const smallTables = ["groups", "topics", "blocks", "retained", "subscriptions", "journal", "group_chains"];
 
 async function checkTables(database: Kysely<Schema>, description: string): Promise<void> {
   for (const table of smallTables) {

@@ -1,0 +1,134 @@
+import type { Event } from "../../domain/event.ts";
+import type { GroupId } from "../../domain/group-id.ts";
+import { before, type Position } from "../../domain/position.ts";
+import { isMarkedRetained } from "../../domain/session-filter.ts";
+import { isPattern, matchesFilter, toLevels, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { RetainedEvent, Store } from "../../ports/store.ts";
+import { eventsOf } from "../batch-events.ts";
+
+/** Retained events whose places one look at the store reads, about 200 bytes each. */
+const placesReadMax = 64;
+
+export interface RetainedParts {
+  readonly groupId: GroupId;
+  readonly store: Pick<Store, "listRetained" | "readBatches">;
+  readonly slices: TimeSlices;
+  readonly extensionPrefix: string;
+  /** Whether events of a topic may reach the session's client. */
+  readonly mayReceive: (topic: TopicName) => boolean;
+}
+
+/** A retained event that a subscription is to get. */
+export interface Retained {
+  readonly event: Event;
+  readonly filter: TopicFilter;
+}
+
+/** How far the retained events of one filter are. */
+interface Scan {
+  readonly filter: TopicFilter;
+  /** Later events reach the subscription as they are published. */
+  upTo: Position;
+  /** The topic up to which places were read. */
+  after: TopicName | undefined;
+  places: RetainedEvent[];
+  isRead: boolean;
+}
+
+/**
+ * The retained events that the filters of one session are still to get, filter after filter, in the order of their topics. They stay in the store, a
+ * page of their places in memory, until they are given.
+ */
+export class RetainedEvents {
+  readonly #parts: RetainedParts;
+  #scans: Scan[] = [];
+
+  constructor(parts: RetainedParts) {
+    this.#parts = parts;
+  }
+
+  get isEmpty(): boolean {
+    return this.#scans.length === 0;
+  }
+
+  /** The filter is to get what is retained up to a position. If it is still to get some, it begins anew, so that a client cannot pile up work. */
+  add(filter: TopicFilter, upTo: Position): void {
+    this.remove(filter);
+    this.#scans.push({ filter, upTo, after: undefined, places: [], isRead: false });
+  }
+
+  remove(filter: TopicFilter): void {
+    this.#scans = this.#scans.filter((scan) => scan.filter !== filter);
+  }
+
+  /** The chain took back what lies after `to`. */
+  rollBack(to: Position): void {
+    for (const scan of this.#scans) {
+      if (scan.upTo > to) scan.upTo = to;
+      scan.places = scan.places.filter(({ position }) => position <= to);
+    }
+  }
+
+  /** The next event, which stays the next until {@link pass}; undefined where there is none. Throws what the store throws. */
+  async next(): Promise<Retained | undefined> {
+    for (let [scan] = this.#scans; scan !== undefined; [scan] = this.#scans) {
+      const [place] = scan.places;
+      if (place !== undefined) {
+        const event = await this.find(place);
+        if (event !== undefined && scan.places[0] === place && this.#scans[0] === scan) {
+          return { event, filter: scan.filter };
+        }
+        if (event === undefined) removeFirst(scan, place);
+      } else if (scan.isRead) this.remove(scan.filter);
+      else await this.#read(scan);
+    }
+    return undefined;
+  }
+
+  /** The event was given. */
+  pass({ event, filter }: Retained): void {
+    const scan = this.#scans.find((one) => one.filter === filter);
+    const [place] = scan?.places ?? [];
+    if (scan !== undefined && place?.position === event.position) removeFirst(scan, place);
+    if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
+  }
+
+  /** The event at a place; undefined where it is no longer on the chain. */
+  async find({ topic, position }: Pick<RetainedEvent, "topic" | "position">): Promise<Event | undefined> {
+    const { store, groupId, extensionPrefix } = this.#parts;
+    const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
+    const [batch] = await store.readBatches(groupId, place);
+    const event = batch && eventsOf(batch)[position - batch.firstPosition];
+    return event !== undefined && isMarkedRetained(event, extensionPrefix) ? event : undefined;
+  }
+
+  async #read(scan: Scan): Promise<void> {
+    const { store, groupId, mayReceive, slices } = this.#parts;
+    const { filter, after } = scan;
+    const isExact = !isPattern(filter);
+    const limit = isExact ? 1 : placesReadMax;
+    const page = await store.listRetained(groupId, { prefix: prefixOf(filter), after, limit });
+    scan.after = page.at(-1)?.topic;
+    scan.isRead = isExact || page.length < limit;
+    scan.places = page.filter(
+      ({ topic, position }) => position <= scan.upTo && matchesFilter(filter, topic) && mayReceive(topic),
+    );
+    await slices.pause(); // a filter that matches few of many topics reads page after page
+  }
+}
+
+function removeFirst(scan: Scan, place: RetainedEvent): void {
+  if (scan.places[0] === place) scan.places.shift();
+}
+
+/** What the names of all topics begin with that a filter matches. */
+function prefixOf(filter: TopicFilter): string {
+  const levels = toLevels(filter);
+  const wildcard = levels.findIndex((level) => isPattern(level));
+  if (wildcard < 0) return filter;
+  const literal = levels.slice(0, wildcard);
+  // "#" matches the level above it too.
+  return levels[wildcard] === "#" || wildcard === 0 ? literal.join("/") : `${literal.join("/")}/`;
+}
