@@ -18,9 +18,9 @@ let connections: Connection[] = [];
 const notifications: Notification[] = [];
 const lost: string[] = [];
 
-function connect(address: string, timeoutMs = timeoutDefaultMs): Connection {
+function connect(address: string, timeoutMs = timeoutDefaultMs, clock = createSystemClock()): Connection {
   const connection = createConnection(address, {
-    clock: createSystemClock(),
+    clock,
     timeoutMs,
     events: { onNotification: (value) => notifications.push(value), onLost: (reason) => lost.push(reason) },
   });
@@ -210,6 +210,22 @@ describe("http", () => {
     expect(node.requests).toHaveLength(3);
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
     expect(node.requests).toHaveLength(5);
+  });
+
+  it("sends batches again ten minutes after one was refused", async () => {
+    await using node = await FakeNode.start();
+    let now = 0;
+    const clock = { ...createSystemClock(), monotonic: () => now };
+    const connection = connect(node.url(), timeoutDefaultMs, clock);
+    node.takesBatches = false;
+    await connection.requestAll(calls);
+    node.takesBatches = true;
+    now = 599_999;
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(5);
+    now = 600_000;
+    expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
+    expect(node.requests).toHaveLength(6);
   });
 
   it.each([

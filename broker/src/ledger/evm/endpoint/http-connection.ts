@@ -21,9 +21,11 @@ import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 const connectionsMax = 32;
 /** What geth says for those of a batch whose answers would make it too long. */
 const batchTooLongCode = -32003;
-/** Statuses by which an endpoint may say that it takes no batches; a 500 may be about anything, and pass. */
+/** How long requests go one by one after the endpoint refused a batch, in milliseconds: the refusal may have been temporary. */
+const singlesMs = 600_000;
+/** Statuses with which endpoints refuse batches. A 500 may have any cause. */
 const batchRefusals: ReadonlySet<number> = new Set([400, 405, 413, 415, 422, 501]);
-/** Codes by which it may say so: it could not parse the array, or takes it for no request (JSON-RPC 2.0, section 5.1). */
+/** Codes with which they do: the array was not parsed, or is not a valid request (JSON-RPC 2.0, section 5.1). */
 const batchRefusalCodes: ReadonlySet<number> = new Set([-32700, -32600]);
 
 export interface HttpConnectionOptions {
@@ -42,7 +44,8 @@ export class HttpConnection implements Connection {
   readonly #path: string;
   readonly #headers: Readonly<Record<string, string>>;
   #id = 0;
-  #takesBatches = true;
+  /** Until when requests go one by one, on the monotonic clock. */
+  #singlesUntil = Number.NEGATIVE_INFINITY;
 
   constructor(address: EndpointAddress, options: HttpConnectionOptions) {
     const { origin, pathname, search } = new URL(address.text);
@@ -67,13 +70,14 @@ export class HttpConnection implements Connection {
   async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
     const messages = calls.map((call) => this.#toMessage(call));
     const ids = messages.map(({ id }) => id);
-    const results = this.#takesBatches
+    const mayBatch = this.#clock.monotonic() >= this.#singlesUntil;
+    const results = mayBatch
       ? await this.#post(messages, (response, text) => this.#readBatch(response, { text, ids }))
       : undefined;
     if (results !== undefined) return results;
     const singles: unknown[] = [];
     for (const call of calls) singles.push(await this.request(call));
-    this.#takesBatches = false;
+    if (mayBatch) this.#singlesUntil = this.#clock.monotonic() + singlesMs;
     return singles;
   }
 
