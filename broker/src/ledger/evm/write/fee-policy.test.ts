@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
 import { FeePolicy, type FeeSettings } from "./fee-policy.ts";
 import { readHeader, Rpc } from "../endpoint/rpc.ts";
 
@@ -14,7 +15,7 @@ async function policyOf(settings: Partial<FeeSettings>, baseFeePerGas: bigint | 
     ["eth_maxPriorityFeePerGas", "0x77359400"],
   ]);
   const rpc = new Rpc({ request: async ({ method }) => answers.get(method) });
-  const fees = new FeePolicy(rpc, { mode: "auto", max: undefined, ...settings });
+  const fees = new FeePolicy(rpc, { mode: "auto", max: undefined, clock: new VirtualClock(), ...settings });
   await fees.refresh();
   fees.onHead({ ...head, baseFeePerGas });
   return fees;
@@ -51,5 +52,57 @@ describe("fees that are offered", () => {
   ] as const)("raised: %s", async (...[, settings, baseFee, old, raised]) => {
     const fees = await policyOf(settings, baseFee === undefined ? undefined : baseFee * gwei);
     expect(fees.raised(old)).toEqual(raised);
+  });
+});
+
+describe("the endpoint's prices", () => {
+  /** A policy on virtual time, whose endpoint's gas price is `price` gwei, or is not answered. */
+  function start(mode: FeeSettings["mode"]) {
+    const endpoint = { price: 12n as bigint | undefined, requests: 0 };
+    const clock = new VirtualClock();
+    const rpc = new Rpc({
+      request: async ({ method }) => {
+        endpoint.requests += 1;
+        if (endpoint.price === undefined) throw new Error("no answer");
+        return method === "eth_gasPrice" ? `0x${(endpoint.price * gwei).toString(16)}` : "0x0";
+      },
+    });
+    return { endpoint, clock, fees: new FeePolicy(rpc, { mode, max: undefined, clock }) };
+  }
+
+  test("are read again with a head after 15 s, and the next transaction offers the new price", async () => {
+    const { endpoint, clock, fees } = start("legacy");
+    await fees.refresh();
+    endpoint.price = 30n;
+    await clock.advance(14_000);
+    fees.onHead(head);
+    await clock.settle();
+    expect(fees.current()).toEqual(legacy(12n));
+    await clock.advance(1_000);
+    fees.onHead(head);
+    await clock.settle();
+    expect(fees.current()).toEqual(legacy(30n));
+  });
+
+  test("stay if the endpoint does not answer, and are asked for once in 15 s", async () => {
+    const { endpoint, clock, fees } = start("legacy");
+    await fees.refresh();
+    endpoint.price = undefined;
+    const { requests } = endpoint;
+    await clock.advance(15_000);
+    for (let heads = 0; heads < 5; heads += 1) {
+      fees.onHead(head);
+      await clock.settle();
+    }
+    expect(fees.current()).toEqual(legacy(12n));
+    expect(endpoint.requests - requests).toBe(1);
+  });
+
+  test("are never read where gas is free", async () => {
+    const { endpoint, clock, fees } = start("zero");
+    await clock.advance(60_000);
+    fees.onHead(head);
+    await clock.settle();
+    expect(endpoint.requests).toBe(0);
   });
 });

@@ -1,46 +1,59 @@
+import type { Clock } from "../../../ports/clock.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import type { Fees } from "./transaction.ts";
 
-/** Which fees a group offers: `auto` is EIP-1559 where blocks have a base fee, and legacy where not. */
+/** Which fees a group offers: `auto` is EIP-1559 if blocks have a base fee, otherwise legacy. */
 export type FeeMode = "auto" | "eip1559" | "legacy" | "zero";
 
 export interface FeeSettings {
   readonly mode: FeeMode;
-  /** The most that is ever offered for a unit of gas, in wei. */
+  /** Upper bound on the price of a unit of gas, in wei. */
   readonly max: bigint | undefined;
+  readonly clock: Clock;
 }
 
+/** Age at which the endpoint's gas price and tip are read again when a new block arrives, in milliseconds. */
+const pricesAgeMsMax = 15_000;
 /** The base fee may rise by an eighth each block: twice of it lasts for five full blocks. */
 const baseFeeFactor = 2n;
-/** Nodes take another transaction in the place of one that waits only for clearly more: geth asks for a tenth, others for up to an eighth. */
+/** Nodes replace a pending transaction only for a clearly higher price: geth demands a tenth more, others up to an eighth. */
 const bumpPercent = 125n;
 const enoughPercent = 113n;
 
-/** What a transaction offers, known without asking: the base fee comes with every head, the rest is asked at start and when it falls short. */
+/** The price that a transaction offers, known without a request: each head has the base fee; gas price and tip are read again every few heads. */
 export class FeePolicy {
   readonly #rpc: Rpc;
   readonly #settings: FeeSettings;
   #gasPrice = 0n;
   #tip = 0n;
   #baseFee: bigint | undefined;
+  /** When gas price and tip were last asked for, on the monotonic clock. */
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(rpc: Rpc, settings: FeeSettings) {
     this.#rpc = rpc;
     this.#settings = settings;
   }
 
-  /** Asks the endpoint for its price and tip. */
+  /** Reads the endpoint's gas price and tip. @throws RpcFailure. */
   async refresh(): Promise<void> {
-    if (this.#settings.mode === "zero") return;
-    this.#gasPrice = await this.#rpc.gasPrice();
-    this.#tip = this.#gasPrice === 0n ? 0n : ((await this.#rpc.tip()) ?? 0n);
+    const { mode, clock } = this.#settings;
+    if (mode === "zero") return;
+    this.#askedAt = clock.monotonic();
+    const gasPrice = await this.#rpc.gasPrice();
+    this.#tip = gasPrice === 0n ? 0n : ((await this.#rpc.tip()) ?? 0n);
+    this.#gasPrice = gasPrice;
   }
 
+  /** Takes the base fee. Reads old prices again in the background; if the endpoint fails, the old ones stay until a later head. */
   onHead(head: Header): void {
+    const { mode, clock } = this.#settings;
     this.#baseFee = head.baseFeePerGas;
+    const isOld = clock.monotonic() - this.#askedAt >= pricesAgeMsMax;
+    if (isOld && mode !== "zero") void this.refresh().catch(() => {}); // The endpoint set logs a lost endpoint.
   }
 
-  /** What the chain asks now, as far as the cap allows. */
+  /** The current price, up to the cap. */
   current(): Fees {
     const base = this.#baseFee ?? 0n;
     if (this.#isLegacy) {
@@ -56,8 +69,8 @@ export class FeePolicy {
   }
 
   /**
-   * What a transaction offers that is to take the place of one that offered `old`: a quarter more, and at least what the chain asks now.
-   * Undefined when the cap leaves too little for the node to take it.
+   * The price of a replacement for a transaction that offered `old`: a quarter more, and at least the current price. Undefined if the cap allows
+   * too little for a node to accept the replacement.
    */
   raised(old: Fees): Fees | undefined {
     const now = this.current();
@@ -70,7 +83,7 @@ export class FeePolicy {
     return this.#ifEnough({ kind: "eip1559", maxFeePerGas, maxPriorityFeePerGas: smaller(tip, maxFeePerGas) }, old);
   }
 
-  /** Whether `fees` pay for what the next block asks. */
+  /** Whether `fees` cover the price of the next block. */
   covers(fees: Fees): boolean {
     return priceOf(fees) >= (this.#baseFee ?? this.#gasPrice);
   }
