@@ -8,7 +8,7 @@ import { type FeeMode, FeePolicy } from "../write/fee-policy.ts";
 import { type Hex, toQuantity } from "../hex.ts";
 import { JournalWriter } from "../write/journal-writer.ts";
 import { Signer } from "../native-crypto.ts";
-import { type TransactionRequest, transferOfNothing } from "../write/pending-transaction.ts";
+import { noOp, type TransactionRequest } from "../write/transaction-state.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { TransactionSender } from "../write/transaction-sender.ts";
 import { connectionLost } from "./intercepted-provider.ts";
@@ -110,7 +110,7 @@ export class SenderWorld {
       signer,
       chainId: 1,
       registry: signer.address,
-      fees: new FeePolicy(rpc, { mode: fees, max: undefined }),
+      fees: new FeePolicy(rpc, { mode: fees, max: undefined, clock }),
       journal: journal === undefined ? undefined : new JournalWriter({ journal, ...place }),
       deadlineMs,
       feeBumpAfterMs: 3_600_000,
@@ -128,7 +128,7 @@ export class SenderWorld {
   /** Sends so many transactions, one after another. */
   async send(count: number, request: Partial<TransactionRequest> = {}): Promise<void> {
     for (let sent = 0; sent < count; sent += 1) {
-      const whole = { ...transferOfNothing(this.signer.address), gas: 50_000, logsExpected: 1, ...request };
+      const whole = { ...noOp(this.signer.address), gas: 50_000, logsExpected: 1, ...request };
       void this.sender.send(whole, new AbortController().signal).catch(() => {}); // Some are answered 200201.
       await this.clock.advance(20);
     }

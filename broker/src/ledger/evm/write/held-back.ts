@@ -2,7 +2,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { InFlight } from "./in-flight.ts";
 import type { Signer } from "../native-crypto.ts";
-import type { PendingTransaction } from "./pending-transaction.ts";
+import type { TransactionState } from "./transaction-state.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
 /** The first form of a transaction waits so long for a place among what its node can execute. */
@@ -26,7 +26,7 @@ export interface HeldBackOptions {
  * (foundry's issue 10122). It refuses the same again, and only another transaction with that nonce gets past it.
  */
 export async function isHeldBack(
-  { nonce, variants, reach }: PendingTransaction,
+  { nonce, variants, reach }: Pick<TransactionState, "nonce" | "variants" | "reach">,
   { clock, rpc, signer, inFlight, logger }: HeldBackOptions,
 ): Promise<boolean> {
   const [newest] = variants;

@@ -1,7 +1,8 @@
 import type { Hash } from "../../../domain/topic.ts";
-import type { PendingTransaction, Variant } from "./pending-transaction.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
+import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
-/** The signed transactions whose fate can still change, by nonce and by the hash of each of their forms. */
+/** The signed transactions whose fate can still change, by nonce and by the hash of each version. */
 export class InFlight {
   readonly #byNonce = new Map<number, PendingTransaction>();
   readonly #byHash = new Map<Hash, PendingTransaction>();
@@ -10,10 +11,10 @@ export class InFlight {
     return this.#byNonce.size;
   }
 
-  /** Those of which no block is known that holds them. */
+  /** Number of transactions that no known block contains. */
   get unseen(): number {
     let count = 0;
-    for (const { seenIn } of this.#byNonce.values()) if (seenIn === undefined) count += 1;
+    for (const { state } of this.#byNonce.values()) if (state.seenIn === undefined) count += 1;
     return count;
   }
 
@@ -29,50 +30,41 @@ export class InFlight {
     return this.#byNonce.get(nonce);
   }
 
-  has(nonce: number): boolean {
-    return this.#byNonce.has(nonce);
-  }
-
-  /** The lowest nonce; undefined when nothing is in flight. */
+  /** The lowest nonce; undefined if nothing is in flight. */
   lowestNonce(): number | undefined {
-    let lowest: number | undefined;
-    for (const nonce of this.#byNonce.keys()) if (lowest === undefined || nonce < lowest) lowest = nonce;
-    return lowest;
+    return lowestOf(this.#byNonce.keys());
   }
 
-  /** The lowest nonce of those of which no block is known that holds them. */
+  /** The lowest nonce that no known block contains. */
   lowestUnseenNonce(): number | undefined {
-    let lowest: number | undefined;
-    for (const [nonce, { seenIn }] of this.#byNonce) {
-      if (seenIn === undefined && (lowest === undefined || nonce < lowest)) lowest = nonce;
-    }
-    return lowest;
+    const unseen = [...this.#byNonce].filter(([, { state }]) => state.seenIn === undefined);
+    return lowestOf(unseen.map(([nonce]) => nonce));
   }
 
-  /** Those from `nonce` on, the highest first. */
+  /** Transactions from `nonce` on, highest nonce first. */
   from(nonce: number): readonly PendingTransaction[] {
     const later = [...this.#byNonce].filter(([one]) => one >= nonce);
     return later.toSorted(([left], [right]) => right - left).map(([, pending]) => pending);
   }
 
-  /** Takes a signed form of a transaction, the first or a further one. */
-  add(pending: PendingTransaction, variant: Variant): void {
-    if (pending.nonce === undefined) throw new Error("a signed transaction has a nonce");
-    pending.variants = [variant, ...pending.variants];
-    this.#byNonce.set(pending.nonce, pending);
-    this.#byHash.set(variant.hash, pending);
+  /** Adds a signed transaction, or its new version. */
+  add(pending: PendingTransaction): void {
+    const { nonce } = pending.state;
+    if (nonce === undefined) throw new Error("a signed transaction has a nonce");
+    this.#byNonce.set(nonce, pending);
+    for (const hash of hashesOf(pending.state)) this.#byHash.set(hash, pending);
   }
 
-  /** Takes a transaction with all its forms. */
-  adopt(pending: PendingTransaction): void {
-    if (pending.nonce === undefined) throw new Error("a signed transaction has a nonce");
-    this.#byNonce.set(pending.nonce, pending);
-    for (const hash of pending.hashes) this.#byHash.set(hash, pending);
+  /** Removes it from the place that it had as `signed`. */
+  delete(pending: PendingTransaction, signed: Pick<TransactionState, "nonce" | "variants"> = pending.state): void {
+    const { nonce } = signed;
+    if (nonce !== undefined && this.#byNonce.get(nonce) === pending) this.#byNonce.delete(nonce);
+    for (const hash of hashesOf(signed)) this.#byHash.delete(hash);
   }
+}
 
-  delete(pending: PendingTransaction): void {
-    if (pending.nonce !== undefined && this.#byNonce.get(pending.nonce) === pending)
-      this.#byNonce.delete(pending.nonce);
-    for (const hash of pending.hashes) this.#byHash.delete(hash);
-  }
+function lowestOf(nonces: Iterable<number>): number | undefined {
+  let lowest: number | undefined;
+  for (const nonce of nonces) if (lowest === undefined || nonce < lowest) lowest = nonce;
+  return lowest;
 }

@@ -40,9 +40,9 @@ export class JournalRecovery {
 
   /** Keeps the entry of a transaction in a final block, until that is deep. */
   keep(pending: PendingTransaction, blockNumber: number): void {
-    const { nonce, variants, order } = pending;
+    const { nonce, variants, isRecovered } = pending.state;
     const what = this.#lost.has(pending) ? "that the chain had lost included again" : "of an earlier run included";
-    if (order === 0) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
+    if (isRecovered) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });

@@ -42,7 +42,7 @@ export class JournalWriter {
   }
 
   /** Answers once every form of the transaction is on disk. */
-  async record({ nonce, variants }: PendingTransaction): Promise<void> {
+  async record({ state: { nonce, variants } }: Pick<PendingTransaction, "state">): Promise<void> {
     if (nonce === undefined || variants.length === 0) throw new Error("only a signed transaction is recorded");
     const { groupId, sender, clock } = this.#options;
     const batch = this.#batch();

@@ -2,7 +2,8 @@ import { parseTransaction } from "viem/utils";
 import type { Clock } from "../../../ports/clock.ts";
 import type { JournalEntry, SignedVariant } from "../../../ports/journal.ts";
 import { fromHex, toHex } from "../hex.ts";
-import { PendingTransaction, type TransactionRequest, type Variant } from "./pending-transaction.ts";
+import { PendingTransaction } from "./pending-transaction.ts";
+import { newTransaction, type TransactionRequest, type TransactionState, type Variant } from "./transaction-state.ts";
 import type { Fees } from "./transaction.ts";
 
 /** Makes a transaction of a journal entry again. Nobody waits for its outcome, and whether it was sent is not known. */
@@ -13,12 +14,16 @@ export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTr
   const variants = entry.variants.map((variant) => parseVariant(variant, at));
   const [newest] = variants;
   if (newest === undefined) throw new Error(`the journal's entry of nonce ${entry.nonce} is empty`);
-  const pending = new PendingTransaction(newest.request, { at, order: 0, lookUpAt: now });
-  pending.nonce = entry.nonce;
-  pending.variants = variants.map(({ variant }) => variant);
-  pending.reach = "unknown";
-  pending.isAnswered = true;
-  return pending;
+  const state: TransactionState = {
+    ...newTransaction(entry.sender, newest.request),
+    nonce: entry.nonce,
+    variants: variants.map(({ variant }) => variant),
+    isRecorded: true,
+    reach: "unknown",
+    isRecovered: true,
+    isAnswered: true,
+  };
+  return new PendingTransaction(state, { at, order: 0, lookUpAt: now });
 }
 
 interface ParsedVariant {

@@ -27,7 +27,7 @@ export class Settlement {
     const { queue, inFlight, recovery, clock } = this.#parts;
     while (recovery.isBringingBack && !signal.aborted) await pause(clock, lookMs, signal);
     const open = [...queue.all(), ...inFlight.all()];
-    while (open.some(({ isDone }) => !isDone) && !signal.aborted) await pause(clock, lookMs, signal);
+    while (open.some(({ state }) => !state.isDone) && !signal.aborted) await pause(clock, lookMs, signal);
     return !signal.aborted;
   }
 }

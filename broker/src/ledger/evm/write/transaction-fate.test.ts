@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { Hash } from "../../../domain/topic.ts";
-import { PendingTransaction } from "./pending-transaction.ts";
 import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
 import { connectionLost } from "../testing/intercepted-provider.ts";
 import { type Fate, findFate } from "./transaction-fate.ts";
@@ -40,14 +39,9 @@ function endpoint({ usedFrom, blocks = {}, receipt = null, failure }: Endpoint):
 const isRead = async ({ hash }: { readonly hash: Hash }): Promise<boolean> => hash !== branch;
 
 function fateAt(options: Endpoint): Promise<Fate> {
-  const pending = new PendingTransaction(
-    { to: sender, data: new Uint8Array(0), gas: 21_000, logsExpected: undefined },
-    { at: 0, order: 1, lookUpAt: 0 },
-  );
-  pending.nonce = nonce;
   const fees = { kind: "legacy", gasPrice: 0n } as const;
-  pending.variants = [{ raw: new Uint8Array(0), hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
-  return findFate(pending, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo, isRead });
+  const variants = [{ raw: new Uint8Array(0), hash: ours, fees, signedAt: 0, signedAtBlock: 0 }];
+  return findFate({ nonce, variants }, { rpc: new Rpc(endpoint(options)), sender, readUpTo: () => readUpTo, isRead });
 }
 
 describe("a transaction without a receipt", () => {

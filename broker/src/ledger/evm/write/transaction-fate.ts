@@ -1,8 +1,8 @@
 import type { Address, Hash } from "../../../domain/topic.ts";
 import type { BlockRef } from "../../../ports/ledger.ts";
-import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
+import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
 /** What the chain knows of a transaction. */
 export type Fate =
@@ -24,12 +24,14 @@ export interface FateOptions {
   readonly isRead: (block: BlockRef) => Promise<boolean>;
 }
 
+type Signed = Pick<TransactionState, "nonce" | "variants">;
+
 /**
  * Asks for the receipts of every form of a transaction, and for the fate of its nonce where there is none. That nothing is found proves
  * nothing: a node may lag behind the one that counted, or count what it has not finished. Replaced is only what another transaction is seen
  * to have replaced. @throws RpcFailure.
  */
-export async function findFate(pending: PendingTransaction, options: FateOptions): Promise<Fate> {
+export async function findFate(pending: Signed, options: FateOptions): Promise<Fate> {
   const { sender } = options;
   const found = await findIncluded(pending, options);
   if (found !== undefined) return found;
@@ -37,7 +39,7 @@ export async function findFate(pending: PendingTransaction, options: FateOptions
   const { nonce } = pending;
   if (nonce === undefined || count === undefined || count <= nonce) return { kind: "absent", count };
   const user = await findNonceUser(nonce, options);
-  return user === undefined || pending.hashes.includes(user) ? { kind: "absent", count } : { kind: "replaced" };
+  return user === undefined || hashesOf(pending).includes(user) ? { kind: "absent", count } : { kind: "replaced" };
 }
 
 /** Nodes keep the states of few past blocks, and one that was started from a copy none: it refuses, for what may be deep below its head. */
@@ -70,11 +72,8 @@ async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash 
   return rpc.findTransaction(used, { sender, nonce });
 }
 
-async function findIncluded(
-  pending: PendingTransaction,
-  { rpc, readUpTo, isRead }: FateOptions,
-): Promise<Fate | undefined> {
-  for (const hash of pending.hashes) {
+async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOptions): Promise<Fate | undefined> {
+  for (const hash of hashesOf(pending)) {
     const receipt = await rpc.receipt(hash);
     if (receipt === undefined) continue;
     const { blockNumber, blockHash } = receipt;

@@ -1,12 +1,13 @@
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { InFlight } from "./in-flight.ts";
-import type { JournalWriter } from "./journal-writer.ts";
-import type { Signer } from "../native-crypto.ts";
-import type { PendingTransaction } from "./pending-transaction.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, type RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
+import type { Signer } from "../native-crypto.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { JournalWriter } from "./journal-writer.ts";
+import type { PendingTransaction } from "./pending-transaction.ts";
 import { type Fees, signTransaction } from "./transaction.ts";
+import type { TransactionEvent } from "./transaction-transition.ts";
 
 export interface TransmitterOptions {
   readonly rpc: Rpc;
@@ -16,98 +17,72 @@ export interface TransmitterOptions {
   readonly chainId: number;
   readonly inFlight: InFlight;
   readonly journal: JournalWriter | undefined;
-  /** The newest block heard of. */
+  /** The newest known block. */
   readonly head: () => number;
-  /** The endpoint has it. */
-  readonly onTaken: () => void;
-  /** The endpoint took anew what it had taken before, or may have: it has forgotten it, never got it, or is another node. */
-  readonly onForgotten: () => void;
-  /** The endpoint gave no answer, or was not reached. */
-  readonly onUnanswered: (pending: PendingTransaction) => void;
-  /** The endpoint did not take it this time. */
-  readonly onRefused: (pending: PendingTransaction, failure: RpcFailure) => void;
+  readonly dispatch: (pending: PendingTransaction, event: TransactionEvent) => void;
 }
 
-/** Signs transactions and hands them to the endpoint, each once it stands in the journal. */
+/** Signs transactions and sends each to the endpoint once the journal has it. */
 export class Transmitter {
   readonly #options: TransmitterOptions;
-  /** Those whose newest form the journal has not taken yet. */
-  readonly #unrecorded = new WeakSet<PendingTransaction>();
 
   constructor(options: TransmitterOptions) {
     this.#options = options;
   }
 
   /**
-   * Signs a form of the transaction, which has its nonce, and sends it. Answers when the journal has it; undefined without a journal,
-   * and then nothing here waits, so that calls keep their order.
+   * Signs a version of a transaction that has its nonce, and sends it. Resolves when the journal has it. Without a journal it returns undefined
+   * and waits for nothing, so that calls keep their order.
    */
   sign(pending: PendingTransaction, fees: Fees): Promise<void> | undefined {
-    const { inFlight, journal } = this.#options;
-    const { to, data, gas } = pending.request;
-    const nonce = pending.nonce;
+    const { inFlight, journal, signer, chainId, clock, head, dispatch } = this.#options;
+    const { nonce, request } = pending.state;
+    const { to, data, gas } = request;
     if (nonce === undefined) throw new Error("a transaction is signed with a nonce");
-    const { signer, chainId, clock, head } = this.#options;
     const signed = signTransaction({ chainId, nonce, fees, gas, to, data }, signer);
-    inFlight.add(pending, { ...signed, fees, signedAt: clock.monotonic(), signedAtBlock: head() });
+    const variant = { ...signed, fees, signedAt: clock.monotonic(), signedAtBlock: head() };
+    dispatch(pending, { kind: "signed", variant, isRecorded: journal === undefined });
+    inFlight.add(pending);
     if (journal !== undefined) return this.#record(pending, journal);
     void this.send(pending);
     return undefined;
   }
 
-  /** Whether the newest form waits for the journal, and is not sent before. */
-  isUnrecorded(pending: PendingTransaction): boolean {
-    return this.#unrecorded.has(pending);
-  }
-
-  /** Sends the newest form, once more where it was sent before, and never before it stands in the journal. */
+  /** Sends the newest version, again if it was sent before. A version that the journal lacks is recorded first. */
   async send(pending: PendingTransaction): Promise<void> {
-    const [newest] = pending.variants;
-    if (newest === undefined || pending.isDone || pending.isSending) return;
-    if (this.#unrecorded.has(pending)) return this.#recordAgain(pending);
-    pending.isSending = true;
+    const { variants, isDone, isBusy, isRecorded, nonce } = pending.state;
+    const [newest] = variants;
+    if (newest === undefined || isDone || isBusy) return;
+    if (!isRecorded) return this.#recordAgain(pending);
+    const { dispatch, logger } = this.#options;
+    dispatch(pending, { kind: "began" });
     const failure = await this.#try(newest.raw);
-    pending.isSending = false;
-    if (pending.isDone) return;
-    if (failure === undefined || failure.kind === "already-known") {
-      const isGone = pending.takenHash === newest.hash || pending.reach === "unknown";
-      const isForgotten = failure === undefined && isGone;
-      pending.takenHash = newest.hash;
-      pending.reach = "taken";
-      pending.refusal = undefined;
-      this.#options.onTaken();
-      if (isForgotten) this.#options.onForgotten();
-      this.#sendBehind(pending);
-    } else if (isUnanswered(failure)) {
-      if (failure.kind === "connection" && pending.reach === "nowhere") pending.reach = "unknown";
-      this.#options.onUnanswered(pending);
-    } else {
-      this.#options.logger.warn("transaction refused", { nonce: pending.nonce, error: failure });
-      this.#options.onRefused(pending, failure);
-    }
+    const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
+    if (isRefused && !pending.state.isDone) logger.warn("transaction refused", { nonce, error: failure });
+    dispatch(pending, { kind: "sent", hash: newest.hash, failure });
   }
 
-  /** What was refused because this one was missing is not left to wait for its next look. */
-  #sendBehind({ nonce }: PendingTransaction): void {
+  /** The endpoint refused the next nonce because this one was missing: send it now instead of at its next check. */
+  sendNext({ state: { nonce } }: PendingTransaction): void {
     const next = nonce === undefined ? undefined : this.#options.inFlight.findNonce(nonce + 1);
-    if (next?.refusal?.kind === "nonce-too-high") void this.send(next);
+    if (next?.state.refusal?.kind === "nonce-too-high") void this.send(next);
   }
 
   async #record(pending: PendingTransaction, journal: JournalWriter): Promise<void> {
-    pending.isSending = true; // Nothing of it may be sent, nor taken back, until the disk has it.
-    this.#unrecorded.add(pending);
+    const { dispatch } = this.#options;
+    dispatch(pending, { kind: "began" });
     try {
       await journal.record(pending);
-      this.#unrecorded.delete(pending);
-    } finally {
-      pending.isSending = false;
+    } catch (error) {
+      dispatch(pending, { kind: "recorded", isWritten: false });
+      throw error;
     }
-    void this.send(pending);
+    dispatch(pending, { kind: "recorded", isWritten: true });
   }
 
   async #recordAgain(pending: PendingTransaction): Promise<void> {
     const { journal } = this.#options;
-    if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // Who writes the journal has told of it.
+    if (journal !== undefined) await this.#record(pending, journal).catch(() => {}); // The journal writer logs it.
   }
 
   async #try(raw: Uint8Array): Promise<RpcFailure | undefined> {

@@ -1,0 +1,121 @@
+import type { BrokerError } from "@stele/wire";
+import type { Address, Hash } from "../../../domain/topic.ts";
+import type { RpcFailure } from "../endpoint/rpc-failure.ts";
+import type { Hex } from "../hex.ts";
+import type { ContractLog } from "../read/parse-log.ts";
+import type { Fees, SignedTransaction } from "./transaction.ts";
+
+/** The target, data and gas of a transaction. */
+export interface TransactionRequest {
+  readonly to: Hex;
+  readonly data: Uint8Array;
+  readonly gas: number;
+  /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
+  readonly logsExpected: number | undefined;
+}
+
+const plainTransferGas = 21_000;
+
+/** A transfer of nothing: it uses its nonce and changes nothing else. */
+export function noOp(to: Hex): TransactionRequest {
+  return { to, data: new Uint8Array(0), gas: plainTransferGas, logsExpected: undefined };
+}
+
+/** The same request with one gas less, since the block's gas limit may allow no more; a plain transfer gets one more. */
+export function withOtherGas(request: TransactionRequest): TransactionRequest {
+  return { ...request, gas: request.gas + (request.gas <= plainTransferGas ? 1 : -1) };
+}
+
+/** The block of a transaction that succeeded. */
+export interface Inclusion {
+  readonly blockNumber: number;
+  /** Its logs of the registry. */
+  readonly logs: readonly ContractLog[];
+}
+
+/** One signed version of a transaction. All versions share the nonce, so at most one is included. */
+export interface Variant extends SignedTransaction {
+  readonly fees: Fees;
+  /** Milliseconds of the monotonic clock. */
+  readonly signedAt: number;
+  /** The newest known block at that time. */
+  readonly signedAtBlock: number;
+}
+
+/**
+ * Whether an endpoint has any version. `nowhere`: none has one, so it cannot be included unless it is sent again. `unknown`: a send ended without
+ * an answer. `taken`: an endpoint confirmed one.
+ */
+export type Reach = "nowhere" | "unknown" | "taken";
+
+/** The endpoint accepts no transaction of that size. It was not sent, or certainly not accepted. */
+export class TransactionTooLarge extends Error {
+  override readonly name = "TransactionTooLarge";
+}
+
+/** What a caller gets in place of an inclusion. `unreachable` stands for the current outage. */
+export type Rejection = BrokerError | TransactionTooLarge | "unreachable";
+
+/** Everything known of one transaction. */
+export interface TransactionState {
+  /** The account that signs it. */
+  readonly account: Address;
+  readonly request: TransactionRequest;
+  /** Undefined until it is signed, and after another transaction used its nonce. */
+  readonly nonce: number | undefined;
+  /** Newest first; the first is the one that is sent. */
+  readonly variants: readonly Variant[];
+  /** Whether the journal has the newest version. */
+  readonly isRecorded: boolean;
+  readonly reach: Reach;
+  /** The version that an endpoint confirmed last. */
+  readonly takenHash: Hash | undefined;
+  /** A send or a write to the journal is in progress. */
+  readonly isBusy: boolean;
+  /** A block that contains it and that is not final yet. */
+  readonly seenIn: number | undefined;
+  /** Its logs so far. */
+  readonly logs: readonly ContractLog[];
+  /** Why an endpoint refused it last. */
+  readonly refusal: RpcFailure | undefined;
+  /** It only uses up its nonce. */
+  readonly isNoOp: boolean;
+  /** An earlier process sent it; nobody waits for it. */
+  readonly isRecovered: boolean;
+  /** The endpoint has estimated its gas. */
+  readonly isEstimated: boolean;
+  /** Its caller has an answer. */
+  readonly isAnswered: boolean;
+  /** Its fate can no longer change. */
+  readonly isDone: boolean;
+}
+
+export function newTransaction(account: Address, request: TransactionRequest): TransactionState {
+  return {
+    account,
+    request,
+    nonce: undefined,
+    variants: [],
+    isRecorded: false,
+    reach: "nowhere",
+    takenHash: undefined,
+    isBusy: false,
+    seenIn: undefined,
+    logs: [],
+    refusal: undefined,
+    isNoOp: false,
+    isRecovered: false,
+    isEstimated: false,
+    isAnswered: false,
+    isDone: false,
+  };
+}
+
+export function hashesOf({ variants }: Pick<TransactionState, "variants">): readonly Hash[] {
+  return variants.map(({ hash }) => hash);
+}
+
+/** Whether it can be withdrawn: no endpoint has it, and no send is in progress. */
+export function isRetractable({ reach, isBusy }: TransactionState): boolean {
+  return reach === "nowhere" && !isBusy;
+}

@@ -1,0 +1,252 @@
+import { BrokerError } from "@stele/wire";
+import type { Hash } from "../../../domain/topic.ts";
+import { isUnanswered, type RpcFailure, toBrokerError } from "../endpoint/rpc-failure.ts";
+import type { ContractLog } from "../read/parse-log.ts";
+import {
+  type Inclusion,
+  isRetractable,
+  noOp,
+  type Rejection,
+  type TransactionState,
+  TransactionTooLarge,
+  type Variant,
+  withOtherGas,
+} from "./transaction-state.ts";
+
+/** Something that happened to a transaction. */
+export type TransactionEvent =
+  | { readonly kind: "numbered"; readonly nonce: number }
+  | { readonly kind: "signed"; readonly variant: Variant; readonly isRecorded: boolean }
+  /** A send, or a write to the journal, began. */
+  | { readonly kind: "began" }
+  /** The write to the journal ended. */
+  | { readonly kind: "recorded"; readonly isWritten: boolean }
+  /** The send of a version ended; without a failure the endpoint accepted it as new. */
+  | { readonly kind: "sent"; readonly hash: Hash; readonly failure: RpcFailure | undefined }
+  /** New final blocks contain these logs of it. */
+  | { readonly kind: "logged"; readonly logs: readonly ContractLog[] }
+  /** A block that is not final, or not read yet, contains it. */
+  | { readonly kind: "seen"; readonly blockNumber: number }
+  /** No block contains it. */
+  | { readonly kind: "absent" }
+  | { readonly kind: "included"; readonly inclusion: Inclusion }
+  | { readonly kind: "reverted"; readonly blockNumber: number; readonly isOutOfGas: boolean }
+  /** A final block contains another transaction with its nonce. */
+  | { readonly kind: "replaced" }
+  /** The endpoint's estimate, undefined if there is none. `nonce` is the one at the time of the question. */
+  | {
+      readonly kind: "estimated";
+      readonly gas: number | undefined;
+      readonly nonce: number | undefined;
+      readonly error: BrokerError;
+    }
+  /** The endpoint's pool keeps it out of the blocks, so it must become another transaction. */
+  | { readonly kind: "held-back" }
+  /** Blocks after `blockNumber` are no longer on the chain. */
+  | { readonly kind: "rolled-back"; readonly blockNumber: number }
+  /** The caller's deadline passed, or the caller left. */
+  | { readonly kind: "expired" }
+  /** It is withdrawn; no endpoint has it. */
+  | { readonly kind: "retracted"; readonly reason: Rejection }
+  | { readonly kind: "answered" };
+
+/** What the sender does after a transition, in the order of the list. */
+export type Effect =
+  /** Sign a version with the current fees, record it and send it. `gaveUp` is why a no-op takes the transaction's place. */
+  | { readonly kind: "sign"; readonly gaveUp?: string | undefined }
+  | { readonly kind: "send" }
+  /** The endpoint has the newest version. `isForgotten`: it had it before, and accepted it as new. */
+  | { readonly kind: "taken"; readonly isForgotten: boolean }
+  | { readonly kind: "unanswered" }
+  | { readonly kind: "offer-more" }
+  | { readonly kind: "estimate"; readonly error: BrokerError }
+  /** Take it out of flight and out of the journal: no version can be included any more. */
+  | { readonly kind: "leave"; readonly nonce: number; readonly variants: readonly Variant[] }
+  /** Another transaction has used the nonce. */
+  | { readonly kind: "nonce-used"; readonly nonce: number; readonly isFinal: boolean }
+  | { readonly kind: "enqueue" }
+  | { readonly kind: "dequeue" }
+  | { readonly kind: "resolve"; readonly inclusion: Inclusion }
+  | { readonly kind: "reject"; readonly reason: Rejection }
+  /** Give back the nonce or fill it, then reject. */
+  | { readonly kind: "withdraw"; readonly nonce: number; readonly reason: Rejection }
+  /** Withdraw it and all transactions behind it if no endpoint has any of them; otherwise it alone. */
+  | { readonly kind: "withdraw-all" }
+  /** Ask for its receipt now. */
+  | { readonly kind: "look-up" };
+
+export interface Step {
+  readonly state: TransactionState;
+  readonly effects: readonly Effect[];
+}
+
+type Handlers = {
+  readonly [Kind in TransactionEvent["kind"]]: (
+    state: TransactionState,
+    event: Extract<TransactionEvent, { kind: Kind }>,
+  ) => Step;
+};
+
+const handlers: Handlers = {
+  numbered: (state, { nonce }) => step({ ...state, nonce }, { kind: "sign" }),
+  signed: (state, { variant, isRecorded }) => step({ ...state, variants: [variant, ...state.variants], isRecorded }),
+  began: (state) => step({ ...state, isBusy: true }),
+  recorded: (state, { isWritten }) =>
+    step({ ...state, isBusy: false, isRecorded: isWritten }, ...(isWritten ? [{ kind: "send" } as const] : [])),
+  sent: onSent,
+  logged: onLogged,
+  seen: (state, { blockNumber }) => step({ ...state, seenIn: blockNumber }),
+  absent: (state) => step({ ...state, seenIn: undefined }),
+  included: (state, { inclusion }) =>
+    step({ ...state, seenIn: undefined, isDone: true }, { kind: "resolve", inclusion }),
+  reverted: onReverted,
+  replaced: (state) => (state.isBusy ? step({ ...state, seenIn: undefined }) : onNonceUsed(state)),
+  estimated: onEstimated,
+  "held-back": (state) => step({ ...state, request: withOtherGas(state.request) }),
+  "rolled-back": onRolledBack,
+  expired: onExpired,
+  retracted: (state, { reason }) =>
+    state.nonce === undefined
+      ? step(state)
+      : step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason }),
+  answered: (state) => step({ ...state, isAnswered: true }),
+};
+
+/** The next state of a transaction, and what the sender has to do. Pure. */
+export function transition(state: TransactionState, event: TransactionEvent): Step {
+  const handle = handlers[event.kind] as (state: TransactionState, event: TransactionEvent) => Step; // Chosen by the event's kind.
+  return handle(state, event);
+}
+
+function step(state: TransactionState, ...effects: readonly Effect[]): Step {
+  return { state, effects };
+}
+
+function onSent(state: TransactionState, { hash, failure }: Extract<TransactionEvent, { kind: "sent" }>): Step {
+  const sent = { ...state, isBusy: false };
+  if (sent.isDone) return step(sent);
+  if (failure === undefined || failure.kind === "already-known") {
+    const hadIt = sent.takenHash === hash || sent.reach === "unknown";
+    const isForgotten = failure === undefined && hadIt;
+    const taken = { ...sent, takenHash: hash, reach: "taken", refusal: undefined } as const;
+    return step(taken, { kind: "taken", isForgotten });
+  }
+  if (!isUnanswered(failure)) return onRefused({ ...sent, refusal: failure }, failure);
+  const isMaybeTaken = failure.kind === "connection" && sent.reach === "nowhere";
+  return step(isMaybeTaken ? { ...sent, reach: "unknown" } : sent, { kind: "unanswered" });
+}
+
+function onRefused(state: TransactionState, failure: RpcFailure): Step {
+  const { kind } = failure;
+  if (kind === "underpriced") return step(state, { kind: "offer-more" });
+  if (!isRetractable(state)) return giveWay(state, failure);
+  if (kind === "nonce-too-high") return step(state);
+  if (kind === "nonce-too-low" || kind === "replacement-underpriced") return onNonceUsed(state);
+  if (kind === "gas-too-low" && !state.isEstimated)
+    return step({ ...state, isEstimated: true }, { kind: "estimate", error: toBrokerError(failure) });
+  return state.isNoOp || state.nonce === undefined
+    ? step(state)
+    : step({ ...state, isDone: true }, { kind: "withdraw", nonce: state.nonce, reason: toRejection(failure) });
+}
+
+/**
+ * An endpoint may have a version, and refuses the newest for what it is. Its nonce would block all later ones. An older version that an endpoint
+ * has stays. Without one, a no-op takes the nonce as soon as nobody waits for the outcome; at most one of the two is included.
+ */
+function giveWay(state: TransactionState, { kind }: RpcFailure): Step {
+  const { variants, takenHash, isAnswered, isNoOp, account } = state;
+  if (kind !== "too-large" && kind !== "gas-too-low") return step(state);
+  const taken = variants.find(({ hash }) => hash === takenHash);
+  if (taken !== undefined && taken !== variants[0])
+    return step({ ...state, variants: [taken, ...variants.filter((variant) => variant !== taken)] });
+  if (!isAnswered || isNoOp) return step(state);
+  return step({ ...state, request: noOp(account), isNoOp: true }, { kind: "sign", gaveUp: kind });
+}
+
+function onLogged(state: TransactionState, { logs: added }: { readonly logs: readonly ContractLog[] }): Step {
+  const logs = [...state.logs, ...added];
+  const [first] = logs;
+  const { logsExpected } = state.request;
+  const isComplete = first !== undefined && (logsExpected === undefined || logsExpected === logs.length);
+  if (!isComplete) return step({ ...state, logs });
+  return step(
+    { ...state, logs, isDone: true },
+    { kind: "resolve", inclusion: { blockNumber: first.blockNumber, logs } },
+  );
+}
+
+/** It ran out of gas, or the registry rejected it. Either way it changed nothing on the chain. */
+function onReverted(
+  state: TransactionState,
+  { blockNumber, isOutOfGas }: { readonly blockNumber: number; readonly isOutOfGas: boolean },
+): Step {
+  const error = new BrokerError("transactionFailed", { details: `reverted in block ${blockNumber}` });
+  const isHopeless = !isOutOfGas || state.isEstimated || state.isAnswered;
+  const next: Effect = isHopeless ? { kind: "reject", reason: error } : { kind: "estimate", error };
+  return step(
+    { ...unsigned(state), isDone: isHopeless, isEstimated: state.isEstimated || !isHopeless },
+    ...leave(state),
+    next,
+  );
+}
+
+/** Another transaction of this key took the nonce. Sign again with the next one, unless nobody waits. */
+function onNonceUsed(state: TransactionState): Step {
+  const { nonce, isNoOp, isRecovered } = state;
+  if (nonce === undefined) return step(state);
+  const isFinal = isNoOp || isRecovered;
+  const effects: readonly Effect[] = [...leave(state), { kind: "nonce-used", nonce, isFinal }];
+  return step({ ...unsigned(state), isDone: isFinal }, ...effects, ...(isFinal ? [] : [{ kind: "enqueue" } as const]));
+}
+
+function onEstimated(
+  state: TransactionState,
+  { gas, nonce, error }: Extract<TransactionEvent, { kind: "estimated" }>,
+): Step {
+  const next = gas === undefined ? state : { ...state, request: { ...state.request, gas } };
+  if (nonce === undefined) {
+    const isHopeless = gas === undefined || state.isAnswered;
+    return isHopeless
+      ? step({ ...next, isDone: true }, { kind: "reject", reason: error })
+      : step(next, { kind: "enqueue" });
+  }
+  return gas === undefined || state.isDone || state.nonce !== nonce ? step(next) : step(next, { kind: "sign" });
+}
+
+function onRolledBack(state: TransactionState, { blockNumber }: { readonly blockNumber: number }): Step {
+  const logs = state.logs.filter((log) => log.blockNumber <= blockNumber);
+  const isLost = state.seenIn !== undefined && state.seenIn > blockNumber;
+  return isLost ? step({ ...state, logs, seenIn: undefined }, { kind: "look-up" }) : step({ ...state, logs });
+}
+
+function onExpired(state: TransactionState): Step {
+  const { isAnswered, nonce, refusal } = state;
+  if (isAnswered) return step(state);
+  if (nonce === undefined)
+    return step({ ...state, isDone: true }, { kind: "dequeue" }, { kind: "reject", reason: "unreachable" });
+  if (!isRetractable(state)) return step(state, { kind: "reject", reason: new BrokerError("transactionTimeout") });
+  if (refusal === undefined) return step(state, { kind: "withdraw-all" });
+  return step({ ...state, isDone: true }, { kind: "withdraw", nonce, reason: toRejection(refusal) });
+}
+
+function leave({ nonce, variants }: TransactionState): readonly Effect[] {
+  return nonce === undefined ? [] : [{ kind: "leave", nonce, variants }];
+}
+
+/** As if it had never been signed. Only valid once no version can be included any more. */
+function unsigned(state: TransactionState): TransactionState {
+  return {
+    ...state,
+    nonce: undefined,
+    variants: [],
+    isRecorded: false,
+    reach: "nowhere",
+    takenHash: undefined,
+    seenIn: undefined,
+    logs: [],
+  };
+}
+
+function toRejection(failure: RpcFailure): Rejection {
+  return failure.kind === "too-large" ? new TransactionTooLarge(failure.message) : toBrokerError(failure);
+}
