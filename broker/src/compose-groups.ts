@@ -78,10 +78,10 @@ const weiPerGwei = 1_000_000_000;
 type ExternalGroup = GroupConfig & { readonly endpoints: readonly string[] };
 
 async function externalOptions(group: ExternalGroup, parts: GroupParts) {
-  const { id, endpoints: addresses, chainId, pollMs } = group;
+  const { id, endpoints: addresses, chainId } = group;
   const logger = parts.logger.child({ groupId: id });
   const privateKey = await loadKey(group, { ...parts, logger });
-  const provider = new EndpointSet({ addresses, chainId, pollMs, clock: parts.clock, logger });
+  const provider = new EndpointSet({ addresses, chainId, clock: parts.clock, logger });
   parts.closers.add(() => provider.close());
   return {
     provider,

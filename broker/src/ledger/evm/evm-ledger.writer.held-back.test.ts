@@ -39,7 +39,7 @@ test.each<{ readonly what: string; readonly args: readonly string[]; readonly se
   isCounted = true;
   expect(await outcome).toMatchObject({ firstSequence: 1 });
   expect(raws.size).toBe(2);
-  expect(lines).toContain("transaction held back by the endpoint's pool, signing another form");
+  expect(lines).toContain("transaction held back by the endpoint's pool, signing another version");
   expect(await writer.append("b")).toMatchObject({ firstSequence: 2 });
   expect(await world.published()).toEqual(["a", "b"]);
   await writer.ledger.stop();

@@ -1,32 +1,231 @@
-import type { BlockFeed } from "./read/block-feed.ts";
-import type { BlockReader } from "./read/block-reader.ts";
-import type { ChainHeight } from "./read/chain-height.ts";
-import type { HeadWatcher } from "./read/head-watcher.ts";
-import type { OwnWriters } from "./registry/own-writers.ts";
-import type { ProofMaker } from "./proof/proof-maker.ts";
-import type { Registry } from "./registry/registry.ts";
-import type { RegistryGuard } from "./registry/registry-guard.ts";
-import type { ChainIdentity } from "./endpoint/rpc.ts";
-import type { TopicOpener } from "./registry/topic-opener.ts";
-import type { TransactionSender } from "./write/transaction-sender.ts";
+import { BrokerError } from "@stele/wire";
+import type { Address } from "../../domain/topic.ts";
+import type { Outage } from "../../ports/ledger.ts";
+import { type ChainIdentity, type EvmProvider, Rpc } from "./endpoint/rpc.ts";
+import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
+import { toHex } from "./hex.ts";
+import type { Signer } from "./native-crypto.ts";
+import { ProofMaker } from "./proof/proof-maker.ts";
+import type { BatchVerifier } from "./read/batch-verifier.ts";
+import { BlockFeed } from "./read/block-feed.ts";
+import { BlockReader } from "./read/block-reader.ts";
+import { ChainHeight } from "./read/chain-height.ts";
+import type { FinalityPolicy } from "./read/finality.ts";
+import { HeadWatcher } from "./read/head-watcher.ts";
+import { PushedBlocks } from "./read/pushed-blocks.ts";
+import type { DeployOptions } from "./registry/deploy-registry.ts";
+import { identifyChain } from "./registry/identify-chain.ts";
+import { OwnWriters } from "./registry/own-writers.ts";
+import { Registry } from "./registry/registry.ts";
+import { findOwnNonce, type RegistryDeployer } from "./registry/registry-deployer.ts";
+import { RegistryGuard } from "./registry/registry-guard.ts";
+import { noMemory, settleRegistry } from "./registry/settle-registry.ts";
+import { TopicOpener } from "./registry/topic-opener.ts";
+import { FeePolicy } from "./write/fee-policy.ts";
+import type { GasPolicy } from "./write/gas.ts";
+import { JournalWriter } from "./write/journal-writer.ts";
+import { RegistryTransactions } from "./write/registry-transactions.ts";
+import type { TransactionRoom } from "./write/transaction-room.ts";
+import { TransactionSender } from "./write/transaction-sender.ts";
+import type { TransactionRequest } from "./write/transaction-state.ts";
 
-/** What a ledger has between `start` and `stop`. */
-export interface LedgerParts {
-  readonly chain: ChainIdentity;
+const defaultDeadlineMs = 30_000;
+const defaultFeeBumpAfterMs = 30_000;
+const defaultPollMs = 1000;
+
+/** The parts of a ledger that last over failed starts. */
+export interface LedgerBase {
+  readonly options: EvmLedgerOptions;
+  readonly rpc: Rpc;
+  readonly signer: Signer;
+  readonly finality: FinalityPolicy;
+  readonly verifier: BatchVerifier;
+  readonly room: TransactionRoom;
+  readonly gas: GasPolicy;
+  readonly deployer: RegistryDeployer;
+}
+
+/** The parts that follow the chain. */
+interface ReadingParts {
   readonly heads: HeadWatcher;
-  readonly sender: TransactionSender;
-  readonly registry: Registry;
-  readonly opener: TopicOpener;
   readonly reader: BlockReader;
   readonly feed: BlockFeed;
   readonly height: ChainHeight;
   readonly guard: RegistryGuard;
-  readonly proofs: ProofMaker;
-  /** Undefined where new topics are for everyone. */
+}
+
+/** The parts that change it. */
+interface WritingParts {
+  readonly registry: Registry;
+  readonly sender: TransactionSender;
+  readonly transactions: RegistryTransactions;
+  readonly opener: TopicOpener;
+  /** Undefined if new topics are for everyone. */
   readonly writers: OwnWriters | undefined;
 }
 
-/** What has started is stopped again when a part fails. */
+/** The parts of a ledger between `start` and `stop`. */
+export interface LedgerParts extends ReadingParts, WritingParts {
+  readonly chain: ChainIdentity;
+  readonly proofs: ProofMaker;
+}
+
+/** What the start found out about the chain. */
+interface Settled extends DeployOptions {
+  readonly address: Address;
+}
+
+/** Connects to the chain, finds or deploys the registry, and creates the parts, each after those that it uses. @throws BrokerError, RpcFailure. */
+export async function createParts(base: LedgerBase, mayDeploy: () => boolean): Promise<LedgerParts> {
+  const { rpc, options, signer, finality, deployer } = base;
+  const { clock, logger, memory = noMemory, registry: choice } = options;
+  const chain = await identifyChain(rpc, { memory, chainId: options.chainId });
+  const fees = new FeePolicy(rpc, { mode: options.fees ?? "auto", max: options.feeMax, clock });
+  await fees.refresh();
+  fees.onHead(await rpc.header("latest"));
+  const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
+  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs };
+  const address = await settleRegistry(rpc, {
+    memory,
+    choice,
+    mayDeploy,
+    chain,
+    signer: signer.address,
+    logger,
+    finality,
+    deploy: (place) => deployer.deploy(deployment, place),
+    restore: (lost) => deployer.restore(lost, deployment),
+  });
+  const settled = { ...deployment, address };
+  const reading = createReading(base, settled);
+  const writing = createWriting(base, settled, reading);
+  connect(base, fees, { ...reading, ...writing });
+  return { chain, proofs: new ProofMaker({ provider: options.provider, registry: address }), ...reading, ...writing };
+}
+
+function createReading(base: LedgerBase, settled: Settled): ReadingParts {
+  const { rpc, options, signer, finality, verifier, deployer } = base;
+  const { clock, logger, isFinal = false, pollMs = defaultPollMs } = options;
+  const { address } = settled;
+  const pushed = new PushedBlocks();
+  const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
+  const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
+  const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });
+  const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
+  const guard = new RegistryGuard({
+    rpc,
+    address,
+    signer: signer.address,
+    clock,
+    logger,
+    isBehind: () => height.look() !== undefined,
+    restore: () => deployer.restore(address, settled),
+  });
+  return { heads, reader, feed, height, guard };
+}
+
+function createWriting(base: LedgerBase, settled: Settled, reading: ReadingParts): WritingParts {
+  const { rpc, options, signer, room } = base;
+  const { address } = settled;
+  const { heads, feed, guard } = reading;
+  const registry = new Registry(rpc, { address, from: signer.address, onMissing: () => guard.onMissing() });
+  const ownNonce = findOwnNonce(address, signer.address);
+  const sender = new TransactionSender({
+    ...settled,
+    rpc,
+    registry: address,
+    logger: options.logger,
+    journal: createJournal(base),
+    feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
+    head: () => heads.latest.number,
+    readUpTo: () => feed.tail,
+    isRead: (block) => feed.isRead(block),
+    onSent: () => (heads.isPolling ? heads.poke() : undefined),
+    onOverdue: () => heads.poke(),
+    estimateGas: (request) => estimateGas(base, request),
+    unreachable: () => unreachable(options.provider, reading),
+    isKept: (nonce) => nonce === ownNonce,
+  });
+  const transactions = new RegistryTransactions({ registry: address, sender, room });
+  const writers = createWriters(base, { registry, transactions }, reading);
+  const opener = new TopicOpener({
+    registry,
+    clock: options.clock,
+    underWayMax: () => room.limits.transactionsInFlightMax,
+    blockGas: () => room.blockGas,
+    findWriters: async () => writers?.forOpening(),
+    send: (data, gas, signal) => transactions.change({ data, gas }, signal),
+  });
+  return { registry, sender, transactions, opener, writers };
+}
+
+function createWriters(
+  { rpc, options, signer }: LedgerBase,
+  { registry, transactions }: Pick<WritingParts, "registry" | "transactions">,
+  { heads, height }: ReadingParts,
+): OwnWriters | undefined {
+  const { topicWriters, writers: accounts = [], memory = noMemory, clock, logger } = options;
+  if (topicWriters !== "own") return undefined;
+  return new OwnWriters({
+    rpc,
+    registry,
+    account: signer.address,
+    accounts,
+    memory,
+    clock,
+    logger,
+    send: (request) => transactions.change(request, new AbortController().signal), // The sender's deadline ends it.
+    head: () => heads.latest.number,
+    isBehind: () => height.look() !== undefined,
+  });
+}
+
+function createJournal({ options, signer }: LedgerBase): JournalWriter | undefined {
+  const { journal, groupId, clock, logger } = options;
+  return journal === undefined
+    ? undefined
+    : new JournalWriter({ journal, groupId, sender: signer.address, clock, logger });
+}
+
+/** The gas for a transaction that had too little. @throws RpcFailure. */
+async function estimateGas({ rpc, signer, gas, room }: LedgerBase, request: TransactionRequest): Promise<number> {
+  const estimate = await rpc.estimateGas({ from: signer.address, to: request.to, data: toHex(request.data) });
+  return Math.min(gas.onShort(request.gas, estimate), room.blockGas);
+}
+
+/** Lets the parts hear of new heads and blocks. */
+function connect({ room }: LedgerBase, fees: FeePolicy, parts: ReadingParts & WritingParts): void {
+  const { heads, feed, height, guard, sender } = parts;
+  heads.listen((head) => {
+    fees.onHead(head);
+    room.onHead(head.gasLimit);
+    feed.onHead(head);
+    height.look();
+  });
+  feed.listen({
+    onRound: (round) => sender.onRound(round),
+    onReorganised: (blockNumber) => {
+      heads.onReorganised();
+      sender.onReorganised(blockNumber);
+      guard.check();
+    },
+  });
+}
+
+/** Why the chain is unavailable; undefined while it answers, as far as known. */
+export function outageOf(
+  provider: EvmProvider,
+  { height, guard, feed }: Pick<LedgerParts, "height" | "guard" | "feed">,
+): Outage | undefined {
+  return provider.failure?.() ?? height.look() ?? guard.outage ?? feed.outage;
+}
+
+/** The error for a caller whose transaction was not sent. */
+export function unreachable(provider: EvmProvider, parts: Pick<LedgerParts, "height" | "guard" | "feed">): BrokerError {
+  return new BrokerError("chainUnreachable", { details: outageOf(provider, parts)?.reason ?? "nothing was sent" });
+}
+
+/** Starts the parts; if one fails, stops those that started. */
 export async function startParts(parts: LedgerParts): Promise<void> {
   const { heads, feed, sender, writers } = parts;
   try {
@@ -40,7 +239,7 @@ export async function startParts(parts: LedgerParts): Promise<void> {
   }
 }
 
-/** Everything ends, what is sent at the latest when `signal` aborts. */
+/** Stops everything; pending transactions at the latest when `signal` aborts. */
 export async function stopParts(
   { sender, feed, heads, guard, writers }: LedgerParts,
   signal?: AbortSignal,

@@ -30,7 +30,6 @@ describe.each([
       addresses: [address()],
       clock: createSystemClock(),
       logger: silentLogger,
-      pollMs: 1000,
     });
     try {
       expect(await set.request({ method: "eth_chainId" })).toBe("0x7a69");

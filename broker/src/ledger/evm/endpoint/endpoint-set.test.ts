@@ -30,7 +30,7 @@ async function startNodes<const Count extends 1 | 2 | 3>(count: Count) {
 function createSet(addresses: readonly string[], options: Partial<EndpointSetOptions> = {}): EndpointSet {
   // So much faster that the time for a connection is still long enough on a busy machine.
   const clock = new FastClock(25);
-  const set = new EndpointSet({ addresses, clock, logger, pollMs: 500, timeoutMs: 20_000, ...options });
+  const set = new EndpointSet({ addresses, clock, logger, timeoutMs: 20_000, ...options });
   sets.push(set);
   return set;
 }
@@ -336,31 +336,21 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x67" }));
   });
 
-  it("move with the endpoint in use, and are polled for at one that cannot notify", async () => {
+  it("detach at an endpoint that cannot notify, and move back to one that can", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url("ws"), second.url()]);
     const heads = watch(set);
     const subscription = await subscribe(set);
+    expect(set.isNotifying()).toBe(true);
     first.acceptsWebSockets = false;
     first.drop();
-    for (const head of [101, 102]) {
-      second.chain.head = head;
-      await until(() => expect(heads.at(-1)).toEqual({ subscription, number: `0x${head.toString(16)}` }));
-    }
+    await until(() => expect(set.isNotifying()).toBe(false));
+    first.chain.head = 101;
+    second.chain.head = 101;
     first.acceptsWebSockets = true;
     await until(() => expect(first.count("eth_subscribe")).toBe(2));
-  });
-
-  it("are polled for as often as asked, and not only when the endpoints are looked at", async () => {
-    const [first, second] = await startNodes(2);
-    const set = createSet([first.url("ws"), second.url()], { pollMs: 5, clock: new FastClock(1) });
-    await ask(set);
-    await subscribe(set);
-    first.acceptsWebSockets = false;
-    first.drop();
-    await expect(ask(set)).resolves.toBe("eth_any");
-    await until(() => expect(second.count("eth_getBlockByNumber")).toBeGreaterThan(20));
-    expect(second.count("eth_blockNumber")).toBeLessThan(5);
+    await until(() => expect(heads.at(-1)).toEqual({ subscription, number: "0x65" }));
+    expect(set.isNotifying()).toBe(true);
   });
 
   it("that have fallen silent are noticed", async () => {

@@ -23,8 +23,6 @@ export interface EndpointSetOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly chainId?: number | undefined;
-  /** Between two looks for a new block while the endpoint in use cannot notify. */
-  readonly pollMs: number;
   readonly timeoutMs?: number;
 }
 
@@ -78,6 +76,10 @@ export class EndpointSet implements EvmProvider {
 
   removeListener(_event: "message", listener: (message: unknown) => void): void {
     this.#subscriptions.listeners.delete(listener);
+  }
+
+  isNotifying(): boolean {
+    return !this.#subscriptions.isDetached;
   }
 
   failure(): Outage | undefined {

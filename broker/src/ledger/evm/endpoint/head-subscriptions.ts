@@ -1,14 +1,11 @@
 import type { Logger } from "../../../lib/logger.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import { readHeader } from "./rpc.ts";
 import type { Notification, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 import type { Member } from "./member.ts";
 
 export interface HeadSubscriptionsOptions {
-  readonly clock: Clock;
   readonly logger: Logger;
-  readonly pollMs: number;
   readonly ask: (member: Member, call: RpcCall) => Promise<unknown>;
   readonly askAny: (call: RpcCall) => Promise<unknown>;
 }
@@ -16,30 +13,29 @@ export interface HeadSubscriptionsOptions {
 interface Subscription {
   readonly id: string;
   readonly params: readonly unknown[];
-  /** Where it is held at present; undefined while it is nowhere. */
+  /** Its endpoint; undefined while it is detached. */
   place: { readonly member: Member; readonly id: unknown } | undefined;
-  /** The newest block that was told of. */
+  /** The newest block that was notified. */
   head: number;
   isMoving: boolean;
 }
 
 /**
- * Subscriptions that outlast their connections: each has an identifier of ours, and is made anew where the endpoint in use has changed or
- * was lost. While it is nowhere, or at an endpoint that cannot notify, new heads are asked for. A head may be told twice.
+ * Subscriptions that outlast their connections: each has an identifier of ours, and is made again when the endpoint in use changes or its
+ * connection is lost. While a subscription is detached, whoever subscribed polls. A head may be notified twice.
  */
 export class HeadSubscriptions {
   readonly listeners = new Set<(message: unknown) => void>();
   readonly #options: HeadSubscriptionsOptions;
   readonly #subscriptions = new Map<string, Subscription>();
   #count = 0;
-  #cancelPoll: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: HeadSubscriptionsOptions) {
     this.#options = options;
   }
 
-  /** Whether a subscription is nowhere. */
+  /** Whether a subscription is at no endpoint, so that nobody notifies its heads. */
   get isDetached(): boolean {
     return [...this.#subscriptions.values()].some(({ place }) => place === undefined);
   }
@@ -50,7 +46,6 @@ export class HeadSubscriptions {
     const subscription: Subscription = { id, params, place: undefined, head: -1, isMoving: false };
     await this.#attach(subscription, member);
     this.#subscriptions.set(subscription.id, subscription);
-    this.#poll();
     return subscription.id;
   }
 
@@ -64,7 +59,7 @@ export class HeadSubscriptions {
 
   onNotification(member: Member, { subscription: id, result }: Notification): void {
     for (const subscription of this.#subscriptions.values()) {
-      if (subscription.place?.member === member && subscription.place.id === id) this.#tell(subscription, result);
+      if (subscription.place?.member === member && subscription.place.id === id) this.#notify(subscription, result);
     }
   }
 
@@ -79,17 +74,16 @@ export class HeadSubscriptions {
     void this.refresh(member);
   }
 
-  /** Attaches what is not at this endpoint, and asks for the newest block where none was told of. It never rejects. */
+  /** Attaches the subscriptions that are not at this endpoint; asks for the newest block if one fell silent. It never rejects. */
   async refresh(member: Member): Promise<void> {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.place?.member !== member) await this.#reattach(subscription, member);
-      else if ((member.head ?? -1) > subscription.head) await this.#tellNewest(subscription);
+      else if ((member.head ?? -1) > subscription.head) await this.#notifyNewest(subscription);
     }
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#cancelPoll?.();
     this.#subscriptions.clear();
   }
 
@@ -106,11 +100,11 @@ export class HeadSubscriptions {
     try {
       await this.#attach(subscription, member);
     } catch (error) {
-      this.#options.logger.debug("chain subscription not made anew", { endpoint: member.name, error });
+      this.#options.logger.debug("chain subscription not made again", { endpoint: member.name, error });
     } finally {
       subscription.isMoving = false;
     }
-    await this.#tellNewest(subscription);
+    if (subscription.place !== undefined) await this.#notifyNewest(subscription);
   }
 
   async #release(subscription: Subscription): Promise<void> {
@@ -124,11 +118,11 @@ export class HeadSubscriptions {
     }
   }
 
-  /** What happened while a subscription was nowhere. */
-  async #tellNewest(subscription: Subscription): Promise<void> {
+  /** Makes up for heads that it missed while it was detached or silent. */
+  async #notifyNewest(subscription: Subscription): Promise<void> {
     if (subscription.params[0] !== "newHeads") return;
     try {
-      this.#tell(
+      this.#notify(
         subscription,
         await this.#options.askAny({ method: "eth_getBlockByNumber", params: ["latest", false] }),
       );
@@ -137,24 +131,11 @@ export class HeadSubscriptions {
     }
   }
 
-  #tell(subscription: Subscription, result: unknown): void {
+  #notify(subscription: Subscription, result: unknown): void {
     if (this.#isClosed) return;
     if (subscription.params[0] === "newHeads") subscription.head = Math.max(subscription.head, numberOf(result));
     const message = { type: "eth_subscription", data: { subscription: subscription.id, result } };
     for (const listener of this.listeners) listener(message);
-  }
-
-  #poll(): void {
-    this.#cancelPoll?.();
-    if (this.#isClosed || this.#subscriptions.size === 0) return;
-    this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => void this.#pollOnce());
-  }
-
-  async #pollOnce(): Promise<void> {
-    for (const subscription of this.#subscriptions.values()) {
-      if (subscription.place === undefined) await this.#tellNewest(subscription);
-    }
-    this.#poll();
   }
 }
 

@@ -56,7 +56,6 @@ class World {
       verifier: new BatchVerifier(),
     });
     const finality = new FinalityPolicy(this.rpc, confirmations === 0 ? "latest" : confirmations);
-    const told = { onRound: () => {}, onReorganised: () => {} };
     this.feed = new BlockFeed({
       rpc: this.rpc,
       reader,
@@ -64,7 +63,6 @@ class World {
       isFinal: false,
       clock: this.clock,
       logger: silentLogger,
-      ...told,
     });
   }
 

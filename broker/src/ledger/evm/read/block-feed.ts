@@ -27,9 +27,12 @@ export interface BlockFeedOptions {
   readonly isFinal: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told of every round of new blocks, once, ascending, without a gap. */
+}
+
+export interface FeedListener {
+  /** Called with every round of new blocks, once, ascending, without a gap. */
   readonly onRound: (round: Round) => void;
-  /** Told when blocks that were given to `onRound` are no more; those up to `blockNumber` still are. New rounds follow it. */
+  /** Called when blocks after `blockNumber` are no longer on the chain. New rounds continue after it. */
   readonly onReorganised: (blockNumber: number) => void;
 }
 
@@ -54,6 +57,7 @@ export class BlockFeed {
   /** Where the last follower began: what an earlier run has read. */
   #begun = -1;
   #running: Promise<void> | undefined;
+  readonly #listeners: FeedListener[] = [];
 
   constructor(options: BlockFeedOptions) {
     this.#options = options;
@@ -68,6 +72,11 @@ export class BlockFeed {
     this.#final = number;
     if (number >= 0) this.#begin(header ?? (await rpc.header(number)));
     this.#running = this.#run();
+  }
+
+  /** Adds a listener; call it before `start`. */
+  listen(listener: FeedListener): void {
+    this.#listeners.push(listener);
   }
 
   async stop(): Promise<void> {
@@ -218,7 +227,7 @@ export class BlockFeed {
 
   /** Looks for the newest block that is still on the chain, and goes on from there. */
   async #goBack(): Promise<void> {
-    const { rpc, onReorganised, logger } = this.#options;
+    const { rpc, logger } = this.#options;
     const names = this.#recent.names;
     const place = await findFirstTrue(names.length, async (index) => {
       const name = names[index];
@@ -238,7 +247,7 @@ export class BlockFeed {
     this.#begun = -1;
     this.#final = this.tail;
     this.#news = this.#head;
-    onReorganised(ancestor?.number ?? -1);
+    for (const { onReorganised } of this.#listeners) onReorganised(ancestor?.number ?? -1);
     this.#changed.wake();
   }
 
@@ -263,7 +272,7 @@ export class BlockFeed {
     for (const number of this.#headers.keys()) if (number <= this.tail) this.#headers.delete(number);
     this.#recent.add(round);
     if (!this.#options.isFinal) this.#recent.name(round.blocks);
-    this.#options.onRound(round);
+    for (const { onRound } of this.#listeners) onRound(round);
     this.#changed.wake();
   }
 

@@ -5,26 +5,24 @@ import { type Header, readHeader, type Rpc } from "../endpoint/rpc.ts";
 
 export interface HeadWatcherOptions {
   readonly rpc: Rpc;
-  /** Takes the blocks that the chain hands over by itself, where it does. */
+  /** Receives the blocks of a chain in this process. */
   readonly pushed: PushedBlocks;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Between two looks at an endpoint that cannot notify. */
+  /** Pause between two polls of an endpoint that does not notify, in milliseconds. */
   readonly pollMs: number;
-  /** Told of every head that the endpoint names, also again, and also a lower one: it may be behind, or the chain reorganised. */
-  readonly onHead: (head: Header) => void;
 }
 
-/** Knows the newest block: by subscription where the endpoint has it, by polling where not. */
+/** The one source of heads: a subscription while the endpoint in use notifies, otherwise polling. */
 export class HeadWatcher {
   readonly #options: HeadWatcherOptions;
   #latest: Header | undefined;
-  /** What was heard last. */
   #last: Header | undefined;
   #subscription: unknown;
-  /** Ends that the chain hands over its blocks; undefined where it does not. */
+  /** Stops the chain from handing over its blocks; undefined if it does not do that. */
   #unfollow: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
+  readonly #listeners: ((head: Header) => void)[] = [];
   #isPoking = false;
   #stopped = false;
 
@@ -32,30 +30,37 @@ export class HeadWatcher {
     this.#options = options;
   }
 
-  /** The highest block heard of since `start` or the last reorganisation. To be read after `start`. */
+  /** The highest block since `start` or the last reorg. Read it after `start`. */
   get latest(): Header {
     if (this.#latest === undefined) throw new Error("the head watcher is not started");
     return this.#latest;
   }
 
-  /** The block that was heard of last, which may be lower. To be read after `start`. */
+  /** The block that the endpoint named last, which may be lower. Read it after `start`. */
   get last(): Header {
     return this.#last ?? this.latest;
   }
 
-  /** What was heard before counts no more. */
+  /** Forgets the highest block of the old branch. */
   onReorganised(): void {
     this.#latest = this.#last;
   }
 
+  /** Whether the newest block is learned by polling now. */
   get isPolling(): boolean {
-    return this.#subscription === undefined && this.#unfollow === undefined;
+    if (this.#unfollow !== undefined) return false;
+    return this.#subscription === undefined || this.#options.rpc.provider.isNotifying?.() === false;
+  }
+
+  /** Calls `listener` with each head that the endpoint names: repeated ones too, and lower ones after a reorg or from a lagging node. */
+  listen(listener: (head: Header) => void): void {
+    this.#listeners.push(listener);
   }
 
   async start(): Promise<void> {
     await this.#subscribe();
     await this.refresh();
-    if (this.isPolling) this.#schedule();
+    if (this.#unfollow === undefined) this.#schedule();
   }
 
   async stop(): Promise<void> {
@@ -79,7 +84,7 @@ export class HeadWatcher {
     return head;
   }
 
-  /** Asks soon, and says nothing when that fails: somebody asks again later. */
+  /** Asks in the background; a failure is only logged, since somebody asks again. */
   poke(): void {
     if (!this.#isPoking) void this.#poke();
   }
@@ -103,7 +108,7 @@ export class HeadWatcher {
     try {
       this.#subscription = await rpc.subscribeHeads();
     } catch (error) {
-      logger.info("chain endpoint without subscriptions is polled", { error });
+      logger.info("chain endpoint has no subscriptions, polling it", { error });
     }
   }
 
@@ -113,7 +118,7 @@ export class HeadWatcher {
     try {
       this.#take(readHeader(data.result));
     } catch (error) {
-      this.#options.logger.warn("chain head not understood", { error });
+      this.#options.logger.warn("chain endpoint notified an invalid head", { error });
       this.poke();
     }
   };
@@ -122,13 +127,13 @@ export class HeadWatcher {
     if (this.#stopped) return;
     this.#last = head;
     if (this.#latest === undefined || head.number >= this.#latest.number) this.#latest = head;
-    this.#options.onHead(head);
+    for (const listener of this.#listeners) listener(head);
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelPoll = this.#options.clock.after(this.#options.pollMs, () => {
-      this.poke();
+      if (this.isPolling) this.poke();
       this.#schedule();
     });
   }

@@ -8,7 +8,7 @@ import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { WriterSet } from "../../../ports/group-records.ts";
 import { writersGas } from "../write/gas.ts";
-import type { Inclusion, TransactionRequest } from "../write/pending-transaction.ts";
+import type { Inclusion, TransactionRequest } from "../write/transaction-state.ts";
 import { addWriterCalldata, createWritersCalldata, type Registry } from "./registry.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";

@@ -4,7 +4,7 @@ import type { TopicName } from "../../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { openGas, openingBaseGas, openingGas } from "../write/gas.ts";
-import type { Inclusion } from "../write/pending-transaction.ts";
+import type { Inclusion } from "../write/transaction-state.ts";
 import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "../endpoint/rpc-failure.ts";
 

@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/logger.ts";
+import { VirtualClock } from "../../../ports/testing/virtual-clock.ts";
+import { type EvmProvider, Rpc } from "../endpoint/rpc.ts";
+import { HeadWatcher } from "./head-watcher.ts";
+import { PushedBlocks } from "./pushed-blocks.ts";
+
+const pollMs = 1000;
+
+/** An endpoint whose newest block the test sets. */
+class Endpoint implements EvmProvider {
+  head = 1;
+  polls = 0;
+  isAttached = true;
+  canNotify = true;
+  #listener: ((message: unknown) => void) | undefined;
+
+  on(_: "message", listener: (message: unknown) => void): void {
+    this.#listener = listener;
+  }
+
+  isNotifying(): boolean {
+    return this.isAttached;
+  }
+
+  notify(head: number): void {
+    this.head = head;
+    this.#listener?.({ type: "eth_subscription", data: { subscription: "0x1", result: this.#block() } });
+  }
+
+  async request({ method }: { readonly method: string }): Promise<unknown> {
+    if (method === "eth_subscribe" && !this.canNotify)
+      throw Object.assign(new Error("no such method"), { code: -32_601 });
+    if (method === "eth_subscribe") return "0x1";
+    this.polls += method === "eth_getBlockByNumber" ? 1 : 0;
+    return method === "eth_getBlockByNumber" ? this.#block() : true;
+  }
+
+  #block() {
+    const hash = `0x${this.head.toString(16).padStart(64, "0")}`;
+    return { number: `0x${this.head.toString(16)}`, hash, parentHash: hash, timestamp: "0x1", gasLimit: "0x1" };
+  }
+}
+
+describe("HeadWatcher", () => {
+  const endpoint = new Endpoint();
+  const clock = new VirtualClock();
+  const heads: number[] = [];
+  let watcher: HeadWatcher;
+
+  async function start(): Promise<void> {
+    const options = { rpc: new Rpc(endpoint), pushed: new PushedBlocks(), clock, logger: silentLogger, pollMs };
+    watcher = new HeadWatcher(options);
+    watcher.listen(({ number }) => heads.push(number));
+    await watcher.start();
+    endpoint.polls = 0;
+  }
+
+  afterEach(async () => {
+    await watcher.stop();
+    Object.assign(endpoint, { head: 1, isAttached: true, canNotify: true });
+    heads.length = 0;
+  });
+
+  it("asks for nothing while the endpoint notifies", async () => {
+    await start();
+    endpoint.notify(2);
+    await clock.advance(10 * pollMs);
+    expect(heads).toEqual([1, 2]);
+    expect(endpoint.polls).toBe(0);
+  });
+
+  it("polls while its subscription is at no endpoint, and stops once it is", async () => {
+    await start();
+    endpoint.isAttached = false;
+    endpoint.head = 3;
+    await clock.advance(2 * pollMs);
+    expect(heads).toEqual([1, 3, 3]);
+    endpoint.isAttached = true;
+    await clock.advance(10 * pollMs);
+    expect(endpoint.polls).toBe(2);
+  });
+
+  it("polls an endpoint that has no subscriptions", async () => {
+    endpoint.canNotify = false;
+    await start();
+    await clock.advance(3 * pollMs);
+    expect(endpoint.polls).toBe(3);
+  });
+});
