@@ -22,10 +22,11 @@ import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
 import { handOverGraceMs } from "./cluster/hand-over.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
+import { DeliveryWorkers } from "./deliver/delivery-workers.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
 import { ReceiverFailures } from "./deliver/receiver-failures.ts";
-import { Dispatcher } from "./dispatch/dispatcher.ts";
-import { Feed, type FeedParts } from "./dispatch/feed.ts";
+import { Feed, type FeedOrder, type FeedParts } from "./dispatch/feed.ts";
+import { FeedHub } from "./dispatch/feed-hub.ts";
 import type { Readers } from "./dispatch/readers.ts";
 import { RecentBatches } from "./dispatch/recent-batches.ts";
 import { EventIds } from "./event-ids.ts";
@@ -127,7 +128,8 @@ class Engine implements RunningBroker {
   readonly #options: EngineParts;
   readonly #groups: Groups;
   readonly #lives: readonly GroupLife[];
-  readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
+  readonly #workers = new DeliveryWorkers((subscription) => this.#createWorker(subscription));
+  readonly #hub: FeedHub;
   readonly #progressWriter: ProgressWriter;
   readonly #cluster: Cluster | undefined;
   readonly #eventIds = new EventIds();
@@ -146,6 +148,7 @@ class Engine implements RunningBroker {
     this.#access = new Access({ policy, defaultGroupId });
     this.#failures = new ReceiverFailures(options.clock);
     this.#slices = new TimeSlices(options.clock);
+    this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
       options.ledgers.map((ledger) => new Group({ ...options, ledger, ...sharing(options.cluster) })),
@@ -158,14 +161,14 @@ class Engine implements RunningBroker {
     const parts = {
       ...options,
       groups: this.#groups,
-      dispatcher: this.#dispatcher,
+      workers: this.#workers,
       progressWriter: this.#progressWriter,
       eventIds: this.#eventIds,
       turns: new KeyedMutex<SubscriptionId>(),
       slices: this.#slices,
     };
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
-    const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#dispatcher);
+    const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
     const events = new EventQuery(parts);
     this.#subscriptions = new SubscriptionService({ ...parts, events, ownership });
     const inlet = new Inlet(parts);
@@ -230,7 +233,7 @@ class Engine implements RunningBroker {
     closers.add(async () => void (await Promise.all(this.#groups.all.map(({ keyJanitor }) => keyJanitor.stop()))));
     closers.add(() => this.#cluster?.stop(signal));
     closers.add(() => this.#progressWriter.flush());
-    closers.add(() => this.#dispatcher.stop(leftMs()));
+    closers.add(() => this.#workers.stop(leftMs()));
     closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     closers.add(() => this.#cluster?.deliveries.stop(signal));
     closers.add(() => this.#subscriptions.stop());
@@ -277,9 +280,9 @@ class Engine implements RunningBroker {
     const onTopicClosed: BlockIndexerParts["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
-    const dispatcher = this.#dispatcher;
+    const hub = this.#hub;
     const readers = [this.#callbacks, this.#sessions];
-    const parts = { ...this.#options, ...own, dispatcher, readers, progressWriter: this.#progressWriter };
+    const parts = { ...this.#options, ...own, hub, readers, progressWriter: this.#progressWriter };
     const { cluster } = this.#options;
     const member = this.#cluster?.member;
     return createRole(parts, cluster && member && { ...cluster, member });
@@ -287,7 +290,7 @@ class Engine implements RunningBroker {
 
   get #callbacks(): Readers {
     return {
-      stop: (groupId) => this.#dispatcher.removeAll(groupId),
+      stop: (groupId) => this.#workers.removeAll(groupId),
       restart: (groupId) => {
         if (this.#cluster === undefined) this.#subscriptions.restart(groupId);
         else this.#cluster.deliveries.lookSoon();
@@ -308,7 +311,7 @@ class Engine implements RunningBroker {
       scrubber: new Scrubber({ ...this.#options, ...own, begin, isDue }),
       group,
       indexHealth,
-      countSubscriptions: () => this.#dispatcher.countOf(group.id),
+      countSubscriptions: () => this.#workers.countOf(group.id),
       onReady: (id) => this.#resume(id),
     });
   }
@@ -337,20 +340,20 @@ class Engine implements RunningBroker {
       ...this.#options,
       groupId,
       progress,
-      dispatcher: this.#dispatcher,
       eventIds: this.#eventIds,
       slices: this.#slices,
       logger: this.#loggerOf(groupId),
       mayReceive,
-      createFeed: (interest, after) => new Feed({ ...this.#feedParts(groupId), mayReceive, interest, after }),
+      createFeed: (order) => new Feed({ ...this.#feedParts(groupId), ...order, mayReceive }),
     };
   }
 
-  #feedParts(groupId: GroupId): Omit<FeedParts, "interest" | "after"> {
+  #feedParts(groupId: GroupId): Omit<FeedParts, keyof FeedOrder> {
     const group = this.#groups.find(groupId);
     const progress = group?.progress ?? new IndexProgress();
     const findGeneration = this.#cluster && group && (() => group.findGeneration());
-    return { ...this.#options, groupId, progress, findGeneration, recent: this.#recent };
+    const shared = { hub: this.#hub, recent: this.#recent, slices: this.#slices };
+    return { ...this.#options, ...shared, groupId, progress, findGeneration };
   }
 
   #createWorker(subscription: CallbackSubscription): DeliveryWorker {
@@ -361,6 +364,7 @@ class Engine implements RunningBroker {
       logger: this.#loggerOf(groupId),
       feed: new Feed({
         ...this.#feedParts(groupId),
+        filters: [filter],
         interest: toInterest(filter),
         after: cursor,
         mayReceive: this.#access.receiverOf(subscription),

@@ -9,7 +9,7 @@ import { group } from "../ports/store-examples.contract.ts";
 import { readIndex } from "../ports/store-roll-back.contract.ts";
 import { createMemoryStore } from "../store/memory/memory-store.ts";
 import { eventsOf } from "./batch-events.ts";
-import { indexBlocks } from "./follow/index-block.ts";
+import { indexBlocks } from "./index-block.ts";
 import { TestEngine } from "./testing/test-engine.ts";
 
 const topicNames = ["a", "b/c", "b/d"] as const;

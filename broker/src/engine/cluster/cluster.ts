@@ -8,7 +8,7 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Balancer } from "./balancer.ts";
@@ -21,7 +21,7 @@ export interface ClusterParts {
   readonly address: string;
   readonly store: Store;
   readonly groups: Groups;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;

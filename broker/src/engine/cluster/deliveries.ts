@@ -12,7 +12,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, Holding } from "../../ports/coordinator.ts";
 import type { Progress, Store } from "../../ports/store.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import { untilAborted } from "../time.ts";
@@ -26,7 +26,7 @@ export interface DeliveriesParts {
   readonly member: Member;
   readonly store: Store;
   readonly groups: Groups;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   /** Those of whoever makes, continues or removes a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
@@ -101,15 +101,15 @@ export class Deliveries {
 
   /** Starts delivery of a subscription that was read or made while the index could not go back. */
   begin(subscription: CallbackSubscription): void {
-    if (this.#mayBegin(subscription)) this.#parts.dispatcher.add(subscription);
+    if (this.#mayBegin(subscription)) this.#parts.workers.add(subscription);
     else this.lookSoon();
   }
 
   /** Ends the workers whose cursors were refused: another node owns their subscriptions, or their index has gone back. */
   onRefused(rows: readonly Progress[]): void {
-    const { dispatcher } = this.#parts;
+    const { workers } = this.#parts;
     for (const { id, epoch } of rows) {
-      if (dispatcher.findWorker(id)?.progress.epoch === epoch) void this.#drop(id);
+      if (workers.find(id)?.progress.epoch === epoch) void this.#drop(id);
     }
     this.lookSoon();
   }
@@ -160,7 +160,7 @@ export class Deliveries {
 
   /** Looks again at subscriptions whose workers may be wrong, now that nobody else changes them. */
   async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
-    const { store, dispatcher, progressWriter, slices } = this.#parts;
+    const { store, workers, progressWriter, slices } = this.#parts;
     await this.#inTurn(page, async () => {
       if (!this.#serves(membership)) return;
       await progressWriter.flush();
@@ -169,11 +169,11 @@ export class Deliveries {
       const own = new Map(
         rows.filter((row): row is CallbackSubscription => isHeld(row, membership)).map((row) => [row.id, row]),
       );
-      const wrong = page.items.filter((id) => dispatcher.findWorker(id)?.progress.epoch !== own.get(id)?.epoch);
+      const wrong = page.items.filter((id) => workers.find(id)?.progress.epoch !== own.get(id)?.epoch);
       await Promise.all(wrong.map((id) => this.#drop(id)));
       if (!this.#serves(membership)) return;
       for (const row of own.values()) {
-        if (dispatcher.findWorker(row.id) === undefined) dispatcher.add(row);
+        if (workers.find(row.id) === undefined) workers.add(row);
         await slices.pause();
         if (!this.#serves(membership)) return;
       }
@@ -186,18 +186,15 @@ export class Deliveries {
   }
 
   async #drop(id: SubscriptionId): Promise<void> {
-    const { dispatcher, progressWriter } = this.#parts;
-    const progress = await dispatcher.remove(id, 0);
+    const { workers, progressWriter } = this.#parts;
+    const progress = await workers.remove(id, 0);
     if (progress !== undefined) progressWriter.forget(progress);
   }
 
   *#standing(): Iterable<Standing> {
-    const { groups, dispatcher } = this.#parts;
-    for (const { id: groupId } of groups.all) {
-      for (const worker of dispatcher.workersOf(groupId)) {
-        const { id, epoch } = worker.progress;
-        yield { id, epoch, groupId };
-      }
+    for (const { groupId, worker } of this.#parts.workers.all()) {
+      const { id, epoch } = worker.progress;
+      yield { id, epoch, groupId };
     }
   }
 

@@ -2,7 +2,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Coordinator, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
 /** How long an attempt under way may take when another node waits for its subscription. */
@@ -15,7 +15,7 @@ const letGoEveryMs = 100;
 
 export interface HandOverParts {
   readonly coordinator: Coordinator;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -33,7 +33,7 @@ export class HandOver {
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
     const ended: SubscriptionKey[] = [];
     const ending = keys.map(async (key) => {
-      await this.#parts.dispatcher.remove(key.id, handOverGraceMs);
+      await this.#parts.workers.remove(key.id, handOverGraceMs);
       ended.push(key);
     });
     const all = Promise.all(ending);
@@ -58,7 +58,7 @@ export class HandOver {
     const ending = new Set(keys);
     const all = Promise.all(
       keys.map(async (key) => {
-        await this.#parts.dispatcher.remove(key.id, graceMs);
+        await this.#parts.workers.remove(key.id, graceMs);
         ending.delete(key);
         ended.push(key);
       }),

@@ -1,5 +1,6 @@
 import type { Event } from "../../domain/event.ts";
-import type { Position } from "../../domain/position.ts";
+import { DeliveryWindow } from "../../domain/delivery-window.ts";
+import { before, type Position } from "../../domain/position.ts";
 import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { CallbackTarget, Notification } from "../../ports/sink.ts";
@@ -45,8 +46,8 @@ export class DeliveryWorker {
   #progress: Progress;
   /** Of the progress that the store was given last. */
   #savedFailedMs: number;
-  /** The event under way. */
-  #current: Event | undefined;
+  /** Holds one event at most: the next one is delivered when the receiver has accepted it. */
+  readonly #window = new DeliveryWindow();
 
   constructor(subscription: CallbackSubscription, parts: DeliveryWorkerParts) {
     this.feed = parts.feed;
@@ -71,7 +72,7 @@ export class DeliveryWorker {
 
   /** True when everything that matches is acknowledged. */
   get isIdle(): boolean {
-    return this.#current === undefined && this.feed.isEmpty && this.feed.isLive;
+    return this.#window.size === 0 && this.feed.isCaughtUp;
   }
 
   /**
@@ -89,20 +90,17 @@ export class DeliveryWorker {
   }
 
   async #run(): Promise<void> {
-    for (;;) {
-      const event = await this.#nextEvent();
-      if (event === undefined) return;
-      this.#current = event;
+    for (let event = await this.#next(); event !== undefined; event = await this.#next()) {
+      const { position, topic } = event;
+      const ticket = this.#window.give({ position, topic, qos: 1 });
+      this.feed.advance();
       // One event may be for thousands, who would all begin to call in this turn of the event loop.
       await this.#parts.slices.pause();
       const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
-      if (result === "given-up") {
-        this.#parts.onGivenUp(this.#subscription.id, this);
-        return;
-      }
-      if (result === "interrupted") return;
-      this.#current = undefined;
-      this.#acknowledge(event.position);
+      if (result === "given-up") this.#parts.onGivenUp(this.#subscription.id, this);
+      if (result !== "accepted") return;
+      this.#window.acknowledge(ticket);
+      this.#acknowledge(position);
     }
   }
 
@@ -130,23 +128,30 @@ export class DeliveryWorker {
     this.#parts.progressWriter.note(this.#progress);
   }
 
-  /** The next event; waits out a store that fails: the feed has not moved, so asking again loses nothing. */
-  async #nextEvent(): Promise<Event | undefined> {
+  /** The next event; undefined when the worker stops. A store that fails is asked again: the feed has not moved. */
+  async #next(): Promise<Event | undefined> {
     const { signal } = this.#stopping;
-    for (let failures = 1; !signal.aborted; failures += 1) {
-      const { troubles, logger } = this.#parts;
-      const { id, groupId } = this.#subscription;
+    for (let failures = 0; !signal.aborted; ) {
+      const event = this.feed.peek();
+      if (event !== undefined) return event;
       try {
-        return await this.feed.next(signal);
+        await this.feed.more(signal);
       } catch (error) {
-        logger.error("events not read", { subscriptionId: id, error });
-        const reason = error instanceof Error ? error.message : String(error);
-        troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
+        failures += 1;
+        this.#onUnread(error);
         await pauseAfter(this.#parts, failures, { signal });
       }
     }
     this.#parts.troubles.clear(this.#subscription.id);
     return undefined;
+  }
+
+  #onUnread(error: unknown): void {
+    const { troubles, logger } = this.#parts;
+    const { id, groupId } = this.#subscription;
+    logger.error("events not read, trying again", { subscriptionId: id, error });
+    const reason = error instanceof Error ? error.message : String(error);
+    troubles.note(id, { groupId, reason: `its events cannot be read: ${reason}` });
   }
 
   #toNotification(event: Event): Notification {
@@ -164,8 +169,9 @@ export class DeliveryWorker {
 
   /** Moves the cursor over what does not match, so that a restart need not read it again. */
   #passUnmatched(): void {
-    const cursor = this.feed.fedUpTo;
-    if (this.#current !== undefined || !this.feed.isEmpty || cursor <= this.#progress.cursor) return;
+    const { lowest } = this.#window;
+    const cursor = lowest === undefined ? this.feed.position : before(lowest);
+    if (cursor <= this.#progress.cursor) return;
     this.#progress = { ...this.#progress, cursor };
     this.#parts.progressWriter.note(this.#progress);
   }

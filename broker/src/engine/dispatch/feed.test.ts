@@ -5,7 +5,7 @@ import { encodeEvents } from "@stele/wire";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Event, EventBatch } from "../../domain/event.ts";
 import { defaultGroupId } from "../../domain/group-id.ts";
-import { endOfBlock, toPosition } from "../../domain/position.ts";
+import { endOfBlock, positionZero, toPosition } from "../../domain/position.ts";
 import { toInterest } from "../../domain/interest.ts";
 import { parseTopicFilter } from "../../domain/topic-filter.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
@@ -16,25 +16,49 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { IndexProgress } from "../index-progress.ts";
 import { defaultEngineLimits, type EngineLimits } from "../limits.ts";
 import { Feed } from "./feed.ts";
+import { FeedHub } from "./feed-hub.ts";
 import { RecentBatches } from "./recent-batches.ts";
 
 const { signal } = new AbortController();
 const batchEvents = 10;
+const slices = new TimeSlices(new VirtualClock());
+
+function soon(action: () => void): void {
+  void turn().then(action);
+}
+
+function partsOf(text: string) {
+  const filter = parseTopicFilter(text);
+  return {
+    groupId: defaultGroupId,
+    filters: [filter],
+    interest: toInterest(filter),
+    slices,
+    limits: defaultEngineLimits,
+  };
+}
+
+async function nextOf(feed: Feed, until: AbortSignal = signal): Promise<Event | undefined> {
+  await feed.more(until);
+  const event = feed.peek();
+  feed.advance();
+  return event;
+}
 
 /** A live feed, and what makes it never empty: each step offers a batch and takes as many events, beginning one batch ahead. */
 class SteadyFeed {
+  readonly #hub = new FeedHub({ slices });
   readonly #feed = new Feed({
-    groupId: defaultGroupId,
-    interest: toInterest(parseTopicFilter("a")),
+    ...partsOf("a"),
+    hub: this.#hub,
     after: endOfBlock(0),
     recent: recentOf(createMemoryStore()),
     progress: new IndexProgress(),
-    limits: defaultEngineLimits,
   });
   #offered = 0;
 
   async start(): Promise<void> {
-    const first = this.#feed.next(signal);
+    const first = nextOf(this.#feed);
     this.#offer();
     await first;
     this.#offer();
@@ -44,7 +68,7 @@ class SteadyFeed {
     this.#offer();
     const taken: Event[] = [];
     for (let index = 0; index < batchEvents; index += 1) {
-      const event = await this.#feed.next(signal);
+      const event = await nextOf(this.#feed);
       if (event !== undefined) taken.push(event);
     }
     return taken;
@@ -52,7 +76,7 @@ class SteadyFeed {
 
   #offer(): void {
     const blockNumber = this.#offered + 1;
-    this.#feed.offer({
+    const batch: EventBatch = {
       topic: parseTopicName("a"),
       firstSequence: this.#offered * batchEvents + 1,
       firstPosition: toPosition(blockNumber, 0),
@@ -62,7 +86,8 @@ class SteadyFeed {
       count: batchEvents,
       blockNumber,
       events: encodeEvents(Array.from({ length: batchEvents }, () => ({ content: new Uint8Array(1), extensions: [] }))),
-    });
+    };
+    this.#hub.offer(defaultGroupId, [batch]);
     this.#offered += 1;
   }
 }
@@ -91,32 +116,32 @@ it("a feed from a row of an index that this node has not seen yet is fed nothing
   progress.advanceTo(9);
   const store = createMemoryStore();
   let generation = 1;
+  const hub = new FeedHub({ slices });
   const feed = new Feed({
-    groupId: defaultGroupId,
-    interest: toInterest(parseTopicFilter("#")),
+    ...partsOf("#"),
+    hub,
     after: endOfBlock(2),
     recent: recentOf(store),
     progress,
-    limits: defaultEngineLimits,
     findGeneration: async () => generation,
   });
-  const next = feed.next(signal);
+  const next = nextOf(feed);
   await turn();
-  feed.offer(batchOf(8));
+  hub.offer(defaultGroupId, [batchOf(8)]);
   await turn();
-  expect({ fedUpTo: feed.fedUpTo, isLive: feed.isLive, isEmpty: feed.isEmpty }).toEqual({
-    fedUpTo: endOfBlock(2),
-    isLive: false,
-    isEmpty: true,
+  expect({ position: feed.position, isCaughtUp: feed.isCaughtUp, event: feed.peek() }).toEqual({
+    position: endOfBlock(2),
+    isCaughtUp: false,
+    event: undefined,
   });
   progress.rollBackTo(-1);
   progress.enterGeneration(1);
-  feed.fallBehind();
+  hub.fallBehind(defaultGroupId);
   progress.advanceTo(3);
   await turn();
-  expect(feed.fedUpTo).toBe(endOfBlock(3));
+  expect(feed.position).toBe(endOfBlock(3));
   generation = 2;
-  feed.offer(batchOf(4));
+  hub.offer(defaultGroupId, [batchOf(4)]);
   expect((await next)?.blockNumber).toBe(4);
 });
 
@@ -124,6 +149,7 @@ describe("a feed whose row may be of another index", () => {
   let generation: number;
   let looks: (() => void)[];
   let progress: IndexProgress;
+  let hub: FeedHub;
   let feed: Feed;
   let next: Promise<Event | undefined>;
 
@@ -133,13 +159,13 @@ describe("a feed whose row may be of another index", () => {
     progress = new IndexProgress();
     progress.enterGeneration(3);
     progress.advanceTo(9);
+    hub = new FeedHub({ slices });
     feed = new Feed({
-      groupId: defaultGroupId,
-      interest: toInterest(parseTopicFilter("#")),
+      ...partsOf("#"),
+      hub,
       after: endOfBlock(2),
       recent: recentOf(createMemoryStore()),
       progress,
-      limits: defaultEngineLimits,
       findGeneration: () => {
         const found = generation;
         return new Promise((resolve) => void looks.push(() => resolve(found)));
@@ -157,30 +183,30 @@ describe("a feed whose row may be of another index", () => {
     "waits while the index in the store is of generation %i, and does not look again by itself",
     async (other) => {
       generation = other;
-      next = feed.next(signal);
+      next = nextOf(feed);
       for (let count = 0; count < 5; count += 1) await answer();
       expect(looks).toHaveLength(1);
       progress.rollBackTo(-1);
       progress.enterGeneration(other);
       progress.advanceTo(3);
-      feed.fallBehind();
+      hub.fallBehind(defaultGroupId);
       await turn();
       await answer();
-      expect({ looks: looks.length, fedUpTo: feed.fedUpTo }).toEqual({ looks: 2, fedUpTo: endOfBlock(3) });
-      feed.offer(batchOf(4));
+      expect({ looks: looks.length, position: feed.position }).toEqual({ looks: 2, position: endOfBlock(3) });
+      hub.offer(defaultGroupId, [batchOf(4)]);
       expect((await next)?.blockNumber).toBe(4);
     },
   );
 
   it("looks again when this node's index became another one while it looked", async () => {
-    next = feed.next(signal);
+    next = nextOf(feed);
     progress.enterGeneration(4);
-    feed.fallBehind();
+    hub.fallBehind(defaultGroupId);
     generation = 4;
     await answer();
     await answer();
-    expect({ looks: looks.length, fedUpTo: feed.fedUpTo }).toEqual({ looks: 2, fedUpTo: endOfBlock(9) });
-    feed.offer(batchOf(10));
+    expect({ looks: looks.length, position: feed.position }).toEqual({ looks: 2, position: endOfBlock(9) });
+    hub.offer(defaultGroupId, [batchOf(10)]);
     expect((await next)?.blockNumber).toBe(10);
   });
 });
@@ -198,17 +224,10 @@ it("feeds that are behind together read the store so many at once, and each has 
   const feeds = Array.from(
     { length: 5 },
     (_, index) =>
-      new Feed({
-        groupId: defaultGroupId,
-        interest: toInterest(parseTopicFilter(`topic ${index}`)),
-        after: endOfBlock(2),
-        recent,
-        progress,
-        limits: defaultEngineLimits,
-      }),
+      new Feed({ ...partsOf(`topic ${index}`), hub: new FeedHub({ slices }), after: endOfBlock(2), recent, progress }),
   );
   const stopping = new AbortController();
-  const nexts = feeds.map((feed, index) => feed.next(index === 2 ? stopping.signal : signal));
+  const nexts = feeds.map((feed, index) => nextOf(feed, index === 2 ? stopping.signal : signal));
   await turn();
   expect(under).toHaveLength(2);
   stopping.abort();
@@ -218,11 +237,44 @@ it("feeds that are behind together read the store so many at once, and each has 
     await turn();
     expect(under).toHaveLength(Math.min(4, 3 + count));
   }
-  expect(feeds.map(({ isLive }) => isLive)).toEqual([true, true, false, true, true]);
+  expect(feeds.map(({ isCaughtUp }) => isCaughtUp)).toEqual([true, true, false, true, true]);
+});
+
+it("a hundred feeds that look through pages in memory for a rare topic leave the event loop free", async () => {
+  const progress = new IndexProgress();
+  progress.advanceTo(300);
+  const store = createMemoryStore();
+  store.readBatches = async (_, { after, batchesMax }) =>
+    Array.from({ length: 300 }, (_, index) => batchOf(index + 1))
+      .filter(({ firstPosition }) => firstPosition > after)
+      .slice(0, batchesMax);
+  let looks = 0;
+  const looksPerMs = 20;
+  const sliceLooks = 5 * looksPerMs; // a slice lasts 5 ms
+  const ownSlices = new TimeSlices({ monotonic: () => looks / looksPerMs, soon });
+  const recent = new RecentBatches({ store, slices: ownSlices, limits: defaultEngineLimits });
+  const interest = { only: undefined, includes: () => (looks += 1) < 0 };
+  const order = { ...partsOf("rare"), slices: ownSlices, interest, after: positionZero, recent, progress };
+  const stopping = new AbortController();
+  const create = (): Feed => new Feed({ ...order, hub: new FeedHub({ slices: ownSlices }) });
+  /** Returns the most looks in one turn of the event loop. */
+  const readAll = async (feeds: readonly Feed[]): Promise<number> => {
+    let most = 0;
+    for (const feed of feeds) void feed.more(stopping.signal);
+    for (let seen = looks; !feeds.every(({ isCaughtUp }) => isCaughtUp); seen = looks) {
+      await turn();
+      most = Math.max(most, looks - seen);
+    }
+    return most;
+  };
+  await readAll([create()]);
+  const most = await readAll(Array.from({ length: 100 }, create));
+  stopping.abort();
+  expect(looks).toBe(101 * 300);
+  expect(most).toBeLessThan(3 * sliceLooks);
 });
 
 function recentOf(store: Store, limits: Partial<EngineLimits> = {}): RecentBatches {
-  const slices = new TimeSlices(new VirtualClock());
   return new RecentBatches({ store, slices, limits: { ...defaultEngineLimits, ...limits } });
 }
 

@@ -1,161 +1,190 @@
 import type { Event, EventBatch } from "../../domain/event.ts";
-import { before, endOfBlock, type Position } from "../../domain/position.ts";
+import { advance, before, endOfBlock, type Position } from "../../domain/position.ts";
 import type { Interest } from "../../domain/interest.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { GroupId } from "../../domain/group-id.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { EngineLimits } from "../limits.ts";
+import type { FeedHub } from "./feed-hub.ts";
+import type { Reader } from "./reader.ts";
 import type { Page, RecentBatches } from "./recent-batches.ts";
 
-/** Events that stay in the queue after they were taken: a queue under steady load is never empty, and must let go of them all the same. */
-const consumedKeptMax = 128;
-
-export interface FeedParts {
-  readonly groupId: GroupId;
+/** What a reader asks of its feed. */
+export interface FeedOrder {
+  /** Filters under which the hub offers batches. */
+  readonly filters: Iterable<TopicFilter>;
+  /** The topics to take when the feed reads from the store. */
   readonly interest: Interest;
-  /** Feeding begins after this position. */
+  /** The feed begins after this position. */
   readonly after: Position;
+}
+
+export interface FeedParts extends FeedOrder {
+  readonly groupId: GroupId;
+  readonly hub: FeedHub;
   /** Shared by all feeds of a node. */
   readonly recent: RecentBatches;
+  readonly slices: TimeSlices;
   readonly progress: IndexProgress;
   readonly limits: EngineLimits;
   /** Called after each read that succeeded. */
   readonly onRead?: (() => void) | undefined;
-  /** Whether events of a topic may reach the subscriber; all may when left out. */
+  /** Whether events of a topic may reach the subscriber; all may if left out. */
   readonly mayReceive?: ((topic: TopicName) => boolean) | undefined;
   /** Reads the index's generation, where nodes share the store. */
   readonly findGeneration?: (() => Promise<number>) | undefined;
 }
 
+/** Events of one batch that wait: indices in the batch, both inclusive. */
+interface Slice {
+  readonly batch: EventBatch;
+  from: number;
+  readonly to: number;
+}
+
 /**
- * The events of one subscription or session, in order, each once. While it keeps up it is fed from memory (`live`); when more than
- * `feedEventsMax` events or `feedBytesMax` bytes would wait, it leaves the live feed, and takes one event after the other from what is read
- * for all that are behind, until it has caught up (`behind`).
+ * The events of one subscription or session, in order, each once. {@link peek} and {@link advance} are synchronous; {@link more} waits for events.
  *
- * The seam: `#fedUpTo` is the position up to which every matching event was queued. A feed joins the live feed only in the same turn
- * in which `#fedUpTo` is seen to be the end of the newest indexed block, and an offer always begins after that block.
+ * A feed queues references to batches. While it keeps up, the hub offers it each indexed batch (`live`). When more than `feedEventsMax` events or
+ * `feedBytesMax` bytes would wait, it leaves the live feed and reads one batch after the other until it has caught up (`behind`).
  *
- * Where another node may take the index back, `after` may be of an index that this node has not seen yet. So nothing is fed before the
- * generation in the store was seen to be the one of this node's progress: whoever changes that one later, restarts the feed.
+ * The seam: every matching event up to `#queuedUpTo` was queued. A feed joins the live feed only in the turn in which `#queuedUpTo` is the end of the
+ * newest indexed block, and an offer always begins after that block.
+ *
+ * Where another node may roll the index back, `after` may belong to an index that this node has not seen yet. So the feed reads nothing before
+ * the generation in the store is the one of this node's progress. When that changes later, the reader is restarted with a new feed.
  */
-export class Feed {
+export class Feed implements Reader {
   readonly #parts: FeedParts;
+  readonly #filters: Set<TopicFilter>;
   #mode: "live" | "behind" = "behind";
-  #fedUpTo: Position;
-  #queue: Event[] = [];
-  #next = 0;
-  /** Bytes of the contents that wait. */
+  #queuedUpTo: Position;
+  readonly #queue: Slice[] = [];
+  #queuedEvents = 0;
+  /** Encoded bytes of the queued batches. */
   #queuedBytes = 0;
-  #taken: Event | undefined;
   #wake: (() => void) | undefined;
   #isConfirmed: boolean;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
-    this.#fedUpTo = parts.after;
+    this.#filters = new Set(parts.filters);
+    this.#queuedUpTo = parts.after;
     this.#isConfirmed = parts.findGeneration === undefined;
+    parts.hub.attach(parts.groupId, this);
+    for (const filter of this.#filters) parts.hub.addFilter(parts.groupId, filter, this);
   }
 
-  /** Position up to which everything is done when the queue is empty: there is no matching event between the last one fed and here. */
-  get fedUpTo(): Position {
-    return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#fedUpTo) : this.#fedUpTo;
+  /** The reader passed every event up to here, or it does not match. */
+  get position(): Position {
+    const [next] = this.#queue;
+    return next === undefined ? this.#end : before(advance(next.batch.firstPosition, next.from));
   }
 
-  get isLive(): boolean {
-    return this.#mode === "live";
+  /** Whether the reader passed every event that is indexed. */
+  get isCaughtUp(): boolean {
+    return this.#mode === "live" && this.#queue.length === 0;
   }
 
-  get isEmpty(): boolean {
-    return this.#next >= this.#queue.length;
+  /** The next event; undefined when none is in memory: see {@link more}. */
+  peek(): Event | undefined {
+    const [next] = this.#queue;
+    return next && eventsOf(next.batch)[next.from];
   }
 
-  /** The event that was given last. */
-  get taken(): Event | undefined {
-    return this.#taken;
+  /** Passes the event that {@link peek} returns. */
+  advance(): void {
+    const [next] = this.#queue;
+    if (next === undefined) return;
+    next.from += 1;
+    this.#queuedEvents -= 1;
+    if (next.from <= next.to) return;
+    this.#queue.shift();
+    this.#queuedBytes -= next.batch.events.byteLength;
   }
 
-  /** Offers a batch that was just indexed and matches the filter. */
-  offer(batch: EventBatch): void {
-    if (this.#mode === "live" && this.#mayReceive(batch.topic)) this.#take(batch);
-    this.#rouse();
-  }
-
-  /** Nothing is offered from now on: what is indexed later is not fed, and so must not count as passed. */
-  leave(): void {
-    this.#fedUpTo = this.fedUpTo;
-    this.#mode = "behind";
-  }
-
-  /** What is indexed next is not offered, but read from the store. To be called in the turn in which the progress moves. */
-  fallBehind(): void {
-    this.leave();
-    this.#rouse();
-  }
-
-  /** The next event; undefined when `signal` aborts. */
-  async next(signal: AbortSignal): Promise<Event | undefined> {
-    while (!signal.aborted) {
-      const event = this.#shift();
-      if (event !== undefined) return event;
-      if (this.#mode === "live") await this.#waitForOffer(signal);
+  /** Returns when {@link peek} has an event, or `signal` aborts. @throws what the store throws; call it again then. */
+  async more(signal: AbortSignal): Promise<void> {
+    while (this.#queue.length === 0 && !signal.aborted) {
+      if (this.#mode === "live") await this.#waitForWake(signal);
       else if (!this.#isConfirmed) await this.#confirm(signal);
       else await this.#catchUp(signal);
     }
-    return undefined;
   }
 
-  #take(batch: EventBatch): void {
+  addFilter(filter: TopicFilter): void {
+    const { hub, groupId } = this.#parts;
+    this.#filters.add(filter);
+    hub.addFilter(groupId, filter, this);
+  }
+
+  removeFilter(filter: TopicFilter): void {
+    const { hub, groupId } = this.#parts;
+    if (this.#filters.delete(filter)) hub.removeFilter(groupId, filter, this);
+  }
+
+  /** The hub offers nothing more. Batches that are indexed later do not count as passed. */
+  close(): void {
+    const { hub, groupId } = this.#parts;
+    for (const filter of this.#filters) hub.removeFilter(groupId, filter, this);
+    this.#filters.clear();
+    hub.detach(groupId, this);
+    this.fallBehind();
+  }
+
+  offer(batch: EventBatch): void {
+    if (this.#mode !== "live" || lastOf(batch) <= this.#queuedUpTo || !this.#mayReceive(batch.topic)) return;
     const { feedEventsMax, feedBytesMax } = this.#parts.limits;
-    const count = this.#queue.length - this.#next + batch.count;
-    if (count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax) {
+    const isTooMuch =
+      this.#queuedEvents + batch.count > feedEventsMax || this.#queuedBytes + batch.events.byteLength > feedBytesMax;
+    if (isTooMuch) {
+      this.#queuedUpTo = maxOf(this.#queuedUpTo, before(batch.firstPosition));
       this.#mode = "behind";
-      this.#fedUpTo = maxOf(this.#fedUpTo, before(batch.firstPosition));
-      return;
-    }
-    // A cursor may be ahead of an index that is being rebuilt, or that another node is ahead with.
-    const isNew = batch.firstPosition > this.#fedUpTo;
-    this.#push(isNew ? eventsOf(batch) : eventsOf(batch).filter(({ position }) => position > this.#fedUpTo));
+    } else this.#push(batch);
   }
 
-  #push(events: readonly Event[]): void {
-    for (const event of events) {
-      this.#queue.push(event);
-      this.#queuedBytes += event.content.byteLength;
-    }
+  fallBehind(): void {
+    this.#queuedUpTo = this.#end;
+    this.#mode = "behind";
   }
 
-  #shift(): Event | undefined {
-    const event = this.#queue[this.#next];
-    if (event === undefined) {
-      this.#queue = [];
-      this.#next = 0;
-      return undefined;
-    }
-    this.#taken = event;
-    this.#next += 1;
-    this.#queuedBytes -= event.content.byteLength;
-    if (this.#next === consumedKeptMax) {
-      this.#queue = this.#queue.slice(consumedKeptMax);
-      this.#next = 0;
-    }
-    return event;
+  wake(): void {
+    this.#wake?.();
+    this.#wake = undefined;
   }
 
-  /** A database that lost a part of the index has a lower generation. What was read while this node's own one changed says nothing. */
+  /** Every matching event up to here was queued. */
+  get #end(): Position {
+    return this.#mode === "live" ? maxOf(this.#indexedUpTo(), this.#queuedUpTo) : this.#queuedUpTo;
+  }
+
+  /** Queues the new events of a batch: the position may be ahead of an index that is being rebuilt, or of this node's. */
+  #push(batch: EventBatch): void {
+    const from = Math.max(0, this.#queuedUpTo + 1 - batch.firstPosition);
+    const to = batch.count - 1;
+    this.#queue.push({ batch, from, to });
+    this.#queuedEvents += to - from + 1;
+    this.#queuedBytes += batch.events.byteLength;
+    this.#queuedUpTo = lastOf(batch);
+  }
+
+  /** A database that lost a part of the index has a lower generation. A read during which this node's own one changed says nothing. */
   async #confirm(signal: AbortSignal): Promise<void> {
     const { findGeneration, progress } = this.#parts;
     const own = progress.generation;
     const stored = (await findGeneration?.()) ?? own;
     if (own !== progress.generation) return;
     this.#isConfirmed = stored === own;
-    if (!this.#isConfirmed) await this.#waitForOffer(signal);
+    if (!this.#isConfirmed) await this.#waitForWake(signal);
   }
 
-  /** Joins the live feed when everything is read, else takes what comes next. */
+  /** Joins the live feed when everything is read, else queues the next batch. */
   async #catchUp(signal: AbortSignal): Promise<void> {
     const { recent, groupId, interest, progress, onRead } = this.#parts;
-    const after = this.#fedUpTo;
+    const after = this.#queuedUpTo;
     const upTo = this.#indexedUpTo();
     if (after >= upTo) {
       this.#mode = "live";
@@ -165,13 +194,22 @@ export class Feed {
     const page = recent.find(place) ?? (await recent.read(place, signal));
     if (page === undefined) return;
     onRead?.();
-    this.#takeNext(page);
+    await this.#takeNext(page, signal);
   }
 
-  #takeNext(page: Page): void {
-    const event = firstAfter(this.#fedUpTo, { page, isWanted: (topic) => this.#isWanted(topic) });
-    if (event !== undefined) this.#push([event]);
-    this.#fedUpTo = event?.position ?? page.upTo;
+  /** Pages in memory come without a wait, and thousands of feeds may look through them at once: each step is in a slice of the event loop. */
+  async #takeNext(page: Page, signal: AbortSignal): Promise<void> {
+    for (const batch of page.batches) {
+      if (lastOf(batch) <= this.#queuedUpTo) continue;
+      await this.#parts.slices.pause();
+      if (signal.aborted) return;
+      if (this.#isWanted(batch.topic)) {
+        this.#push(batch);
+        return;
+      }
+      this.#queuedUpTo = lastOf(batch);
+    }
+    this.#queuedUpTo = maxOf(this.#queuedUpTo, page.upTo);
   }
 
   #isWanted(topic: TopicName): boolean {
@@ -186,12 +224,7 @@ export class Feed {
     return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
   }
 
-  #rouse(): void {
-    this.#wake?.();
-    this.#wake = undefined;
-  }
-
-  #waitForOffer(signal: AbortSignal): Promise<void> {
+  #waitForWake(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -204,20 +237,11 @@ export class Feed {
   }
 }
 
-function maxOf(left: Position, right: Position): Position {
-  return left > right ? left : right;
+/** The position of the last event of a batch. */
+function lastOf({ firstPosition, count }: EventBatch): Position {
+  return advance(firstPosition, count - 1);
 }
 
-/** The page's first event after a position that the filter matches. */
-function firstAfter(
-  after: Position,
-  { page, isWanted }: { readonly page: Page; readonly isWanted: (topic: TopicName) => boolean },
-): Event | undefined {
-  const { batches, upTo } = page;
-  const isNext = ({ firstPosition, count, topic }: EventBatch): boolean =>
-    firstPosition + count > after + 1 && isWanted(topic);
-  const batch = batches.find(isNext);
-  if (batch === undefined) return undefined;
-  const event = eventsOf(batch)[Math.max(0, after + 1 - batch.firstPosition)];
-  return event !== undefined && event.position <= upTo ? event : undefined;
+function maxOf(left: Position, right: Position): Position {
+  return left > right ? left : right;
 }

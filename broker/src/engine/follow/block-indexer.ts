@@ -6,7 +6,7 @@ import type { GroupLease } from "../../ports/coordinator.ts";
 import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import type { SkippedEntry, Store } from "../../ports/store.ts";
-import { findTopicName, indexBlocks } from "./index-block.ts";
+import { findTopicName, indexBlocks } from "../index-block.ts";
 import { RetainedChanges } from "./retained-changes.ts";
 
 /** Names of topics that a follower keeps, about 200 bytes each; past it, it begins anew. */

@@ -9,7 +9,7 @@ import { Watcher, type WatcherParts } from "./watcher.ts";
 
 export type RoleParts = Omit<LoneRoleParts, "lease" | "onIndexed" | "rollBack" | "restarter"> &
   RestarterParts &
-  Pick<WatcherParts, "dispatcher"> &
+  Pick<WatcherParts, "hub"> &
   Pick<AdmissionParts, "group">;
 
 /** Where nodes share the store. */
@@ -32,11 +32,11 @@ export function createRole(
 }
 
 function toFollowerParts(parts: RoleParts, restarter: Restarter, lease?: GroupLease): FollowerParts {
-  const { dispatcher, groupId } = parts;
+  const { hub, groupId } = parts;
   return {
     ...parts,
     lease,
-    onIndexed: (batches) => dispatcher.dispatch(groupId, batches),
+    onIndexed: (batches) => hub.offer(groupId, batches),
     rollBack: (to) => restarter.rollBack(to, lease),
   };
 }

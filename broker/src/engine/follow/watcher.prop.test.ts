@@ -19,8 +19,9 @@ import { createMemoryStore } from "../../store/memory/memory-store.ts";
 import { eventsOf } from "../batch-events.ts";
 import { ReceiverFailures } from "../deliver/receiver-failures.ts";
 import { DeliveryWorker } from "../deliver/delivery-worker.ts";
+import { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { ProgressWriter } from "../deliver/progress-writer.ts";
-import { Dispatcher } from "../dispatch/dispatcher.ts";
+import { FeedHub } from "../dispatch/feed-hub.ts";
 import { Feed } from "../dispatch/feed.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import { RecentBatches } from "../dispatch/recent-batches.ts";
@@ -79,7 +80,7 @@ class Node {
   readonly #index = createMemoryStore();
   readonly #store: Store;
   readonly #progress = new IndexProgress();
-  readonly #dispatcher = new Dispatcher((subscription) => this.#createWorker(subscription));
+  readonly #workers = new DeliveryWorkers((subscription) => this.#createWorker(subscription));
   readonly #parts;
   readonly #watcher: Watcher;
   readonly #batches: EventBatch[] = [];
@@ -117,6 +118,7 @@ class Node {
       metrics: noMetrics,
       eventIds: new EventIds(),
       slices,
+      hub: new FeedHub({ slices }),
       recent: new RecentBatches({ store: this.#store, slices, limits: ownLimits }),
       randomness: { fraction: () => 0, uuid: () => "" },
       limits: ownLimits,
@@ -124,7 +126,6 @@ class Node {
     };
     this.#watcher = new Watcher({
       ...this.#parts,
-      dispatcher: this.#dispatcher,
       health: new IndexHealth(clock),
       restarter: new Restarter({ ...this.#parts, changes: new SharedMutex(), readers: [neverStopped] }),
       page: options.page,
@@ -212,7 +213,7 @@ class Node {
       epoch: 0,
     };
     this.subscriptions.push(subscription);
-    this.#changing = this.#changing.then(() => this.#dispatcher.add(subscription));
+    this.#changing = this.#changing.then(() => this.#workers.add(subscription));
   }
 
   /** Of the index in the store, which the node may not have seen yet. */
@@ -229,8 +230,8 @@ class Node {
   }
 
   async #restart(subscription: CallbackSubscription): Promise<void> {
-    const progress = await this.#dispatcher.remove(subscription.id, 1_000);
-    this.#dispatcher.add({ ...subscription, ...progress });
+    const progress = await this.#workers.remove(subscription.id, 1_000);
+    this.#workers.add({ ...subscription, ...progress });
   }
 
   #createWorker(subscription: CallbackSubscription): DeliveryWorker {
@@ -239,7 +240,13 @@ class Node {
     return new DeliveryWorker(subscription, {
       troubles: new Troubles(),
       ...this.#parts,
-      feed: new Feed({ ...this.#parts, interest: toInterest(filter), after: cursor, findGeneration }),
+      feed: new Feed({
+        ...this.#parts,
+        filters: [filter],
+        interest: toInterest(filter),
+        after: cursor,
+        findGeneration,
+      }),
       failures: new ReceiverFailures(this.#parts.clock),
       onGivenUp: () => expect.unreachable("every attempt is accepted"),
     });

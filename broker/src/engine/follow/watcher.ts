@@ -3,7 +3,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import { endOfBlock, positionZero } from "../../domain/position.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { IndexHead, Store } from "../../ports/store.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { FeedHub } from "../dispatch/feed-hub.ts";
 import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { Restarter } from "./restarter.ts";
@@ -20,7 +20,7 @@ export interface WatcherParts {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
-  readonly dispatcher: Dispatcher;
+  readonly hub: FeedHub;
   readonly restarter: Restarter;
   readonly health: IndexHealth;
   readonly logger: Logger;
@@ -64,23 +64,23 @@ export class Watcher {
 
   /** Goes as far as `head`, or finds that it is to be looked at again. Answers the head of now. */
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
-    const { progress, dispatcher, groupId } = this.#parts;
+    const { progress, hub, groupId } = this.#parts;
     const isFirst = progress.generation === -1;
     if (!isFirst && this.#hasRolledBack(head)) return this.#restart();
-    if (!isFirst && head !== undefined && dispatcher.hasWorkers(groupId)) return this.#feed(head);
+    if (!isFirst && head !== undefined && hub.hasReaders(groupId)) return this.#feed(head);
     progress.enterGeneration(generationOf(head));
     this.#skipTo(head);
     return head;
   }
 
   async #feed(head: IndexHead): Promise<IndexHead | undefined> {
-    const { progress, dispatcher, groupId } = this.#parts;
+    const { progress, hub, groupId } = this.#parts;
     const fill = await this.#read(head);
     const now = await this.#findHead();
     // What was read under another generation may be of blocks that are no more.
     if (generationOf(now) !== head.generation) return now;
-    if (fill.batches === undefined) dispatcher.fallBehind(groupId);
-    else dispatcher.dispatch(groupId, fill.batches);
+    if (fill.batches === undefined) hub.fallBehind(groupId);
+    else hub.offer(groupId, fill.batches);
     progress.advanceTo(fill.upTo);
     return now;
   }
@@ -109,8 +109,8 @@ export class Watcher {
   }
 
   #skipTo(head: IndexHead | undefined): void {
-    const { progress, dispatcher, groupId } = this.#parts;
-    dispatcher.fallBehind(groupId);
+    const { progress, hub, groupId } = this.#parts;
+    hub.fallBehind(groupId);
     progress.advanceTo(numberOf(head));
   }
 

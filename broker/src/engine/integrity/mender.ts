@@ -9,7 +9,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BlockRef, Ledger, LedgerBlock } from "../../ports/ledger.ts";
 import type { Metrics } from "../../ports/metrics.ts";
 import { IndexDamagedError, type Store } from "../../ports/store.ts";
-import { indexBlocks } from "../follow/index-block.ts";
+import { indexBlocks } from "../index-block.ts";
 import { Deadline } from "../time.ts";
 
 /** Blocks that may be mended before the one that is damaged can be, each for the sake of the next. */

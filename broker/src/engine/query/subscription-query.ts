@@ -5,14 +5,14 @@ import type { Coordinator } from "../../ports/coordinator.ts";
 import type { Store } from "../../ports/store.ts";
 import type { NodeListing, SubscriptionStatus } from "../broker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import { PendingCounts } from "./pending-counts.ts";
 
 export interface SubscriptionQueryParts {
   readonly store: Store;
   readonly slices: TimeSlices;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   /** Knows the nodes, where several share the store. */
   readonly coordinator?: Pick<Coordinator, "listNodes"> | undefined;
@@ -61,7 +61,7 @@ export class SubscriptionQuery {
   }
 
   #toCurrent(stored: Subscription): Current {
-    const worker = this.#parts.dispatcher.findWorker(stored.id);
+    const worker = this.#parts.workers.find(stored.id);
     const progress = worker?.progress ?? this.#parts.progressWriter.find(stored.id);
     if (progress?.epoch !== stored.epoch) return { subscription: stored, isIdle: false };
     return { subscription: { ...stored, ...progress }, isIdle: worker?.isIdle === true };

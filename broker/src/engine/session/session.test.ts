@@ -70,7 +70,7 @@ describe("a session", () => {
     await subscribe(attachment, "a", { qos: 0 });
     peer.hasRoom = false;
     await engine.publishMany("a", 3);
-    expect(peer.sequences.length).toBeLessThanOrEqual(1); // the loop may have waited for an event already
+    expect(peer.sequences).toEqual([]);
     peer.hasRoom = true;
     attachment.session.wake();
     await engine.clock.settle();

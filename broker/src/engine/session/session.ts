@@ -1,5 +1,5 @@
 import { DeliveryWindow, type InFlight, type Ticket } from "../../domain/delivery-window.ts";
-import type { Event, EventBatch } from "../../domain/event.ts";
+import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
 import { before, endOfBlock, type Position } from "../../domain/position.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
@@ -7,8 +7,7 @@ import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { ConnectedSession, PublishOutcome } from "../broker.ts";
-import type { Dispatcher, Reader } from "../dispatch/dispatcher.ts";
-import type { Feed } from "../dispatch/feed.ts";
+import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { Delivery, Peer } from "./peer.ts";
@@ -17,10 +16,9 @@ import { Waiting, type WaitingParts } from "./waiting.ts";
 
 export interface SessionParts extends RetainedParts, WaitingParts {
   readonly progress: IndexProgress;
-  readonly dispatcher: Dispatcher;
   readonly eventIds: EventIds;
   readonly randomness: Randomness;
-  readonly createFeed: (interest: Interest, after: Position) => Feed;
+  readonly createFeed: (order: FeedOrder) => Feed;
 }
 
 interface Standing extends SessionFilter {
@@ -34,7 +32,7 @@ interface Connection {
   readonly windowMax: number;
   /** What the peer is given from; undefined while the index rolls back. */
   reading: Reading | undefined;
-  /** Every event up to here was given on this connection, or passed. */
+  /** Where the next feed begins. */
   readUpTo: Position;
   /** What this peer has and has not acknowledged. */
   readonly held: Set<Ticket>;
@@ -55,7 +53,7 @@ interface Reading {
  * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
  * peer one event after the other, as long as the peer has credit and room.
  */
-export class Session implements ConnectedSession, Reader, Interest {
+export class Session implements ConnectedSession, Interest {
   readonly #parts: SessionParts;
   readonly #filters = new Map<TopicFilter, Standing>();
   readonly #window = new DeliveryWindow();
@@ -66,8 +64,6 @@ export class Session implements ConnectedSession, Reader, Interest {
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
-  /** Of the batch that was offered last. Not the batch: a session may outlast its connection by days. */
-  #lastOffered: Position | undefined;
   readonly #waiting: Waiting;
 
   /** Between {@link stop} and {@link restart}. */
@@ -83,7 +79,6 @@ export class Session implements ConnectedSession, Reader, Interest {
     this.#retained = new RetainedEvents(parts);
     this.#waiting = new Waiting(parts);
     this.#takenUpTo = this.#indexedUpTo();
-    parts.dispatcher.attach(parts.groupId, this);
   }
 
   readonly only = undefined;
@@ -147,7 +142,6 @@ export class Session implements ConnectedSession, Reader, Interest {
 
   /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. */
   subscribe(order: SessionFilter): boolean {
-    const { dispatcher, groupId } = this.#parts;
     const known = this.#filters.get(order.filter);
     const indexedUpTo = this.#indexedUpTo();
     this.#filters.set(order.filter, { ...order, after: known?.after ?? indexedUpTo });
@@ -155,7 +149,7 @@ export class Session implements ConnectedSession, Reader, Interest {
       this.#retained.add(order.filter, indexedUpTo);
       this.wake();
     }
-    if (known === undefined) dispatcher.addFilter(groupId, order.filter, this);
+    if (known === undefined) this.#connection?.reading?.feed.addFilter(order.filter);
     return known === undefined;
   }
 
@@ -163,7 +157,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   unsubscribe(filter: TopicFilter): boolean {
     if (!this.#filters.delete(filter)) return false;
     this.#retained.remove(filter);
-    this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
+    this.#connection?.reading?.feed.removeFilter(filter);
     return true;
   }
 
@@ -204,27 +198,9 @@ export class Session implements ConnectedSession, Reader, Interest {
     this.#waiting.wake();
   }
 
-  /** Ends the session: nothing of it is kept. */
-  remove(): void {
-    this.disconnect();
-    for (const filter of this.#filters.keys()) this.#parts.dispatcher.removeFilter(this.#parts.groupId, filter, this);
-    this.#parts.dispatcher.release(this.#parts.groupId, this);
-  }
-
-  offer(batch: EventBatch): void {
-    if (this.#connection === undefined || batch.firstPosition === this.#lastOffered) return; // several filters match it
-    this.#lastOffered = batch.firstPosition;
-    this.#connection.reading?.feed.offer(batch);
-  }
-
-  fallBehind(): void {
-    this.#connection?.reading?.feed.fallBehind();
-  }
-
   #rollBack(to: Position): void {
     this.#window.rollBack(to);
     this.#retained.rollBack(to);
-    this.#lastOffered = undefined;
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     for (const [filter, standing] of this.#filters) {
       this.#filters.set(filter, { ...standing, after: minOf(standing.after, to) });
@@ -238,7 +214,7 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   #read(connection: Connection): void {
-    const feed = this.#parts.createFeed(this, connection.readUpTo);
+    const feed = this.#parts.createFeed({ filters: this.#filters.keys(), interest: this, after: connection.readUpTo });
     const ending = new AbortController();
     const { signal } = ending;
     const failed = (error: unknown): void => {
@@ -253,10 +229,12 @@ export class Session implements ConnectedSession, Reader, Interest {
   async #endReading(connection: Connection): Promise<void> {
     const { reading } = connection;
     if (reading === undefined) return;
-    this.#passUnmatched(connection, reading.feed);
     connection.reading = undefined;
     reading.ending.abort();
-    reading.feed.leave();
+    reading.feed.close();
+    // Events that no filter matches need not be read again by the next connection.
+    connection.readUpTo = reading.feed.position;
+    if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
     this.wake();
     await reading.ended;
   }
@@ -266,10 +244,12 @@ export class Session implements ConnectedSession, Reader, Interest {
     { feed, signal }: { readonly feed: Feed; readonly signal: AbortSignal },
   ): Promise<void> {
     while (!signal.aborted) {
-      const event = await this.#waiting.forRead(signal, () => feed.next(signal));
+      await this.#waiting.forRead(signal, () => feed.more(signal));
       // What topics retain comes first: it is older.
       await this.#waiting.until(signal, () => this.#retained.isEmpty && hasRoom(connection));
-      if (event === undefined || signal.aborted) return;
+      const event = feed.peek();
+      if (event === undefined || signal.aborted) continue;
+      feed.advance();
       this.#give(event, connection);
       await this.#parts.slices.pause();
     }
@@ -329,7 +309,6 @@ export class Session implements ConnectedSession, Reader, Interest {
   }
 
   #give(event: Event, connection: Connection): void {
-    connection.readUpTo = event.position;
     if (event.position <= connection.repeatedUpTo) this.#repeat(event, connection);
     else this.#giveNew(event, connection);
   }
@@ -369,14 +348,6 @@ export class Session implements ConnectedSession, Reader, Interest {
   #qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
     const granted = Math.max(...filters.map(({ qos }) => qos));
     return Math.min(granted, publishedQos(event, this.#parts.extensionPrefix)) as QoS; // both are
-  }
-
-  /** Where all is given, events that no filter matches need not be read again by the next connection. */
-  #passUnmatched(connection: Connection, feed: Feed): void {
-    const isGiven = feed.taken === undefined || feed.taken.position <= connection.readUpTo;
-    if (!isGiven || !feed.isEmpty) return;
-    connection.readUpTo = maxOf(connection.readUpTo, feed.fedUpTo);
-    if (connection.readUpTo > connection.repeatedUpTo) this.#takenUpTo = maxOf(this.#takenUpTo, connection.readUpTo);
   }
 
   #indexedUpTo(): Position {

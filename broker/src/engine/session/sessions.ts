@@ -195,7 +195,7 @@ export class Sessions implements Readers {
     kept.cancelExpiry();
     kept.cancelWill();
     this.#setWill(kept, undefined);
-    kept.session.remove();
+    kept.session.disconnect();
     if (this.#kept.get(name) !== kept) return;
     this.#kept.delete(name);
     this.#detached.delete(name);

@@ -1,6 +1,6 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { CallbackSubscription, Subscription, SubscriptionId } from "../../domain/subscription.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 
 /** Which node may change a subscription and deliver it. */
 export interface Ownership {
@@ -20,12 +20,12 @@ export interface Ownership {
 }
 
 /** One process alone with its store. */
-export function createSoleOwnership(dispatcher: Dispatcher): Ownership {
+export function createSoleOwnership(workers: DeliveryWorkers): Ownership {
   return {
     isShared: false,
     owner: async () => undefined,
     claim: async () => {},
     isOwn: () => true,
-    begin: (subscription) => dispatcher.add(subscription),
+    begin: (subscription) => workers.add(subscription),
   };
 }

@@ -9,7 +9,7 @@ import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Randomness } from "../../ports/randomness.ts";
 import type { Store } from "../../ports/store.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Groups } from "../group.ts";
 import type { Troubles } from "../integrity/troubles.ts";
 import type { EngineLimits } from "../limits.ts";
@@ -17,7 +17,7 @@ import type { EngineLimits } from "../limits.ts";
 export interface ResumptionParts {
   readonly store: Store;
   readonly groups: Groups;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
   readonly clock: Clock;
@@ -102,11 +102,11 @@ export class Resumption {
     groupId: GroupId,
     { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { groups, turns, store, dispatcher, slices } = this.#parts;
+    const { groups, turns, store, workers, slices } = this.#parts;
     const start = async (): Promise<void> => {
       for (const row of await store.findSubscriptions(ids)) {
         if (signal.aborted) return;
-        if (isCallback(row) && this.#isDue(row, groupId)) dispatcher.add(row);
+        if (isCallback(row) && this.#isDue(row, groupId)) workers.add(row);
         await slices.pause();
       }
     };
@@ -115,6 +115,6 @@ export class Resumption {
   }
 
   #isDue({ id, state, groupId }: Subscription, dueGroupId: GroupId): boolean {
-    return state === "active" && groupId === dueGroupId && this.#parts.dispatcher.findWorker(id) === undefined;
+    return state === "active" && groupId === dueGroupId && this.#parts.workers.find(id) === undefined;
   }
 }

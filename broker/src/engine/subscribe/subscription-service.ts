@@ -26,7 +26,7 @@ import type { SubscribeCall, UnsubscribeCall } from "../broker.ts";
 import type { DeliveryWorker } from "../deliver/delivery-worker.ts";
 import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { Troubles } from "../integrity/troubles.ts";
-import type { Dispatcher } from "../dispatch/dispatcher.ts";
+import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import type { Group, Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { EventQuery } from "../query/event-query.ts";
@@ -44,7 +44,7 @@ export interface SubscriptionServiceParts {
   readonly troubles: Troubles;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  readonly dispatcher: Dispatcher;
+  readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
   readonly events: EventQuery;
   readonly ownership: Ownership;
@@ -141,10 +141,10 @@ export class SubscriptionService {
    * worker has taken over meanwhile; it never rejects.
    */
   async suspend(id: SubscriptionId, worker: DeliveryWorker): Promise<void> {
-    const { dispatcher, turns, logger } = this.#parts;
+    const { workers, turns, logger } = this.#parts;
     try {
       await turns.run(id, async () => {
-        if (dispatcher.findWorker(id) === worker) await this.#suspend(worker);
+        if (workers.find(id) === worker) await this.#suspend(worker);
       });
     } catch (error) {
       logger.error("subscription not suspended", { subscriptionId: id, error });
@@ -152,7 +152,7 @@ export class SubscriptionService {
   }
 
   async #suspend({ progress }: DeliveryWorker): Promise<void> {
-    const { dispatcher, progressWriter, store, logger } = this.#parts;
+    const { workers, progressWriter, store, logger } = this.#parts;
     try {
       // Whoever continues it at another node reads its row, and need not ask this one for it.
       await progressWriter.flush();
@@ -160,7 +160,7 @@ export class SubscriptionService {
       if (isSuspended) logger.warn("subscription suspended", { subscriptionId: progress.id });
     } finally {
       // A worker that has ended must not stand in the way of whoever subscribes again.
-      dispatcher.detach(progress.id);
+      workers.detach(progress.id);
     }
   }
 
@@ -242,14 +242,14 @@ export class SubscriptionService {
   }
 
   async #continue(stored: Subscription, order: Order): Promise<boolean> {
-    const { dispatcher, store, ownership, progressWriter } = this.#parts;
+    const { workers, store, ownership, progressWriter } = this.#parts;
     const existing = toSame(stored, order);
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
-    const worker = dispatcher.findWorker(existing.id)?.progress;
+    const worker = workers.find(existing.id)?.progress;
     // Whoever subscribes again gives a receiver that failed its whole time anew.
     if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedMs === 0) return true;
-    const progress = await dispatcher.remove(existing.id, 0);
+    const progress = await workers.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;
     try {
       // What the worker noted at its end must not come after the change.
@@ -272,10 +272,10 @@ export class SubscriptionService {
   }
 
   async #delete(known: Subscription): Promise<boolean> {
-    const { store, dispatcher, progressWriter } = this.#parts;
+    const { store, workers, progressWriter } = this.#parts;
     if (!(await store.deleteSubscription(known))) return false;
     this.#count -= 1;
-    await dispatcher.remove(known.id, 0);
+    await workers.remove(known.id, 0);
     progressWriter.forget(known);
     return true;
   }

@@ -1,11 +1,11 @@
 import { isBrokerError } from "@stele/wire";
-import type { EventBatch } from "../../domain/event.ts";
-import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
-import { isBeyondLastSequence } from "../../domain/sequence.ts";
-import type { Address, Topic } from "../../domain/topic.ts";
-import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
-import type { IndexedBlock, SkippedEntry } from "../../ports/store.ts";
+import type { EventBatch } from "../domain/event.ts";
+import { eventsPerBlockMax, toPosition } from "../domain/position.ts";
+import { isBeyondLastSequence } from "../domain/sequence.ts";
+import type { Address, Topic } from "../domain/topic.ts";
+import { parseTopicName, type TopicName } from "../domain/topic-name.ts";
+import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
+import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
  * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of; `taken` are the

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { eventsPerBlockMax, toPosition } from "../../domain/position.ts";
-import type { Address } from "../../domain/topic.ts";
-import { parseTopicName } from "../../domain/topic-name.ts";
-import type { LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
+import { eventsPerBlockMax, toPosition } from "../domain/position.ts";
+import type { Address } from "../domain/topic.ts";
+import { parseTopicName } from "../domain/topic-name.ts";
+import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
 import { indexBlocks } from "./index-block.ts";
 
 const address = (digit: string): Address => `0x${digit.repeat(40)}`;

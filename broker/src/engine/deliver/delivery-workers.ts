@@ -1,0 +1,84 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { CallbackSubscription, SubscriptionId } from "../../domain/subscription.ts";
+import type { Progress } from "../../ports/store.ts";
+import type { DeliveryWorker } from "./delivery-worker.ts";
+
+interface Standing {
+  readonly subscription: CallbackSubscription;
+  readonly worker: DeliveryWorker;
+}
+
+/** Creates the worker of a subscription, not yet started. */
+export type WorkerFactory = (subscription: CallbackSubscription) => DeliveryWorker;
+
+/** The workers of this node: one for each active callback subscription that it delivers. */
+export class DeliveryWorkers {
+  readonly #createWorker: WorkerFactory;
+  readonly #standing = new Map<SubscriptionId, Standing>();
+  /** Workers that are detached and still ending, with their ends. */
+  readonly #ending = new Map<Standing, Promise<void>>();
+  #isStopped = false;
+
+  constructor(createWorker: WorkerFactory) {
+    this.#createWorker = createWorker;
+  }
+
+  /** Starts delivery; does nothing after {@link stop}. An earlier worker of the subscription must have been removed. */
+  add(subscription: CallbackSubscription): void {
+    if (this.#isStopped) return;
+    const worker = this.#createWorker(subscription);
+    this.#standing.set(subscription.id, { subscription, worker });
+    worker.start();
+  }
+
+  /** Ends delivery; the attempt under way has `graceMs` to end. Returns the progress; undefined if there was no worker. */
+  async remove(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
+    const standing = this.#standing.get(id);
+    if (standing === undefined) return undefined;
+    this.detach(id);
+    const ending = standing.worker.stop(graceMs).finally(() => this.#ending.delete(standing));
+    this.#ending.set(standing, ending);
+    await ending;
+    return standing.worker.progress;
+  }
+
+  /** Aborts the attempts of all workers of a group, and returns when every worker has ended, also those that were ending before. */
+  async removeAll(groupId: GroupId): Promise<void> {
+    for (const [id, { subscription }] of this.#standing) if (subscription.groupId === groupId) void this.remove(id, 0);
+    await Promise.all(this.#endingOf(groupId));
+  }
+
+  /** Forgets a worker that has ended by itself. */
+  detach(id: SubscriptionId): void {
+    const standing = this.#standing.get(id);
+    if (standing === undefined) return;
+    this.#standing.delete(id);
+    standing.worker.feed.close();
+  }
+
+  /** The worker of a subscription; undefined if it is suspended or unknown. */
+  find(id: SubscriptionId): DeliveryWorker | undefined {
+    return this.#standing.get(id)?.worker;
+  }
+
+  /** Number of subscriptions of a group that this node delivers. */
+  countOf(groupId: GroupId): number {
+    let count = 0;
+    for (const { subscription } of this.#standing.values()) if (subscription.groupId === groupId) count += 1;
+    return count;
+  }
+
+  /** Every worker that is not ending. */
+  *all(): Iterable<{ readonly groupId: GroupId; readonly worker: DeliveryWorker }> {
+    for (const { subscription, worker } of this.#standing.values()) yield { groupId: subscription.groupId, worker };
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([...this.#standing.keys()].map((id) => this.remove(id, graceMs)));
+  }
+
+  *#endingOf(groupId: GroupId): Iterable<Promise<void>> {
+    for (const [{ subscription }, ending] of this.#ending) if (subscription.groupId === groupId) yield ending;
+  }
+}
