@@ -1,0 +1,75 @@
+/** Packets byte by byte, also such as no library would write. */
+
+export function utf8(text: string): Buffer {
+  return binary(Buffer.from(text));
+}
+
+/** Behind its length in 16 bits. */
+export function binary(bytes: Uint8Array): Buffer {
+  return Buffer.concat([uint16(bytes.length), bytes]);
+}
+
+export function uint16(value: number): Buffer {
+  return Buffer.of(value >> 8, value & 0xff);
+}
+
+export function variable(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    bytes.push((rest % 128) | (rest > 127 ? 0x80 : 0));
+    rest = Math.floor(rest / 128);
+  } while (rest > 0);
+  return Buffer.from(bytes);
+}
+
+/** A whole packet: its first byte, its length, and its parts. */
+export function packet(first: number, ...parts: readonly Uint8Array[]): Buffer {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([Buffer.of(first), variable(body.length), body]);
+}
+
+/** Properties with their length; 3.1.1 has none. */
+export function properties(version: 4 | 5, ...parts: readonly Uint8Array[]): Buffer {
+  const all = Buffer.concat(parts);
+  return version === 4 ? Buffer.alloc(0) : Buffer.concat([variable(all.length), all]);
+}
+
+export interface ConnectBytes {
+  readonly name?: string;
+  readonly level?: number;
+  readonly flags?: number;
+  readonly properties?: readonly Uint8Array[];
+  /** What follows the properties. */
+  readonly payload?: readonly Uint8Array[];
+}
+
+/** A CONNECT; what is left out is as in one that the broker accepts. */
+export function connect(version: 4 | 5, bytes: ConnectBytes = {}): Buffer {
+  const { name = "MQTT", level = version, flags = 0x02, payload = [utf8("bytes")] } = bytes;
+  const head = [utf8(name), Buffer.of(level, flags), uint16(0), properties(version, ...(bytes.properties ?? []))];
+  return packet(0x10, ...head, ...payload);
+}
+
+export interface PublishBytes {
+  readonly first?: number;
+  readonly topic?: Uint8Array;
+  readonly packetId?: number;
+  readonly properties?: readonly Uint8Array[];
+}
+
+/** A PUBLISH of QoS 1 with identifier 1. */
+export function publish(version: 4 | 5, bytes: PublishBytes = {}): Buffer {
+  const { first = 0x32, topic = utf8("bytes"), packetId = 1 } = bytes;
+  return packet(first, topic, uint16(packetId), properties(version, ...(bytes.properties ?? [])), Buffer.from("x"));
+}
+
+/** A SUBSCRIBE with identifier 1. */
+export function subscribe(version: 4 | 5, payload: Uint8Array, first = 0x82): Buffer {
+  return packet(first, uint16(1), properties(version), payload);
+}
+
+/** An UNSUBSCRIBE with identifier 1. */
+export function unsubscribe(version: 4 | 5, payload: Uint8Array, first = 0xa2): Buffer {
+  return packet(first, uint16(1), properties(version), payload);
+}

@@ -1,0 +1,174 @@
+import { expect } from "vitest";
+import type { Case } from "../case.ts";
+import { textsOf } from "../context.ts";
+
+export const sessionCases: readonly Case[] = [
+  {
+    name: "a session that is kept goes on, with what was published meanwhile",
+    v4: ["3.1.2-4", "3.1.2-5", "3.1.4-3", "3.2.2-2", "3.2.2-3", "4.1.0-1", "4.1.0-2", "4.5.0-1"],
+    v5: ["3.1.2-5", "3.1.2-6", "3.1.2-23", "3.1.4-4", "3.2.2-3", "4.1.0-1", "4.5.0-1"],
+    run: async (context) => {
+      const first = await context.open();
+      expect(await context.greet(first, "kept", context.kept)).toMatchObject({ sessionPresent: false });
+      await context.subscribe(first, context.topic);
+      first.drop();
+      await context.publish("one", { qos: 1 });
+      await context.publish("two", { qos: 1 });
+      const second = await context.open();
+      expect(await context.greet(second, "kept", context.kept)).toMatchObject({ sessionPresent: true });
+      expect(textsOf(await context.receive(second, 2))).toEqual(["one", "two"]);
+    },
+  },
+  {
+    name: "a clean start drops the session before it",
+    v4: ["3.1.2-6", "3.2.2-1", "3.1.4-3"],
+    v5: ["3.1.2-4", "3.2.2-2", "3.1.4-4"],
+    run: async (context) => {
+      const first = await context.connect("kept", context.kept);
+      await context.subscribe(first, context.topic);
+      first.drop();
+      const second = await context.open();
+      expect(await context.greet(second, "kept")).toMatchObject({ sessionPresent: false });
+      await context.publish("x");
+      await second.isQuiet();
+    },
+  },
+  {
+    name: "a session ends with its connection where it is not to be kept",
+    v5: ["4.1.0-2"],
+    run: async (context) => {
+      const first = await context.connect("short");
+      await context.subscribe(first, context.topic);
+      first.send({ cmd: "disconnect", reasonCode: 0 });
+      await first.closes();
+      const second = await context.open();
+      expect(await context.greet(second, "short", { clean: false })).toMatchObject({ sessionPresent: false });
+    },
+  },
+  {
+    name: "what was not acknowledged comes again as a duplicate, with its identifier and in order",
+    v4: ["3.3.1-1", "4.4.0-1", "4.6.0-1", "2.3.1-3"],
+    v5: ["3.3.1-1", "4.4.0-1", "4.3.2-3", "4.3.3-3"],
+    run: async (context) => {
+      const first = await context.connect("kept", context.kept);
+      await context.subscribe(first, context.topic);
+      await context.publish("one", { qos: 1 });
+      await context.publish("two", { qos: 1 });
+      const [one, two] = [await first.next("publish"), await first.next("publish")];
+      first.drop();
+      const second = await context.connect("kept", context.kept);
+      const again = await context.receive(second, 2);
+      expect(again.map(({ messageId, dup }) => [messageId, dup])).toEqual([
+        [one.messageId, true],
+        [two.messageId, true],
+      ]);
+      expect(textsOf(again)).toEqual(["one", "two"]);
+    },
+  },
+  {
+    name: "after PUBREC only PUBREL comes again, until PUBCOMP",
+    v4: ["4.3.3-1", "4.4.0-1"],
+    v5: ["4.3.3-4", "4.3.3-5", "4.3.3-6", "4.4.0-1"],
+    run: async (context) => {
+      const first = await context.connect("kept", context.kept);
+      await context.subscribe(first, context.topic);
+      const writer = await context.connect("writer");
+      writer.send({ cmd: "publish", topic: context.topic, payload: "two", qos: 2, messageId: 1 });
+      const { messageId } = await first.next("publish");
+      first.send({ cmd: "pubrec", messageId });
+      expect(await first.next("pubrel")).toMatchObject({ messageId });
+      first.drop();
+      const second = await context.connect("kept", context.kept);
+      expect(await second.next("pubrel")).toMatchObject({ messageId });
+      second.send({ cmd: "pubcomp", messageId });
+      await second.isQuiet();
+      second.drop();
+      await (await context.connect("kept", context.kept)).isQuiet();
+    },
+  },
+  {
+    name: "an event that the client refuses is not sent again",
+    v5: ["4.4.0-2"],
+    run: async (context) => {
+      const first = await context.connect("kept", context.kept);
+      await context.subscribe(first, context.topic);
+      await context.publish("refused", { qos: 1 });
+      const { messageId } = await first.next("publish");
+      first.send({ cmd: "puback", messageId, reasonCode: 0x80 });
+      await first.isQuiet();
+      first.drop();
+      await (await context.connect("kept", context.kept)).isQuiet();
+    },
+  },
+  {
+    name: "a will is published when the connection is lost",
+    v4: ["3.1.2-8", "3.1.2-16"],
+    v5: ["3.1.2-7", "3.1.2-8", "3.1.2-14"],
+    run: async (context) => {
+      const reader = await context.connect("reader");
+      await context.subscribe(reader, context.topic);
+      const will = { topic: context.topic, payload: "lost", qos: 1, retain: false };
+      (await context.connect("lost", { will })).drop();
+      expect(await context.take(reader)).toMatchObject({ payload: Buffer.from("lost"), qos: 1, retain: false });
+    },
+  },
+  {
+    name: "a will is published when the client breaks the protocol",
+    v4: ["3.1.2-8", "4.8.0-1"],
+    v5: ["3.1.2-8"],
+    run: async (context) => {
+      const reader = await context.connect("reader");
+      await context.subscribe(reader, context.topic);
+      const will = { topic: context.topic, payload: "broken", qos: 1, retain: false };
+      (await context.connect("broken", { will })).sendBytes(Buffer.of(0, 0));
+      expect(textsOf(await context.receive(reader, 1))).toEqual(["broken"]);
+    },
+  },
+  {
+    name: "no will is published after DISCONNECT",
+    v4: ["3.1.2-10", "3.1.2-12", "3.14.4-3"],
+    v5: ["3.1.2-10", "3.14.4-3"],
+    run: async (context) => {
+      const reader = await context.connect("reader");
+      await context.subscribe(reader, context.topic);
+      const will = { topic: context.topic, payload: "left", qos: 1, retain: false };
+      const leaving = await context.connect("leaving", { will });
+      leaving.send({ cmd: "disconnect", reasonCode: 0 });
+      await leaving.closes();
+      await context.publish("after");
+      expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
+    },
+  },
+  {
+    name: "a will is published after a DISCONNECT that asks for it",
+    v5: ["3.1.2-8"],
+    run: async (context) => {
+      const reader = await context.connect("reader");
+      await context.subscribe(reader, context.topic);
+      const will = { topic: context.topic, payload: "asked", qos: 1, retain: false };
+      (await context.connect("asking", { will })).send({ cmd: "disconnect", reasonCode: 4 });
+      expect(textsOf(await context.receive(reader, 1))).toEqual(["asked"]);
+    },
+  },
+  {
+    name: "a client that comes back within the will delay publishes no will",
+    v5: ["3.1.3-9", "3.1.2-10"],
+    run: async (context) => {
+      const reader = await context.connect("reader");
+      await context.subscribe(reader, context.topic);
+      const will = {
+        topic: context.topic,
+        payload: "late",
+        qos: 1,
+        retain: false,
+        properties: { willDelayInterval: 1 },
+      };
+      (await context.connect("back", { ...context.kept, will })).drop();
+      await context.connect("back", context.kept);
+      const waits = await context.connect("clock", { keepalive: 1 });
+      await waits.isEnded(0x8d); // the delay is over
+      await context.publish("after");
+      expect(textsOf(await context.receive(reader, 1))).toEqual(["after"]);
+    },
+  },
+];

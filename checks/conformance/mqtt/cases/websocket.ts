@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { expect } from "vitest";
+import { WebSocket } from "ws";
+import { connect } from "../bytes.ts";
+import type { Case } from "../case.ts";
+
+async function openWebSocket(address: string): Promise<WebSocket> {
+  const webSocket = new WebSocket(address, ["other", "mqtt"]);
+  await once(webSocket, "open");
+  return webSocket;
+}
+
+export const webSocketCases: readonly Case[] = [
+  {
+    name: "the broker chooses the subprotocol mqtt, and closes for text",
+    v4: ["6.0.0-1", "6.0.0-4"],
+    v5: ["6.0.0-1", "6.0.0-4"],
+    run: async (context) => {
+      const webSocket = await openWebSocket(context.addresses.websocket);
+      expect(webSocket.protocol).toBe("mqtt");
+      webSocket.send("text");
+      await once(webSocket, "close");
+    },
+  },
+  {
+    name: "packets may begin and end anywhere in frames",
+    v4: ["6.0.0-2"],
+    v5: ["6.0.0-2"],
+    run: async (context) => {
+      const webSocket = await openWebSocket(context.addresses.websocket);
+      const bytes = Buffer.concat([connect(context.version), Buffer.of(0xc0, 0, 0xc0, 0)]);
+      const received: Buffer[] = [];
+      const isAnswered = new Promise<void>((resolve) => {
+        webSocket.on("message", (chunk: Buffer) => {
+          received.push(chunk);
+          if (Buffer.concat(received).toString("hex").endsWith("d000d000")) resolve();
+        });
+      });
+      webSocket.send(bytes.subarray(0, 3));
+      webSocket.send(bytes.subarray(3, -3));
+      webSocket.send(bytes.subarray(-3));
+      await isAnswered;
+      webSocket.terminate();
+    },
+  },
+];

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type BrokerProcess, startBroker } from "../../harness/broker-process.ts";
+import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts";
+import { type Case, statementsOf } from "./case.ts";
+import { connectCases } from "./cases/connect.ts";
+import { malformedCases } from "./cases/malformed.ts";
+import { publishCases } from "./cases/publish.ts";
+import { sessionCases } from "./cases/session.ts";
+import { subscribeCases } from "./cases/subscribe.ts";
+import { webSocketCases } from "./cases/websocket.ts";
+import { Context } from "./context.ts";
+import type { Addresses, Transport } from "./peer.ts";
+import { allStatements, unheld } from "./statements.ts";
+
+const overAnything: readonly Case[] = [
+  ...malformedCases,
+  ...connectCases,
+  ...publishCases,
+  ...subscribeCases,
+  ...sessionCases,
+];
+const cases: Readonly<Record<Transport, readonly Case[]>> = {
+  tcp: overAnything,
+  websocket: [...overAnything, ...webSocketCases],
+};
+const titles = { 4: "3.1.1", 5: "5.0" } as const;
+
+let folder: TempFolder;
+let broker: BrokerProcess;
+let addresses: Addresses;
+beforeAll(async () => {
+  folder = createTempFolder();
+  broker = await startBroker({ dataDir: folder.path, env: { STELE_MQTT_PORT: "0", STELE_MQTT_RECEIVE_MAX: "50" } });
+  const [, port] = /^ {2}MQTT +mqtt:.*:(\d+)$/m.exec(broker.stderr()) ?? [];
+  addresses = { tcp: Number(port), websocket: `${broker.url.replace(/^http/, "ws")}/mqtt` };
+});
+afterAll(async () => {
+  await broker.stop();
+  folder[Symbol.dispose]();
+});
+
+describe.each(["tcp", "websocket"] as const)("over %s", (transport) => {
+  describe.each([4, 5] as const)("level %s", (version) => {
+    const rows = cases[transport].filter((one) => statementsOf(one, version).length > 0);
+    const named = rows.map((one, index) => {
+      const statements = statementsOf(one, version).map((statement) => `[MQTT-${statement}]`);
+      return [`MQTT ${titles[version]}: ${one.name} ${statements.join(" ")}`, one, index] as const;
+    });
+    it.concurrent.each(named)("%s", async (_, one, index) => {
+      const name = `${transport}${version}-${index}`;
+      const context = new Context({ addresses, transport, version, name });
+      try {
+        await one.run(context);
+      } finally {
+        context.close();
+      }
+    });
+  });
+});
+
+describe.each([4, 5] as const)("the statements of level %s", (version) => {
+  const held = new Set(cases.websocket.flatMap((one) => statementsOf(one, version)));
+
+  it("are each held by a case, or named with the reason why not", () => {
+    const missing = allStatements(version).filter((one) => !held.has(one) && unheld[version][one] === undefined);
+    expect(missing).toEqual([]);
+  });
+
+  it("are named as missing only where no case holds them, and only if they exist", () => {
+    expect(Object.keys(unheld[version]).filter((one) => held.has(one))).toEqual([]);
+    const known = new Set(allStatements(version));
+    expect([...held, ...Object.keys(unheld[version])].filter((one) => !known.has(one))).toEqual([]);
+  });
+});
+
+it("docs/mqtt-conformance.md says which case holds each statement (update it with vitest -u)", async () => {
+  const lines = ([4, 5] as const).flatMap((version) => {
+    const rows = allStatements(version).map((statement) => {
+      const holders = cases.websocket.filter((one) => statementsOf(one, version).includes(statement));
+      const text = holders.map(({ name }) => name).join("; ");
+      return `| MQTT-${statement} | ${text === "" ? `not held: ${unheld[version][statement]}` : text} |`;
+    });
+    return ["", `## MQTT ${titles[version]}`, "", "| Statement | Held by |", "|---|---|", ...rows];
+  });
+  const head = [
+    "<!-- Written by the conformance suite: npx vitest run -u checks/conformance/mqtt -->",
+    "# MQTT conformance",
+    "",
+    "Each normative statement of the two standards, and the case in `checks/conformance/mqtt` that holds it. Every case runs over TCP and over WebSocket.",
+  ];
+  await expect(`${[...head, ...lines].join("\n")}\n`).toMatchFileSnapshot("../../../docs/mqtt-conformance.md");
+});

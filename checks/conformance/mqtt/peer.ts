@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { Duplex } from "node:stream";
+import mqttPacket, { type Packet } from "mqtt-packet";
+import { expect } from "vitest";
+import { createWebSocketStream, WebSocket } from "ws";
+
+/** Where the broker is, by transport. */
+export interface Addresses {
+  /** Port of MQTT over TCP. */
+  readonly tcp: number;
+  /** Address of MQTT over WebSocket. */
+  readonly websocket: string;
+}
+
+export type Transport = keyof Addresses;
+
+type PacketOf<Command extends Packet["cmd"]> = Extract<Packet, { cmd: Command }>;
+
+/** The client's end of one connection. It sends what a test wants, and reads with another implementation's parser. */
+export class Peer {
+  readonly version: 4 | 5;
+  readonly #stream: Duplex;
+  readonly #received: Packet[] = [];
+  #wake: (() => void) | undefined;
+  #isClosed = false;
+  #problem: Error | undefined;
+
+  constructor(stream: Duplex, version: 4 | 5) {
+    this.version = version;
+    this.#stream = stream;
+    const parser = mqttPacket.parser({ protocolVersion: version });
+    parser.on("packet", (packet) => {
+      this.#received.push(packet);
+      this.#wake?.();
+    });
+    parser.on("error", (error: Error) => {
+      this.#problem = error;
+      this.#wake?.();
+    });
+    stream.on("data", (chunk: Buffer) => parser.parse(chunk));
+    stream.on("error", () => {});
+    const closed = (): void => {
+      this.#isClosed = true;
+      this.#wake?.();
+    };
+    stream.once("end", closed);
+    stream.once("close", closed);
+  }
+
+  static async open(
+    addresses: Addresses,
+    { transport, version }: { transport: Transport; version: 4 | 5 },
+  ): Promise<Peer> {
+    if (transport === "tcp") {
+      const socket = connect(addresses.tcp, "127.0.0.1");
+      await once(socket, "connect");
+      return new Peer(socket, version);
+    }
+    const webSocket = new WebSocket(addresses.websocket, "mqtt");
+    await once(webSocket, "open");
+    return new Peer(createWebSocketStream(webSocket), version);
+  }
+
+  send(packet: object): void {
+    const whole = { protocolId: "MQTT", protocolVersion: this.version, ...packet };
+    this.sendBytes(mqttPacket.generate(whole as Packet, { protocolVersion: this.version })); // fields by the test
+  }
+
+  sendBytes(...bytes: readonly Uint8Array[]): void {
+    this.#stream.write(Buffer.concat(bytes));
+  }
+
+  /** Ends the connection without a word. */
+  drop(): void {
+    this.#stream.destroy();
+  }
+
+  /** The next packet; undefined once the broker has closed. */
+  async any(): Promise<Packet | undefined> {
+    while (this.#received.length === 0 && !this.#isClosed && this.#problem === undefined) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#problem !== undefined) throw this.#problem;
+    return this.#received.shift();
+  }
+
+  /** The next packet, which must be of that kind. */
+  async next<Command extends Packet["cmd"]>(command: Command): Promise<PacketOf<Command>> {
+    const packet = await this.any();
+    expect(packet?.cmd, JSON.stringify(packet)).toBe(command);
+    return packet as PacketOf<Command>; // compared above
+  }
+
+  /** The broker closes without another packet. */
+  async closes(): Promise<void> {
+    expect(await this.any()).toBeUndefined();
+  }
+
+  /** The broker ends the connection for this reason of 5.0; a client of 3.1.1 sees it close. */
+  async isEnded(reasonCode: number): Promise<void> {
+    if (this.version === 5) expect(await this.next("disconnect")).toMatchObject({ reasonCode });
+    await this.closes();
+  }
+
+  /** Nothing comes before the answer to a ping. */
+  async isQuiet(): Promise<void> {
+    this.send({ cmd: "pingreq" });
+    await this.next("pingresp");
+  }
+}
