@@ -1,0 +1,207 @@
+import { BrokerError, decodeEvents } from "@stele/wire";
+import { expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { Ledger } from "../../ports/ledger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import type { Store } from "../../ports/store.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import { createSqlStore } from "../../store/sql/sql-store.ts";
+import { temporaryFile } from "../../store/temporary-file.contract.ts";
+import type { PublishOutcome } from "../broker.ts";
+import { createBroker } from "../create-broker.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
+import { RecordingSink } from "../testing/recording-sink.ts";
+
+/** How a port call goes wrong: before it did anything, or after, so that only its answer is lost. `dies`: the process ends there. */
+const faults = ["fails before", "fails after", "dies before", "dies after"] as const;
+type Fault = (typeof faults)[number];
+
+const keys = ["k0", "k1", "k2", "k3"];
+const triesMax = 5;
+/** Longer than a repeat waits. */
+const answerMsMax = 70_000;
+const counted = new Set([
+  "recordPublishKeys",
+  "findPublishKey",
+  "releasePublishKeys",
+  "movePublishKey",
+  "append",
+  "settled",
+  "readBatches",
+  "findTopic",
+]);
+
+/** Makes the Nth counted call of its ports go wrong. */
+class FaultyPorts {
+  calls = 0;
+  /** Calls count from now on. */
+  isArmed = false;
+  /** The process has died: nothing that it asks happens, and nothing is answered. */
+  isDead = false;
+  readonly #at: number;
+  readonly #fault: Fault;
+
+  constructor(at: number, fault: Fault) {
+    this.#at = at;
+    this.#fault = fault;
+  }
+
+  wrap<Port extends object>(port: Port): Port {
+    return new Proxy(port, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== "function") return member;
+        if (!counted.has(String(name)))
+          return (...args: unknown[]) => (this.isDead ? never() : Reflect.apply(member, target, args));
+        return (...args: unknown[]) =>
+          this.#call(String(name), async () => Reflect.apply(member, target, args) as unknown);
+      },
+    });
+  }
+
+  async #call(name: string, run: () => Promise<unknown>): Promise<unknown> {
+    if (this.isDead) return never();
+    if (this.isArmed) this.calls += 1;
+    if (this.calls !== this.#at) {
+      const answer = await run();
+      return this.isDead ? never() : answer;
+    }
+    if (this.#fault.endsWith("after")) await run();
+    if (this.#fault.startsWith("dies")) {
+      this.isDead = true;
+      return never();
+    }
+    throw new BrokerError(name === "append" ? "transactionTimeout" : "storeUnreachable");
+  }
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+/** A chain and a store that outlive brokers. */
+class World {
+  readonly clock = new VirtualClock();
+  readonly chain = new MemoryChain({ clock: this.clock });
+  readonly #store: Store;
+  #uuids = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async start(ports: FaultyPorts): Promise<CalledBroker> {
+    const ledger = createMemoryLedger({ groupId: defaultGroupId, chain: this.chain });
+    const broker = asCaller(
+      createBroker({
+        ledgers: [ports.wrap<Ledger>(ledger)],
+        store: ports.wrap<Store>(this.#store),
+        sink: new RecordingSink(),
+        clock: this.clock,
+        randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+        metrics: noMetrics,
+        logger: silentLogger,
+        limits: { ...defaultEngineLimits, transactionTimeoutMs: 5_000 },
+        defaultGroupId,
+        extensionPrefix: "svc-",
+        hasCoordinator: true,
+      }),
+    );
+    const started = broker.start();
+    await this.clock.advance(100);
+    await started;
+    return broker;
+  }
+
+  /** Outcomes of a publish for each key, twice at once; undefined where nobody answered. */
+  async publishAll(broker: CalledBroker): Promise<ReadonlyMap<string, readonly (PublishOutcome | undefined)[]>> {
+    const outcomes = new Map(keys.map((key) => [key, [undefined, undefined] as (PublishOutcome | undefined)[]]));
+    for (const turn of [0, 1]) {
+      for (const [key, both] of outcomes) {
+        const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(key), extensions: [], key };
+        broker.submit(call, (outcome) => void (both[turn] = outcome));
+      }
+    }
+    await this.clock.advance(answerMsMax);
+    return outcomes;
+  }
+
+  /** Contents on the chain, in order. */
+  published(): readonly string[] {
+    const entries = Array.from(
+      { length: this.chain.head + 1 },
+      (_, number) => this.chain.find(number)?.entries ?? [],
+    ).flat();
+    const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
+    return batches.map(({ content }) => new TextDecoder().decode(content));
+  }
+
+  #nextUuid(): string {
+    this.#uuids += 1;
+    return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, "0")}`;
+  }
+}
+
+/** Publishes every key until it is answered with SUCCESS, with a fault at call `at`. Returns whether there was such a call. */
+async function runWithFault(createStore: () => Store, at: number, fault: Fault): Promise<boolean> {
+  const world = new World(createStore());
+  const ports = new FaultyPorts(at, fault);
+  let broker = await world.start(ports);
+  const opened = broker.open({ topic: "a", groupId: undefined });
+  await world.clock.settle();
+  await opened;
+  ports.isArmed = true;
+  const answered = new Map(keys.map((key) => [key, new Set<string>()]));
+  for (let tries = 0; tries < triesMax && [...answered.values()].some(({ size }) => size === 0); tries += 1) {
+    if (ports.isDead) broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault));
+    const outcomes = await world.publishAll(broker);
+    for (const [key, both] of outcomes) {
+      for (const outcome of both) if (outcome?.status === "SUCCESS") answered.get(key)?.add(outcome.eventId);
+    }
+  }
+  const again = await world.publishAll(ports.isDead ? await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault)) : broker);
+  for (const [key, ids] of answered) {
+    for (const outcome of again.get(key) ?? []) if (outcome?.status === "SUCCESS") ids.add(outcome.eventId);
+    expect([key, ids.size], `${fault}, call ${at}`).toEqual([key, 1]);
+  }
+  expect(world.published().toSorted()).toEqual(keys);
+  const stopped = broker.stop(0);
+  await world.clock.advance(1_000);
+  if (!ports.isDead) await stopped;
+  return ports.calls >= at;
+}
+
+it.each([
+  ["memory", () => createMemoryStore()],
+  ["SQLite", () => new StoreOverLives(createSqlStore({ file: temporaryFile() })).store],
+] as const)(
+  "each key is one event, whichever port call fails or is the last of a process (%s)",
+  async (_, createStore) => {
+    for (const fault of faults) {
+      let at = 1;
+      while (await runWithFault(createStore, at, fault)) at += 1;
+      expect(at).toBeGreaterThan(3);
+    }
+  },
+  120_000,
+);
+
+/** Starts a store once, whichever brokers start and stop it. */
+class StoreOverLives {
+  readonly store: Store;
+  #started: Promise<void> | undefined;
+
+  constructor(store: Store) {
+    this.store = new Proxy(store, {
+      get: (target, name) => {
+        if (name === "start") return () => (this.#started ??= target.start());
+        if (name === "stop") return async () => {};
+        const member: unknown = Reflect.get(target, name, target);
+        return typeof member === "function" ? member.bind(target) : member;
+      },
+    });
+  }
+}
