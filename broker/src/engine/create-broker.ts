@@ -151,7 +151,7 @@ class Engine implements RunningBroker {
     this.#hub = new FeedHub({ slices: this.#slices });
     this.#recent = new RecentBatches({ ...options, slices: this.#slices });
     this.#groups = new Groups(
-      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...sharing(options.cluster) })),
+      options.ledgers.map((ledger) => new Group({ ...options, ledger, ...this.#sharing() })),
       options.defaultGroupId,
     );
     this.#progressWriter = new ProgressWriter({
@@ -257,6 +257,18 @@ class Engine implements RunningBroker {
     return failure === undefined
       ? healths
       : healths.map((health) => ({ ...health, ready: false, reason: health.reason ?? failure }));
+  }
+
+  /** What groups know of nodes that share the store. */
+  #sharing(): Pick<GroupParts, "isShared" | "nodes"> {
+    const { cluster } = this.#options;
+    if (cluster === undefined) return { isShared: false };
+    const listSigners = (groupId: GroupId): Promise<readonly string[]> => cluster.coordinator.listSigners(groupId);
+    const mayStart = (): (() => boolean) => {
+      const membership = this.#cluster?.member.current;
+      return () => membership?.isLive() === true;
+    };
+    return { isShared: true, nodes: { listSigners, mayStart } };
   }
 
   #nodeHealth(): NodeHealth | undefined {
@@ -379,12 +391,6 @@ class Engine implements RunningBroker {
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }
-}
-
-/** What groups know of nodes that share the store. */
-function sharing(cluster: ClusterOptions | undefined): Pick<GroupParts, "isShared" | "listSigners"> {
-  if (cluster === undefined) return { isShared: false };
-  return { isShared: true, listSigners: (groupId) => cluster.coordinator.listSigners(groupId) };
 }
 
 const pausedWarning = "deliveries are paused at this node: no callback is attempted";

@@ -17,7 +17,7 @@ import { Batcher, type IndexedPlace } from "./publish/batcher.ts";
 import { ClaimRecorder } from "./publish/claim-recorder.ts";
 import { KeyJanitor } from "./publish/key-janitor.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
-import { PublishFate } from "./publish/publish-fate.ts";
+import { type NodesView, PublishFate } from "./publish/publish-fate.ts";
 import { PublishOnce } from "./publish/publish-once.ts";
 import { toTokenKey } from "./publish/token-key.ts";
 import { TokenSearch } from "./publish/token-search.ts";
@@ -34,8 +34,8 @@ export interface GroupParts {
   readonly isShared?: boolean;
   /** What every extension key begins with. */
   readonly extensionPrefix: string;
-  /** Accounts by which live nodes sign on the chain of a group; undefined where this process has the store alone. */
-  readonly listSigners?: ((groupId: GroupId) => Promise<readonly string[]>) | undefined;
+  /** Undefined where this process has the store alone. */
+  readonly nodes?: NodesView | undefined;
 }
 
 /** A topic as it should be after a change. */
@@ -91,13 +91,12 @@ export class Group {
     const { id: groupId, limits, progress, topics, batcher, keyJanitor: janitor } = this;
     const own = { groupId, limits, progress, topics, batcher, janitor, keys: parts.store };
     const tokenKey = toTokenKey(parts.extensionPrefix);
-    const listSigners = parts.listSigners && (async () => parts.listSigners?.(groupId) ?? []);
     return new PublishOnce({
       ...parts,
       ...own,
       tokenKey,
       search: new TokenSearch({ ...parts, ...own, tokenKey }),
-      fate: new PublishFate({ ...parts, ...own, listSigners }),
+      fate: new PublishFate({ ...parts, ...own }),
       mayReorganise: !parts.ledger.isFinal,
     });
   }

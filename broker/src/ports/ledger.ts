@@ -153,9 +153,14 @@ export interface Ledger {
   /**
    * Commits the batches in one transaction, in order. Successive calls (without waiting) are committed in their order. The caller must observe
    * `limits`. If aborted before sending, throws 200202 and changes nothing; if later, throws 200201 or 200205 and the batches may still be
-   * committed.
+   * committed. Asks `mayStart` right before it hands the transaction to the chain, when it would survive this process; if false, it hands over nothing
+   * and throws 200202.
    */
-  append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]>;
+  append(
+    batches: readonly OutgoingBatch[],
+    signal: AbortSignal,
+    mayStart?: () => boolean,
+  ): Promise<readonly BatchOutcome[]>;
   /**
    * Every final block after `after` (undefined: from the beginning), then new ones as they become final, until aborted. Each step continues the
    * branch of `after` and of the previous step. A chain that lags returns nothing until it has caught up.

@@ -83,12 +83,18 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
       expect(await keys.findPublishKey(keyRowOf(1))).toEqual(keyRowOf(1, { sender: "0xb" }));
     });
 
-    it("releases keys by their token only", async () => {
+    it("releases keys by their token and sender only", async () => {
       await keys.recordPublishKeys([keyRowOf(1), keyRowOf(2), keyRowOf(3)]);
-      await keys.releasePublishKeys([keyRowOf(1), keyRowOf(2, { token: keyRowOf(9).token }), keyRowOf(8)]);
+      await keys.releasePublishKeys([
+        keyRowOf(1),
+        keyRowOf(2, { token: keyRowOf(9).token }),
+        keyRowOf(3, { sender: "0xb" }),
+        keyRowOf(8),
+      ]);
       await keys.releasePublishKeys([]);
       expect(await keys.findPublishKey(keyRowOf(1))).toBeUndefined();
       expect(await keys.findPublishKey(keyRowOf(2))).toEqual(keyRowOf(2));
+      expect(await keys.findPublishKey(keyRowOf(3))).toEqual(keyRowOf(3));
       expect(await keys.countPublishKeys(group)).toBe(2);
     });
 

@@ -24,6 +24,9 @@ export interface PublishKeyRow extends PublishKey {
   readonly recordedAt: number;
 }
 
+/** A key with what shows who holds it. */
+export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender">;
+
 /** A row that is not as it was written. */
 export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
@@ -47,8 +50,8 @@ export interface PublishKeys {
   findPublishKey(key: PublishKey): Promise<PublishKeyRow | DamagedKeyRow | undefined>;
   /** Gives a row to another sender; false unless it is there with that token and sender. */
   movePublishKey(row: PublishKeyRow, sender: string): Promise<boolean>;
-  /** Removes the rows that still have these tokens: nothing was published under them. */
-  releasePublishKeys(rows: readonly Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token">[]): Promise<void>;
+  /** Removes the rows that still have these tokens and senders: nothing was published under them. */
+  releasePublishKeys(rows: readonly HeldKey[]): Promise<void>;
   /** Removes the oldest rows of a group, recorded before `before`; at most `atMost`. Returns how many. */
   expirePublishKeys(groupId: GroupId, page: { readonly before: number; readonly atMost: number }): Promise<number>;
   /** Number of rows of a group. Reads all of them. */

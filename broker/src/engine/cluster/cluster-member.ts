@@ -98,6 +98,11 @@ export class ClusterMember implements Member {
     return this.#current !== undefined && this.#current.nodeId === nodeId && this.#current.isLive();
   }
 
+  /** The membership of this moment, live or not; undefined before the first, and after the last has ended. */
+  get current(): Membership | undefined {
+    return this.#current;
+  }
+
   async membership(signal: AbortSignal): Promise<Membership | undefined> {
     while (!signal.aborted) {
       if (this.#current?.isLive() === true) return this.#current;

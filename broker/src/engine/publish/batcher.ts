@@ -10,7 +10,7 @@ import type { OnSettled } from "../broker.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
-import type { Claim } from "./claim.ts";
+import { type Claim, mayAllStart } from "./claim.ts";
 import type { ClaimRecorder } from "./claim-recorder.ts";
 import { Draft, type DraftBatch, type Submission } from "./draft.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
@@ -292,7 +292,8 @@ export class Batcher {
     const { clock, ledger, limits, progress } = this.#parts;
     using deadline = new Deadline(clock, limits.transactionTimeoutMs);
     const outgoing = batches.map((batch) => batch.toOutgoing());
-    const outcomes = await ledger.append(outgoing, deadline.signal);
+    const mayStart = mayAllStart(batches.flatMap((batch) => batch.claims));
+    const outcomes = await ledger.append(outgoing, deadline.signal, mayStart);
     const newest = newestOf(batches, outcomes);
     const blockNumber = newest?.blockNumber ?? -1;
     if (!(await progress.waitFor(blockNumber, deadline.signal))) throw notIndexed(blockNumber);

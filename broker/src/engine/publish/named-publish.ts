@@ -10,6 +10,7 @@ export interface NamedPublishParts {
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   /** As the producer sent it. */
   readonly payload: EventPayload;
+  readonly mayStart: (() => boolean) | undefined;
   readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
 }
 
@@ -32,6 +33,10 @@ export class NamedPublish implements Claim {
 
   get row(): NamedPublishParts["row"] {
     return this.#row;
+  }
+
+  get mayStart(): (() => boolean) | undefined {
+    return this.#parts.mayStart;
   }
 
   get payload(): EventPayload {

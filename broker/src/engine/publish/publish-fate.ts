@@ -1,3 +1,4 @@
+import type { GroupId } from "../../domain/group-id.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Store } from "../../ports/store.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
@@ -5,13 +6,21 @@ import type { Clock } from "../../ports/clock.ts";
 import { pause } from "../../lib/pause.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
+/** What a publish has to know of nodes that share the store. */
+export interface NodesView {
+  /** Accounts by which live nodes sign on the chain of a group. */
+  readonly listSigners: (groupId: GroupId) => Promise<readonly string[]>;
+  /** Whether this node is the member that it was at the time of the call: once false, it stays so. */
+  readonly mayStart: () => () => boolean;
+}
+
 export interface PublishFateParts {
   readonly ledger: Pick<Ledger, "groupId" | "sender" | "isFinal" | "settled" | "findBlockHash">;
   readonly store: Pick<Store, "findHead">;
   readonly progress: IndexProgress;
   readonly clock: Clock;
-  /** Accounts by which live nodes sign; undefined where this process has the store alone. */
-  readonly listSigners?: (() => Promise<readonly string[]>) | undefined;
+  /** Undefined where this process has the store alone. */
+  readonly nodes?: NodesView | undefined;
 }
 
 /** Wait between two looks at a chain that has reorgs, in milliseconds: a reorg that the index knows is known to the ledger by the second. */
@@ -31,13 +40,21 @@ export class PublishFate {
   }
 
   /**
+   * What the ledger asks before it sends a publish that begins now: whether another node can have found by now that this one is gone. Undefined where
+   * this process has the store alone.
+   */
+  startCheck(): (() => boolean) | undefined {
+    return this.#parts.nodes?.mayStart();
+  }
+
+  /**
    * Waits until no transaction of the row's sender can still bring an event, and the index has those that did. False if `signal` aborts first, or
    * another node that is up signs with that account.
    */
   async isSettled({ sender }: PublishKeyRow, signal: AbortSignal): Promise<boolean> {
-    const { ledger, clock, listSigners } = this.#parts;
+    const { ledger, clock, nodes } = this.#parts;
     const isOwn = sender === this.sender;
-    if (!isOwn && listSigners !== undefined && (await listSigners()).includes(sender)) return false;
+    if (!isOwn && nodes !== undefined && (await nodes.listSigners(ledger.groupId)).includes(sender)) return false;
     const account = isOwn ? undefined : ledger.sender && toAddress(sender);
     if (!(await this.#isIndexed(account, signal))) return false;
     if (ledger.isFinal) return true;

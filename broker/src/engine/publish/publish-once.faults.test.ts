@@ -145,6 +145,14 @@ class World {
   }
 }
 
+function noteAnswers(
+  outcomes: ReadonlyMap<string, readonly (PublishOutcome | undefined)[]>,
+  answered: ReadonlyMap<string, Set<string>>,
+): void {
+  const all = [...outcomes].flatMap(([key, both]) => both.map((outcome) => ({ key, outcome })));
+  for (const { key, outcome } of all) if (outcome?.status === "SUCCESS") answered.get(key)?.add(outcome.eventId);
+}
+
 /** Publishes every key until it is answered with SUCCESS, with a fault at call `at`. Returns whether there was such a call. */
 async function runWithFault(createStore: () => Store, at: number, fault: Fault): Promise<boolean> {
   const world = new World(createStore());
@@ -158,13 +166,13 @@ async function runWithFault(createStore: () => Store, at: number, fault: Fault):
   for (let tries = 0; tries < triesMax && [...answered.values()].some(({ size }) => size === 0); tries += 1) {
     if (ports.isDead) broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault));
     const outcomes = await world.publishAll(broker);
-    for (const [key, both] of outcomes) {
-      for (const outcome of both) if (outcome?.status === "SUCCESS") answered.get(key)?.add(outcome.eventId);
-    }
+    noteAnswers(outcomes, answered);
   }
-  const again = await world.publishAll(ports.isDead ? await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault)) : broker);
+  const again = await world.publishAll(
+    ports.isDead ? await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault)) : broker,
+  );
+  noteAnswers(again, answered);
   for (const [key, ids] of answered) {
-    for (const outcome of again.get(key) ?? []) if (outcome?.status === "SUCCESS") ids.add(outcome.eventId);
     expect([key, ids.size], `${fault}, call ${at}`).toEqual([key, 1]);
   }
   expect(world.published().toSorted()).toEqual(keys);

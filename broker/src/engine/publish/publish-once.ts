@@ -13,7 +13,7 @@ import type { OnSettled, PublishOutcome } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import { Deadline } from "../time.ts";
 import type { Batcher } from "./batcher.ts";
-import { isKeyFree, NamedPublish } from "./named-publish.ts";
+import { isKeyFree, NamedPublish, type NamedPublishParts } from "./named-publish.ts";
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
@@ -88,11 +88,8 @@ export class PublishOnce {
       known.join(onSettled);
     } else {
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
-      const parts = {
-        row,
-        payload,
-        onTaken: (one: NamedPublish, taken: PublishKeyRow | DamagedKeyRow) => void this.#repeat(one, taken),
-      };
+      const onTaken: NamedPublishParts["onTaken"] = (named, taken) => void this.#repeat(named, taken);
+      const parts = { row, payload, mayStart: fate.startCheck(), onTaken };
       this.#begin(id, new NamedPublish(parts, onSettled));
     }
     this.#callers += 1;
@@ -161,7 +158,8 @@ export class PublishOnce {
   async #onSettled(named: NamedPublish, outcome: PublishOutcome): Promise<void> {
     const { keys, janitor, logger } = this.#parts;
     if (named.isRecorded) janitor.added(1);
-    if (named.isRecorded && outcome.status === "REFUSED" && isKeyFree(outcome.error)) {
+    const isLive = named.mayStart?.() ?? true;
+    if (isLive && named.isRecorded && outcome.status === "REFUSED" && isKeyFree(outcome.error)) {
       try {
         await keys.releasePublishKeys([named.row]);
         janitor.added(-1);

@@ -135,14 +135,18 @@ export class EvmLedger implements Ledger {
     return transactions.change({ data: closeCalldata(name), gas: closeGas }, signal);
   }
 
-  async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
+  async append(
+    batches: readonly OutgoingBatch[],
+    signal: AbortSignal,
+    mayStart?: () => boolean,
+  ): Promise<readonly BatchOutcome[]> {
     if (batches.length === 0) return [];
     const { transactions } = this.#writable();
     const { room, gas: policy } = this.#base;
     const encoded = batches.map((batch) => this.#encode(batch));
     const data = encodePublish(encoded);
     const gas = policy.forPublish(data.length, batches.length);
-    const included = await transactions.publish({ data, gas, logsExpected: batches.length }, signal);
+    const included = await transactions.publish({ data, gas, logsExpected: batches.length, mayStart }, signal);
     if (included !== undefined) return this.#outcomesOf(included, batches.length);
     if (gas <= room.blockGas) room.onTooLarge(encoded);
     return batches.map(() => ({ status: "too-large" }));

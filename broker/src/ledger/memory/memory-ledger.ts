@@ -84,8 +84,13 @@ class MemoryLedger implements Ledger {
     return { blockNumber };
   }
 
-  async append(batches: readonly OutgoingBatch[], signal: AbortSignal): Promise<readonly BatchOutcome[]> {
+  async append(
+    batches: readonly OutgoingBatch[],
+    signal: AbortSignal,
+    mayStart?: () => boolean,
+  ): Promise<readonly BatchOutcome[]> {
     this.#check(signal);
+    if (mayStart?.() === false) throw new BrokerError("transactionFailed", { details: "this node may not send it" });
     return this.#chain.publish(batches, this.sender ?? defaultSender);
   }
 

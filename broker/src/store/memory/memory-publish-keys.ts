@@ -1,5 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
-import type { PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type { HeldKey, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
 
 /** The publish keys of the store in memory, in the order in which they were recorded. */
 export class MemoryPublishKeys implements PublishKeys {
@@ -26,8 +26,11 @@ export class MemoryPublishKeys implements PublishKeys {
     return true;
   }
 
-  async releasePublishKeys(rows: readonly (PublishKey & Pick<PublishKeyRow, "token">)[]): Promise<void> {
-    for (const row of rows) if (this.#rows.get(idOf(row))?.token === row.token) this.#rows.delete(idOf(row));
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
+    for (const row of rows) {
+      const known = this.#rows.get(idOf(row));
+      if (known?.token === row.token && known.sender === row.sender) this.#rows.delete(idOf(row));
+    }
   }
 
   async expirePublishKeys(

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { GroupId } from "../../domain/group-id.ts";
 import { fromStored } from "../../domain/position.ts";
 import { parseTopicName } from "../../domain/topic-name.ts";
-import type { DamagedKeyRow, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
+import type { DamagedKeyRow, HeldKey, PublishKey, PublishKeyRow, PublishKeys } from "../../ports/publish-keys.ts";
 import { pagesOf } from "./pages.ts";
 import { checksumOfRow, withChecksum } from "./row-checksums.ts";
 import type { PublishKeyTable, Schema, SqlDatabase } from "./schema.ts";
@@ -49,15 +49,15 @@ export class SqlPublishKeys implements PublishKeys {
     return numUpdatedRows === 1n;
   }
 
-  async releasePublishKeys(rows: readonly (PublishKey & Pick<PublishKeyRow, "token">)[]): Promise<void> {
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
     if (rows.length === 0) return;
     await this.#database.durable.transaction().execute(async (transaction) => {
       for (const page of pagesOf(rows)) {
-        const tokens = page.map(({ token }) => token);
+        const held = page.map((row) => sql`(${row.token}, ${row.sender})`);
         await transaction
           .deleteFrom("publish_keys")
           .where(keyIn(page.map(toKey)))
-          .where("token", "in", tokens)
+          .where(sql<boolean>`(token, sender) in (values ${sql.join(held)})`)
           .execute();
       }
     });

@@ -10,7 +10,7 @@ import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-records.ts";
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
-import type { DamagedKeyRow, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
+import type { DamagedKeyRow, HeldKey, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   CallbackChange,
@@ -269,7 +269,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     return this.#parts().publishKeys.movePublishKey(row, sender);
   }
 
-  async releasePublishKeys(rows: readonly (PublishKey & Pick<PublishKeyRow, "token">)[]): Promise<void> {
+  async releasePublishKeys(rows: readonly HeldKey[]): Promise<void> {
     return this.#parts().publishKeys.releasePublishKeys(rows);
   }
 

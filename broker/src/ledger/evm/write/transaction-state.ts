@@ -12,6 +12,8 @@ export interface TransactionRequest {
   readonly gas: number;
   /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
+  /** Asked when the journal has it, in the turn in which it is sent for the first time; if false, it is withdrawn. */
+  readonly mayStart?: (() => boolean) | undefined;
 }
 
 const plainTransferGas = 21_000;

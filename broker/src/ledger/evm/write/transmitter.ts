@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { Logger } from "../../../lib/logger.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
@@ -7,6 +8,7 @@ import type { InFlight } from "./in-flight.ts";
 import type { JournalWriter } from "./journal-writer.ts";
 import type { PendingTransaction } from "./pending-transaction.ts";
 import { type Fees, signTransaction } from "./transaction.ts";
+import { isRetractable } from "./transaction-state.ts";
 import type { TransactionEvent } from "./transaction-transition.ts";
 
 export interface TransmitterOptions {
@@ -55,6 +57,10 @@ export class Transmitter {
     if (newest === undefined || isDone || isBusy) return;
     if (!isRecorded) return this.#recordAgain(pending);
     const { dispatch, logger } = this.#options;
+    if (isRetractable(pending.state) && pending.state.request.mayStart?.() === false) {
+      dispatch(pending, { kind: "retracted", reason: mayNotStart() });
+      return;
+    }
     dispatch(pending, { kind: "began" });
     const failure = await this.#try(newest.raw);
     const isRefused = failure !== undefined && failure.kind !== "already-known" && !isUnanswered(failure);
@@ -93,4 +99,8 @@ export class Transmitter {
       return toRpcFailure(error);
     }
   }
+}
+
+function mayNotStart(): BrokerError {
+  return new BrokerError("transactionFailed", { details: "this node was not a member of its cluster for a while" });
 }

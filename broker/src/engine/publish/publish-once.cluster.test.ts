@@ -1,0 +1,181 @@
+import { decodeEvents } from "@stele/wire";
+import fc from "fast-check";
+import { afterEach, expect, it } from "vitest";
+import type { PublishCall, PublishOutcome } from "../broker.ts";
+import { TestCluster, type TestClusterOptions } from "../testing/test-cluster.ts";
+
+let cluster: TestCluster;
+afterEach(async () => cluster.stopAll());
+
+const callOf = (key: string): PublishCall => ({
+  topic: "a",
+  groupId: undefined,
+  content: new TextEncoder().encode(key),
+  extensions: [],
+  key,
+});
+
+async function start(count: number, options: TestClusterOptions = {}): Promise<void> {
+  cluster = await TestCluster.start(count, options);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  await cluster.clock.advance(1_000);
+}
+
+/** Two nodes, each 100 ms from the store and back again, that know the topic: the next publish goes to the store at once to record its key. */
+async function startWarm(): Promise<void> {
+  await start(2, { delayMs: () => 100 });
+  for (const index of [0, 1]) await send(index, `w${index}`);
+}
+
+/** Publishes at a node, without waiting. */
+function submit(index: number, key: string): { outcome: PublishOutcome | undefined } {
+  const answer: { outcome: PublishOutcome | undefined } = { outcome: undefined };
+  try {
+    cluster.node(index).broker.submit(callOf(key), (outcome) => (answer.outcome = outcome));
+  } catch (error) {
+    answer.outcome = { status: "REFUSED", error };
+  }
+  return answer;
+}
+
+/** Publishes at a node; the answer, or undefined where the node does not answer. */
+async function send(index: number, key: string, waitMs = 70_000): Promise<PublishOutcome | undefined> {
+  const answer = submit(index, key);
+  for (let waited = 0; answer.outcome === undefined && waited < waitMs; waited += 500) await cluster.clock.advance(500);
+  return answer.outcome;
+}
+
+/** The eventId. */
+async function sendUntilAnswered(index: number, key: string): Promise<string> {
+  for (let tries = 0; tries < 5; tries += 1) {
+    const outcome = await send(index, key);
+    if (outcome?.status === "SUCCESS") return outcome.eventId;
+  }
+  throw new Error(`node ${index} does not publish ${key}`);
+}
+
+/** Contents on the chain, in order. */
+function published(): readonly string[] {
+  const { chain } = cluster;
+  const entries = Array.from({ length: chain.head + 1 }, (_, number) => chain.find(number)?.entries ?? []).flat();
+  const batches = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
+  return batches.map(({ content }) => new TextDecoder().decode(content));
+}
+
+it("a repeat at another node is answered with the same event", async () => {
+  await start(2);
+  const first = await send(0, "k");
+  expect(first).toMatchObject({ status: "SUCCESS" });
+  expect(await send(1, "k")).toEqual(first);
+  expect(published()).toEqual(["k"]);
+});
+
+it("the same key at three nodes at once gives one event", async () => {
+  await start(3, { delayMs: () => 20 });
+  const answers = [0, 1, 2].map((index) => submit(index, "k"));
+  await cluster.clock.advance(35_000);
+  const [first] = answers;
+  expect(first?.outcome).toMatchObject({ status: "SUCCESS" });
+  for (const { outcome } of answers) expect(outcome).toEqual(first?.outcome);
+  expect(published()).toEqual(["k"]);
+});
+
+it("a key of a node that died before it published is TIMEOUT at another node until the death is known, then published", async () => {
+  await startWarm();
+  submit(0, "k");
+  await cluster.clock.advance(150);
+  cluster.kill(0);
+  const early = submit(1, "k");
+  await cluster.clock.advance(3_000);
+  expect(early.outcome).toBeUndefined();
+  expect(published()).toEqual(["w0", "w1"]);
+  await cluster.clock.advance(20_000);
+  expect(early.outcome).toMatchObject({ status: "SUCCESS" });
+  expect(await send(1, "k")).toEqual(early.outcome);
+  expect(published()).toEqual(["w0", "w1", "k"]);
+});
+
+it("a node that stood still between recording a key and publishing does not publish after another node has", async () => {
+  await startWarm();
+  const slept = submit(0, "k");
+  await cluster.clock.advance(150);
+  cluster.node(0).gate.halt();
+  await cluster.clock.advance(15_000);
+  const repeat = await send(1, "k");
+  expect(repeat).toMatchObject({ status: "SUCCESS" });
+  cluster.node(0).gate.resume();
+  await cluster.clock.advance(70_000);
+  expect(slept.outcome).toMatchObject({ status: "REFUSED" });
+  expect(published()).toEqual(["w0", "w1", "k"]);
+  expect(await send(0, "k")).toEqual(repeat);
+  expect(await send(1, "k")).toEqual(repeat);
+});
+
+type Step =
+  | { readonly kind: "publish"; readonly node: number; readonly key: string }
+  | { readonly kind: "kill" | "launch" | "halt" | "resume" | "cut" | "heal"; readonly node: number }
+  | { readonly kind: "wait"; readonly ms: number };
+
+const nodes = 3;
+const node = fc.nat(nodes - 1);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ kind: fc.constant("publish" as const), node, key: fc.constantFrom("k1", "k2", "k3") }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constantFrom("kill" as const, "launch", "halt", "resume", "cut", "heal"), node }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(10, 60, 110, 160, 1_000, 8_000) }),
+  },
+);
+
+async function take(one: Step, answers: Map<string, Set<string>>): Promise<void> {
+  if (one.kind === "wait") {
+    await cluster.clock.advance(one.ms);
+    return;
+  }
+  const found = cluster.find(one.node);
+  if (one.kind === "launch" && found === undefined) cluster.launch(one.node);
+  if (found === undefined) return;
+  if (one.kind === "kill") cluster.kill(one.node);
+  else if (one.kind === "halt") found.gate.halt();
+  else if (one.kind === "resume") found.gate.resume();
+  else if (one.kind === "cut") found.gate.cut("silent");
+  else if (one.kind === "heal") found.gate.heal();
+  else if (one.kind === "publish") {
+    const note = (outcome: PublishOutcome): void => {
+      if (outcome.status === "SUCCESS") answers.get(one.key)?.add(outcome.eventId);
+    };
+    try {
+      found.broker.submit(callOf(one.key), note);
+    } catch {
+      return; // The node is not up.
+    }
+  }
+}
+
+it("each key is one event, whatever nodes die, stand still and are cut off", async () => {
+  const run = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+    await start(nodes, { delayMs: () => 50 });
+    const answers = new Map(["k1", "k2", "k3"].map((key) => [key, new Set<string>()]));
+    for (const one of steps) await take(one, answers);
+    for (let index = 0; index < nodes; index += 1) {
+      const found = cluster.find(index);
+      if (found === undefined) cluster.launch(index);
+      found?.gate.resume();
+      found?.gate.heal();
+    }
+    await cluster.clock.advance(60_000);
+    for (const [key, ids] of answers) {
+      for (let index = 0; index < nodes; index += 1) ids.add(await sendUntilAnswered(index, key));
+      expect(ids.size).toBe(1);
+    }
+    expect(published().toSorted()).toEqual(["k1", "k2", "k3"]);
+    await cluster.stopAll();
+  });
+  await fc.assert(run, { numRuns: Number(process.env["PROPERTY_RUNS"] ?? "10") });
+}, 240_000);
