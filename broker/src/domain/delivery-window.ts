@@ -1,5 +1,6 @@
 import type { Position } from "./position.ts";
 import type { QoS } from "./session-filter.ts";
+import type { TopicFilter } from "./topic-filter.ts";
 import type { TopicName } from "./topic-name.ts";
 
 /** Number of an event in a window: 1 to 65,535, as a packet identifier of MQTT is. */
@@ -19,11 +20,18 @@ export interface InFlight {
   readonly state: "given" | "received";
   /** Whether it was given because its topic retained it, outside the order of positions; not when left out. */
   readonly isRetained?: boolean | undefined;
+  /** The text of the shared filter whose share gave it, outside the order of positions; undefined for none. */
+  readonly share?: TopicFilter | undefined;
+}
+
+/** Whether an event was given beside the stream of the session's own filters, and so has no part in its cursor. */
+export function isBeside({ isRetained, share }: Pick<InFlight, "isRetained" | "share">): boolean {
+  return isRetained === true || share !== undefined;
 }
 
 /**
- * The events that a peer has and has not acknowledged, in the order of their positions, but for retained ones. What it acknowledges out of order
- * does not hold back the rest; the lowest position bounds the cursor. Retained ones do not: they are found without a cursor.
+ * The events that a peer has and has not acknowledged, in the order of their positions, but for those beside its stream. What it acknowledges
+ * out of order does not hold back the rest; the lowest position bounds the cursor. Those beside the stream do not: they are found by their places.
  */
 export class DeliveryWindow {
   readonly #entries = new Map<Ticket, InFlight>();
@@ -35,7 +43,7 @@ export class DeliveryWindow {
 
   /** Position of the oldest event that is not acknowledged; undefined when all are. */
   get lowest(): Position | undefined {
-    for (const { isRetained, position } of this.#entries.values()) if (isRetained !== true) return position;
+    for (const entry of this.#entries.values()) if (!isBeside(entry)) return entry.position;
     return undefined;
   }
 
@@ -48,10 +56,10 @@ export class DeliveryWindow {
     return this.#entries.get(ticket);
   }
 
-  /** Takes an event in, which must come after all that came before unless it is retained, and numbers it. Asserts that a ticket is free. */
-  give({ position, topic, qos, isRetained }: Omit<InFlight, "ticket" | "state">): Ticket {
+  /** Takes an event in, which must come after all that came before unless it is beside the stream, and numbers it. Asserts that a ticket is free. */
+  give({ position, topic, qos, isRetained, share }: Omit<InFlight, "ticket" | "state">): Ticket {
     const ticket = this.#nextTicket();
-    this.#entries.set(ticket, { ticket, position, topic, qos, state: "given", isRetained });
+    this.#entries.set(ticket, { ticket, position, topic, qos, state: "given", isRetained, share });
     return ticket;
   }
 

@@ -41,6 +41,16 @@ export function before(position: Position): Position {
   return fromStored(position - 1);
 }
 
+/** The earlier of two positions. */
+export function minOf(left: Position, right: Position): Position {
+  return left < right ? left : right;
+}
+
+/** The later of two positions. */
+export function maxOf(left: Position, right: Position): Position {
+  return left > right ? left : right;
+}
+
 /** Converts a stored integer back to a position; asserts that it is one. */
 export function fromStored(value: number): Position {
   return toPosition(Math.floor(value / eventsPerBlockMax), value % eventsPerBlockMax);

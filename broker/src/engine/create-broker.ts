@@ -346,7 +346,7 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): SessionParts {
+  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): Omit<SessionParts, "shares"> {
     const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
     return {
       ...this.#options,

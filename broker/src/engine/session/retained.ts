@@ -76,7 +76,7 @@ export class RetainedEvents {
     for (let [scan] = this.#scans; scan !== undefined; [scan] = this.#scans) {
       const [place] = scan.places;
       if (place !== undefined) {
-        const event = await this.find(place);
+        const event = await this.#find(place);
         if (event !== undefined && scan.places[0] === place && this.#scans[0] === scan) {
           return { event, filter: scan.filter };
         }
@@ -95,13 +95,10 @@ export class RetainedEvents {
     if (scan?.isRead === true && scan.places.length === 0) this.remove(filter);
   }
 
-  /** The event at a place; undefined where it is no longer on the chain. */
-  async find({ topic, position }: Pick<RetainedEvent, "topic" | "position">): Promise<Event | undefined> {
-    const { store, groupId, extensionPrefix } = this.#parts;
-    const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
-    const [batch] = await store.readBatches(groupId, place);
-    const event = batch && eventsOf(batch)[position - batch.firstPosition];
-    return event !== undefined && isMarkedRetained(event, extensionPrefix) ? event : undefined;
+  /** Undefined where it is no longer on the chain. */
+  async #find(place: RetainedEvent): Promise<Event | undefined> {
+    const event = await findEvent(this.#parts, place);
+    return event !== undefined && isMarkedRetained(event, this.#parts.extensionPrefix) ? event : undefined;
   }
 
   async #read(scan: Scan): Promise<void> {
@@ -117,6 +114,16 @@ export class RetainedEvents {
     );
     await slices.pause(); // a filter that matches few of many topics reads page after page
   }
+}
+
+/** The event at a place; undefined where it is no longer on the chain. Throws what the store throws. */
+export async function findEvent(
+  { store, groupId }: Pick<RetainedParts, "store" | "groupId">,
+  { topic, position }: Pick<RetainedEvent, "topic" | "position">,
+): Promise<Event | undefined> {
+  const place = { after: before(position), upTo: position, topic, batchesMax: 1, bytesMax: 1 };
+  const [batch] = await store.readBatches(groupId, place);
+  return batch && eventsOf(batch)[position - batch.firstPosition];
 }
 
 function removeFirst(scan: Scan, place: RetainedEvent): void {

@@ -1,8 +1,9 @@
-import { DeliveryWindow, type InFlight, type Ticket } from "../../domain/delivery-window.ts";
+import { DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { before, endOfBlock, type Position } from "../../domain/position.ts";
+import { before, endOfBlock, maxOf, minOf, type Position } from "../../domain/position.ts";
 import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
+import { isShared } from "../../domain/shared-filter.ts";
 import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Randomness } from "../../ports/randomness.ts";
@@ -10,11 +11,13 @@ import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
+import { type Connection, hasRoom } from "./connection.ts";
 import type { Delivery, Peer } from "./peer.ts";
-import { type Retained, RetainedEvents, type RetainedParts } from "./retained.ts";
+import { Memberships, type MembershipsParts } from "./memberships.ts";
+import { findEvent, type Retained, RetainedEvents, type RetainedParts } from "./retained.ts";
 import { Waiting, type WaitingParts } from "./waiting.ts";
 
-export interface SessionParts extends RetainedParts, WaitingParts {
+export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
   readonly progress: IndexProgress;
   readonly eventIds: EventIds;
   readonly randomness: Randomness;
@@ -24,29 +27,6 @@ export interface SessionParts extends RetainedParts, WaitingParts {
 interface Standing extends SessionFilter {
   /** Only events after this position: those since the filter was added. */
   readonly after: Position;
-}
-
-/** A peer with what feeds it. */
-interface Connection {
-  readonly peer: Peer;
-  readonly windowMax: number;
-  /** What the peer is given from; undefined while the index rolls back. */
-  reading: Reading | undefined;
-  /** Where the next feed begins. */
-  readUpTo: Position;
-  /** What this peer has and has not acknowledged. */
-  readonly held: Set<Ticket>;
-  /** Events up to here were given to an earlier connection, or passed. */
-  repeatedUpTo: Position;
-  readonly repeats: ReadonlyMap<Position, InFlight>;
-}
-
-/** A feed, and the loop that gives its events to a peer. */
-interface Reading {
-  readonly feed: Feed;
-  readonly ending: AbortController;
-  /** Never rejects. */
-  readonly ended: Promise<void>;
 }
 
 /**
@@ -59,6 +39,7 @@ export class Session implements ConnectedSession, Interest {
   readonly #window = new DeliveryWindow();
   /** What filters are to get of what topics retain. */
   readonly #retained: RetainedEvents;
+  readonly #memberships: Memberships;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
   readonly inbound = new Map<number, Promise<PublishOutcome>>();
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
@@ -78,6 +59,10 @@ export class Session implements ConnectedSession, Interest {
     this.id = parts.randomness.uuid();
     this.#retained = new RetainedEvents(parts);
     this.#waiting = new Waiting(parts);
+    this.#memberships = new Memberships(parts, {
+      hasRoom: () => this.#connection?.reading !== undefined && hasRoom(this.#connection),
+      give: (event, order) => this.#giveShared(event, order),
+    });
     this.#takenUpTo = this.#indexedUpTo();
   }
 
@@ -124,6 +109,7 @@ export class Session implements ConnectedSession, Interest {
     if (connection === undefined) return;
     void this.#endReading(connection);
     this.#connection = undefined;
+    this.#memberships.handBack(this.#window);
   }
 
   /** See {@link Readers.stop}. The connection stays. */
@@ -142,6 +128,7 @@ export class Session implements ConnectedSession, Interest {
 
   /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. */
   subscribe(order: SessionFilter): boolean {
+    if (isShared(order.filter)) return this.#memberships.join(order);
     const known = this.#filters.get(order.filter);
     const indexedUpTo = this.#indexedUpTo();
     this.#filters.set(order.filter, { ...order, after: known?.after ?? indexedUpTo });
@@ -155,18 +142,18 @@ export class Session implements ConnectedSession, Interest {
 
   /** Answers whether there was such a filter. */
   unsubscribe(filter: TopicFilter): boolean {
-    if (!this.#filters.delete(filter)) return false;
+    if (!this.#filters.delete(filter)) return this.#memberships.leave(filter);
     this.#retained.remove(filter);
     this.#connection?.reading?.feed.removeFilter(filter);
     return true;
   }
 
   hasFilter(filter: TopicFilter): boolean {
-    return this.#filters.has(filter);
+    return this.#filters.has(filter) || this.#memberships.find(filter) !== undefined;
   }
 
   get filterCount(): number {
-    return this.#filters.size;
+    return this.#filters.size + this.#memberships.size;
   }
 
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
@@ -196,6 +183,12 @@ export class Session implements ConnectedSession, Interest {
   /** The peer may take another event. */
   wake(): void {
     this.#waiting.wake();
+    this.#memberships.wake();
+  }
+
+  /** Ends the session: nothing of it is kept. To be called once it is disconnected. */
+  remove(): void {
+    this.#memberships.leaveAll();
   }
 
   #rollBack(to: Position): void {
@@ -217,13 +210,16 @@ export class Session implements ConnectedSession, Interest {
     const feed = this.#parts.createFeed({ filters: this.#filters.keys(), interest: this, after: connection.readUpTo });
     const ending = new AbortController();
     const { signal } = ending;
-    const failed = (error: unknown): void => {
-      this.#parts.logger.error("delivery to a session failed", { error });
-      connection.peer.ended("failed");
-    };
+    const failed = (error: unknown): void => this.#fail(error, connection.peer);
     const loops = [this.#run(connection, { feed, signal }), this.#runRetained(connection, signal)];
     const ended = Promise.all(loops.map(async (loop) => loop.catch(failed))).then(() => {});
     connection.reading = { feed, ending, ended };
+    this.#memberships.wake();
+  }
+
+  #fail(error: unknown, peer: Peer): void {
+    this.#parts.logger.error("delivery to a session failed", { error });
+    peer.ended("failed");
   }
 
   async #endReading(connection: Connection): Promise<void> {
@@ -246,7 +242,7 @@ export class Session implements ConnectedSession, Interest {
     while (!signal.aborted) {
       await this.#waiting.forRead(signal, () => feed.more(signal));
       // What topics retain comes first: it is older.
-      await this.#waiting.until(signal, () => this.#retained.isEmpty && hasRoom(connection));
+      while (!signal.aborted && (!this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
       const event = feed.peek();
       if (event === undefined || signal.aborted) continue;
       feed.advance();
@@ -255,15 +251,15 @@ export class Session implements ConnectedSession, Interest {
     }
   }
 
-  /** Gives what topics retain, each time that a filter is to get it; before that, what an earlier connection did not acknowledge of it. */
+  /** Gives what an earlier connection had beside the stream, and then what topics retain, each time that a filter is to get it. */
   async #runRetained(connection: Connection, signal: AbortSignal): Promise<void> {
     for (const entry of this.#inFlight(true)) {
-      if (!connection.held.has(entry.ticket)) await this.#repeatRetained(entry, { connection, signal });
+      if (!connection.held.has(entry.ticket)) await this.#repeatBeside(entry, { connection, signal });
     }
     while (!signal.aborted) {
-      await this.#waiting.until(signal, () => !this.#retained.isEmpty && hasRoom(connection));
+      while (!signal.aborted && (this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
       const retained = await this.#waiting.forRead(signal, () => this.#retained.next());
-      await this.#waiting.until(signal, () => hasRoom(connection));
+      while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
       if (signal.aborted) return;
       if (retained !== undefined) this.#giveRetained(retained, connection);
       if (this.#retained.isEmpty) this.wake();
@@ -271,21 +267,24 @@ export class Session implements ConnectedSession, Interest {
     }
   }
 
-  async #repeatRetained(
+  async #repeatBeside(
     entry: InFlight,
     { connection, signal }: { readonly connection: Connection; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { ticket, qos } = entry;
-    const event = await this.#waiting.forRead(signal, () => this.#retained.find(entry));
-    await this.#waiting.until(signal, () => hasRoom(connection));
+    const { ticket, qos, isRetained = false } = entry;
+    const event = await this.#waiting.forRead(signal, () => findEvent(this.#parts, entry));
+    while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
     if (signal.aborted || this.#window.find(ticket) === undefined) return;
     if (event === undefined) {
       this.acknowledge(ticket); // the chain took it back
       return;
     }
     connection.held.add(ticket);
-    const filters = [...this.#filters.values()].filter(({ filter }) => matchesFilter(filter, event.topic));
-    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: true, isRetained: true, filters });
+    const order = entry.share && this.#memberships.find(entry.share);
+    const filters = order
+      ? [order]
+      : [...this.#filters.values()].filter((one) => matchesFilter(one.filter, event.topic));
+    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
   #giveRetained(retained: Retained, connection: Connection): void {
@@ -293,19 +292,36 @@ export class Session implements ConnectedSession, Interest {
     this.#retained.pass(retained);
     const standing = this.#filters.get(filter);
     if (standing === undefined || (standing.isNoLocal && this.#isOwn(event))) return;
-    const qos = this.#qosOf(event, [standing]);
+    this.#deliverFirst(event, connection, { filters: [standing], isRetained: true });
+  }
+
+  #giveShared(event: Event, order: SessionFilter): void {
+    if (this.#connection === undefined) return;
+    try {
+      this.#deliverFirst(event, this.#connection, { filters: [order], share: order.filter });
+    } catch (error) {
+      this.#fail(error, this.#connection.peer);
+    }
+  }
+
+  #deliverFirst(
+    event: Event,
+    { peer, held }: Connection,
+    { filters, ...how }: Pick<InFlight, "isRetained" | "share"> & Pick<Delivery, "filters">,
+  ): void {
+    const qos = this.#qosOf(event, filters);
     const { position, topic } = event;
-    const ticket = qos === 0 ? undefined : this.#window.give({ position, topic, qos, isRetained: true });
-    if (ticket !== undefined) connection.held.add(ticket);
-    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: false, isRetained: true, filters: [standing] });
+    const ticket = qos === 0 ? undefined : this.#window.give({ position, topic, qos, ...how });
+    if (ticket !== undefined) held.add(ticket);
+    this.#deliver(peer, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
   }
 
   #deliver(peer: Peer, delivery: Omit<Delivery, "eventId">): void {
     peer.deliver({ ...delivery, eventId: this.#parts.eventIds.of(delivery.event) });
   }
 
-  #inFlight(isRetained: boolean): readonly InFlight[] {
-    return [...this.#window.entries].filter((entry) => (entry.isRetained === true) === isRetained);
+  #inFlight(beside: boolean): readonly InFlight[] {
+    return [...this.#window.entries].filter((entry) => isBeside(entry) === beside);
   }
 
   #give(event: Event, connection: Connection): void {
@@ -321,14 +337,10 @@ export class Session implements ConnectedSession, Interest {
     this.#deliver(peer, { event, qos, ticket, isRepeated: true, filters: this.#filtersOf(event) });
   }
 
-  #giveNew(event: Event, { peer, held }: Connection): void {
+  #giveNew(event: Event, connection: Connection): void {
     this.#takenUpTo = event.position;
     const filters = this.#filtersOf(event);
-    if (filters.length === 0) return;
-    const qos = this.#qosOf(event, filters);
-    const ticket = qos === 0 ? undefined : this.#window.give({ position: event.position, topic: event.topic, qos });
-    if (ticket !== undefined) held.add(ticket);
-    this.#deliver(peer, { event, qos, ticket, isRepeated: false, filters });
+    if (filters.length > 0) this.#deliverFirst(event, connection, { filters });
   }
 
   #filtersOf(event: Event): readonly SessionFilter[] {
@@ -353,16 +365,4 @@ export class Session implements ConnectedSession, Interest {
   #indexedUpTo(): Position {
     return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
   }
-}
-
-function hasRoom({ peer, windowMax, held }: Connection): boolean {
-  return held.size < windowMax && peer.hasRoom;
-}
-
-function minOf(left: Position, right: Position): Position {
-  return left < right ? left : right;
-}
-
-function maxOf(left: Position, right: Position): Position {
-  return left > right ? left : right;
 }

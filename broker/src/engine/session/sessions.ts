@@ -2,6 +2,7 @@ import { BrokerError, toBrokerError } from "@stele/wire";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { SessionFilter } from "../../domain/session-filter.ts";
+import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
@@ -13,6 +14,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { Peer } from "./peer.ts";
 import type { Wills } from "./wills.ts";
 import { Session, type SessionParts } from "./session.ts";
+import { Shares } from "./shares.ts";
 
 /** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
 const timerMsMax = 2 ** 31 - 1;
@@ -23,8 +25,11 @@ export interface SessionsParts {
   readonly clock: Clock;
   readonly access: Access;
   readonly wills: Wills;
-  /** What a session of a group works with, given which topics may reach it. */
-  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => SessionParts;
+  /** What a session or share of a group works with, given which topics may reach it. */
+  readonly toSessionParts: (
+    groupId: GroupId,
+    mayReceive: (topic: TopicName) => boolean,
+  ) => Omit<SessionParts, "shares">;
 }
 
 interface Kept {
@@ -49,10 +54,12 @@ export class Sessions implements Readers {
   readonly #detached = new Map<string, Kept>();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
+  readonly #shares: ReadonlyMap<GroupId, Shares>;
   #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, parts.toSessionParts)]));
   }
 
   get size(): number {
@@ -73,7 +80,10 @@ export class Sessions implements Readers {
     this.#setWill(kept, order.will);
     const subscribe = (filter: SessionFilter): boolean | BrokerError => {
       try {
-        access.authorize(caller, "subscribe", { groupId: id, topic: filter.filter });
+        access.authorize(caller, "subscribe", {
+          groupId: id,
+          topic: parseSharedFilter(filter.filter)?.filter ?? filter.filter,
+        });
       } catch (error) {
         return toBrokerError(error);
       }
@@ -96,12 +106,14 @@ export class Sessions implements Readers {
 
   async stop(groupId: GroupId): Promise<void> {
     this.#stopped.add(groupId);
-    await Promise.all([...this.#of(groupId)].map(async (session) => session.stop()));
+    const sessions = [...this.#of(groupId)];
+    await Promise.all([this.#sharesOf(groupId).stop(), ...sessions.map(async (session) => session.stop())]);
   }
 
   restart(groupId: GroupId): void {
     this.#stopped.delete(groupId);
     for (const session of this.#of(groupId)) session.restart();
+    this.#sharesOf(groupId).restart();
   }
 
   /** Ends every connection. */
@@ -110,6 +122,12 @@ export class Sessions implements Readers {
       kept.peer?.ended("stopping");
       this.#drop(name, kept);
     }
+  }
+
+  #sharesOf(groupId: GroupId): Shares {
+    const shares = this.#shares.get(groupId);
+    if (shares === undefined) throw new BrokerError("groupUnknown");
+    return shares;
   }
 
   *#of(groupId: GroupId): Iterable<Session> {
@@ -144,7 +162,8 @@ export class Sessions implements Readers {
     const { access, toSessionParts } = this.#parts;
     // Asked of whoever has the session at that time.
     const mayReceive = (topic: TopicName): boolean => access.receiverFor(kept.principal, groupId)(topic);
-    const session = new Session(toSessionParts(groupId, mayReceive), { isStopped: this.#stopped.has(groupId) });
+    const parts = { ...toSessionParts(groupId, mayReceive), shares: this.#sharesOf(groupId) };
+    const session = new Session(parts, { isStopped: this.#stopped.has(groupId) });
     const kept: Kept = {
       groupId,
       session,
@@ -196,6 +215,7 @@ export class Sessions implements Readers {
     kept.cancelWill();
     this.#setWill(kept, undefined);
     kept.session.disconnect();
+    kept.session.remove();
     if (this.#kept.get(name) !== kept) return;
     this.#kept.delete(name);
     this.#detached.delete(name);

@@ -9,7 +9,7 @@ export interface WaitingParts {
   readonly limits: EngineLimits;
 }
 
-/** What the loops of a session wait for: conditions that others change, and the store. */
+/** What the loops of a session or a share wait for: conditions that others change, and the store. */
 export class Waiting {
   readonly #parts: WaitingParts;
   #sleepers: (() => void)[] = [];
@@ -18,16 +18,19 @@ export class Waiting {
     this.#parts = parts;
   }
 
-  /** Has every condition looked at again. */
+  /** Wakes every loop that waits. */
   wake(): void {
     const sleepers = this.#sleepers;
     this.#sleepers = [];
     for (const resume of sleepers) resume();
   }
 
-  /** Waits until a condition holds, or `signal` aborts and {@link wake} is called. */
-  async until(signal: AbortSignal, holds: () => boolean): Promise<void> {
-    while (!signal.aborted && !holds()) await new Promise<void>((resolve) => this.#sleepers.push(resolve));
+  /**
+   * Waits for the next {@link wake}. A loop asks for its condition itself after it: what one loop sees must still hold when it acts, and another one
+   * may act in every turn between.
+   */
+  async woken(): Promise<void> {
+    await new Promise<void>((resolve) => this.#sleepers.push(resolve));
   }
 
   /** Reads again until a read succeeds, so it must be one that moves nothing when it fails; undefined when `signal` aborts. */

@@ -60,7 +60,6 @@ export function acceptConnect(packet: ConnectPacket, { newClientId, settings }: 
       receiveMaximum: settings.receiveMax,
       maximumPacketSize: settings.packetBytesMax,
       topicAliasMaximum: settings.topicAliasMax,
-      sharedSubscriptionAvailable: 0,
       ...(assigned !== undefined && { assignedClientIdentifier: assigned }),
       ...(keepAliveSeconds !== packet.keepAliveSeconds && { serverKeepAlive: keepAliveSeconds }),
       ...(asked > expirySeconds && { sessionExpiryInterval: expirySeconds }),

@@ -152,6 +152,34 @@ it("replaces a filter of a session that has as many as it may", async () => {
   expect(await client.next("suback")).toMatchObject({ granted: [1, 0x97] });
 });
 
+it("gives each event of a share to one of its members, of either version, and none of the retained ones", async () => {
+  const writer = await RawClient.connect(world.port, 5, { clientId: "writer" });
+  writer.send(publication("a", { retain: true, payload: "retained" }));
+  await writer.next("puback");
+  const members = [
+    await RawClient.connect(world.port, 5, { clientId: "five" }),
+    await RawClient.connect(world.port, 4, { clientId: "four" }),
+  ] as const;
+  for (const member of members) {
+    member.send(subscription("$share/s/+"));
+    expect(await member.next("suback")).toMatchObject({ granted: [1] });
+  }
+  for (const payload of ["1", "2"]) {
+    writer.send(publication("a", { payload }));
+    await writer.next("puback");
+  }
+  const [first, second] = [await members[0].next("publish"), await members[1].next("publish")];
+  expect([String(first.payload), String(second.payload)].toSorted()).toEqual(["1", "2"]);
+  members[1].destroy();
+  expect(await members[0].next("publish")).toMatchObject({ payload: second.payload, dup: false });
+});
+
+it.each(["$share/s", "$share//a", "$share/+/a", "$share/s/"])("refuses the share %s", async (topic) => {
+  const client = await RawClient.connect(world.port, 5);
+  client.send(subscription(topic));
+  expect(await client.next("suback")).toMatchObject({ granted: [0x8f] });
+});
+
 it.each([
   [0, ["publish", "publish"]],
   [1, ["publish"]],

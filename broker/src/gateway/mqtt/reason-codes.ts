@@ -21,7 +21,6 @@ export const reason = {
   topicAliasInvalid: 0x94,
   quotaExceeded: 0x97,
   retainNotSupported: 0x9a,
-  sharedNotSupported: 0x9e,
 } as const;
 
 /** Codes of contents and extensions that are too long. */

@@ -1,5 +1,6 @@
 import { BrokerError, toBrokerError } from "@stele/wire";
 import { type SessionFilter, sessionFiltersMax } from "../../domain/session-filter.ts";
+import { parseSharedFilter } from "../../domain/shared-filter.ts";
 import { matchesFilter, parseTopicFilter, type TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import type { ConnectedSession } from "../../engine/broker.ts";
@@ -73,12 +74,14 @@ interface OrderContext extends Pick<SubscribeContext, "settings"> {
 /** The order, or the code that refuses it. */
 function toOrder(request: SubscriptionRequest, { room, identifier, settings }: OrderContext): SessionFilter | number {
   const { qos, isNoLocal, isRetainAsPublished } = request;
-  if (request.filter.startsWith("$share/")) return reason.sharedNotSupported;
   const filter = findFilter(request.filter);
   if (filter === undefined) return reason.filterInvalid;
-  if (isRefused(filter, settings)) return settings.denialCode;
+  const shared = parseSharedFilter(filter);
+  if (isRefused(shared?.filter ?? filter, settings)) return settings.denialCode;
   if (!room.take(filter)) return reason.quotaExceeded;
-  return { filter, qos, isNoLocal, isRetainAsPublished, retained: retainedOf[request.retainHandling], identifier };
+  // A share gets nothing of what topics retain (section 4.8.2).
+  const retained = shared === undefined ? retainedOf[request.retainHandling] : undefined;
+  return { filter, qos, isNoLocal, isRetainAsPublished, retained, identifier };
 }
 
 async function attempt(
@@ -100,6 +103,7 @@ function toCode(refusal: BrokerError, { denialCode }: SubscribeContext["settings
 
 function findFilter(text: string): TopicFilter | undefined {
   try {
+    parseSharedFilter(text); // throws where it is malformed
     return parseTopicFilter(text);
   } catch {
     return undefined;

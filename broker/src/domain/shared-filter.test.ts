@@ -1,0 +1,24 @@
+import { expect, it } from "vitest";
+import { parseSharedFilter } from "./shared-filter.ts";
+
+it.each([
+  ["$share/a/b", { name: "a", filter: "b" }],
+  ["$share/a/#", { name: "a", filter: "#" }],
+  ["$share/a/+/b", { name: "a", filter: "+/b" }],
+  ["$share/a//b", { name: "a", filter: "/b" }],
+  ["$share/a/$share/b/c", { name: "a", filter: "$share/b/c" }],
+  ["$shared/a/b", undefined],
+  ["$share", undefined],
+  ["a", undefined],
+])("reads %s", (text, expected) => {
+  expect(parseSharedFilter(text)).toEqual(expected);
+});
+
+it.each(["$share/", "$share/a", "$share//b", "$share/+/b", "$share/a#/b", "$share/a+b/c"])("refuses %s", (text) => {
+  expect(() => parseSharedFilter(text)).toThrow(expect.objectContaining({ code: 100109 }));
+});
+
+it("refuses a share without a filter, or with a wrong one", () => {
+  expect(() => parseSharedFilter("$share/a/")).toThrow(expect.objectContaining({ code: 100103 }));
+  expect(() => parseSharedFilter("$share/a/b#")).toThrow(expect.objectContaining({ code: 100109 }));
+});

@@ -1,0 +1,32 @@
+import type { InFlight, Ticket } from "../../domain/delivery-window.ts";
+import type { Position } from "../../domain/position.ts";
+import type { Feed } from "../dispatch/feed.ts";
+import type { Peer } from "./peer.ts";
+
+/** A peer with what feeds it. */
+export interface Connection {
+  readonly peer: Peer;
+  readonly windowMax: number;
+  /** What the peer is given from; undefined while the index rolls back. */
+  reading: Reading | undefined;
+  /** Where the next feed begins. */
+  readUpTo: Position;
+  /** What this peer has and has not acknowledged. */
+  readonly held: Set<Ticket>;
+  /** Events up to here were given to an earlier connection, or passed. */
+  repeatedUpTo: Position;
+  readonly repeats: ReadonlyMap<Position, InFlight>;
+}
+
+/** A feed, and the loop that gives its events to a peer. */
+export interface Reading {
+  readonly feed: Feed;
+  readonly ending: AbortController;
+  /** Never rejects. */
+  readonly ended: Promise<void>;
+}
+
+/** Whether the peer may be given another event. */
+export function hasRoom({ peer, windowMax, held }: Connection): boolean {
+  return held.size < windowMax && peer.hasRoom;
+}

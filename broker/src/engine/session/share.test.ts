@@ -1,0 +1,179 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SessionFilter } from "../../domain/session-filter.ts";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+const kept = { expiryMs: 60_000, isRegular: true };
+const ended = { expiryMs: 0, isRegular: true };
+
+class Client {
+  readonly peer = new RecordingPeer();
+  readonly attachment: Attachment;
+
+  private constructor(peer: RecordingPeer, attachment: Attachment) {
+    this.peer = peer;
+    this.attachment = attachment;
+  }
+
+  static async attach(key: string, windowMax = 10): Promise<Client> {
+    const peer = new RecordingPeer();
+    const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, will: undefined, windowMax } as const;
+    const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+    const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+    return new Client(peer, attachment);
+  }
+
+  async subscribe(text: string, order: Partial<SessionFilter> = {}): Promise<this> {
+    const defaults = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await this.attachment.subscribe([{ ...defaults, filter: parseTopicFilter(text), ...order }]);
+    await engine.clock.settle();
+    return this;
+  }
+
+  async acknowledge(...sequences: readonly number[]): Promise<void> {
+    for (const sequence of sequences) this.attachment.session.acknowledge(this.peer.ticketOf(sequence));
+    await engine.clock.settle();
+  }
+
+  async detach(leave: typeof kept): Promise<void> {
+    this.attachment.detach(leave);
+    await engine.clock.settle();
+  }
+}
+
+async function attachBoth(windowMax = 10): Promise<readonly [Client, Client]> {
+  const first = await Client.attach("first", windowMax);
+  const second = await Client.attach("second", windowMax);
+  await first.subscribe("$share/s/a");
+  await second.subscribe("$share/s/a");
+  return [first, second];
+}
+
+describe("a share", () => {
+  it("gives each event to one of its members, in turn", async () => {
+    const [first, second] = await attachBoth();
+    await engine.publishMany("a", 4);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([
+      [1, 3],
+      [2, 4],
+    ]);
+  });
+
+  it("begins after what was published before its first member joined", async () => {
+    await engine.publishMany("a", 2);
+    const [first, second] = await attachBoth();
+    await engine.publishMany("a", 2);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([[3], [4]]);
+  });
+
+  it("is another one under another name or filter, and beside a filter of its own", async () => {
+    const [first] = await attachBoth();
+    const third = await Client.attach("third");
+    for (const text of ["$share/t/a", "$share/s/#", "a"]) await third.subscribe(text);
+    await engine.publish("a", "1");
+    expect(first.peer.sequences).toEqual([1]);
+    expect(third.peer.deliveries.map(({ filters }) => filters[0]?.filter).toSorted()).toEqual([
+      "$share/s/#",
+      "$share/t/a",
+      "a",
+    ]);
+  });
+
+  it("passes over a member without room, and waits when none has any", async () => {
+    const [first, second] = await attachBoth(1);
+    await engine.publishMany("a", 4);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2]]);
+    await second.acknowledge(2);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3]]);
+    await second.acknowledge(3);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3, 4]]);
+  });
+
+  it.each([kept, ended])("gives to another what a member that leaves has not acknowledged: %j", async (leave) => {
+    const [first, second] = await attachBoth();
+    await engine.publishMany("a", 5);
+    await first.acknowledge(3);
+    await first.detach(leave);
+    expect(second.peer.sequences).toEqual([2, 4, 1, 5]);
+    expect(second.peer.deliveries.map(({ isRepeated }) => isRepeated)).toEqual([false, false, false, false]);
+  });
+
+  it("keeps what its only member has not acknowledged, and what is published meanwhile, until a member is there", async () => {
+    const first = await (await Client.attach("first")).subscribe("$share/s/a");
+    await engine.publishMany("a", 2);
+    await first.acknowledge(1);
+    await first.detach(kept);
+    await engine.publishMany("a", 2);
+    const again = await Client.attach("first");
+    expect(again.peer.sequences.toSorted()).toEqual([2, 3, 4]);
+  });
+
+  it("completes an event of QoS 2 with the member that has it, and gives it to nobody else", async () => {
+    const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 2 });
+    const content = new Uint8Array([1]);
+    const extensions = [["svc-qos", "2"]] as const;
+    engine.broker.submit({ topic: "a", groupId: undefined, content, extensions }, () => {});
+    await engine.clock.settle();
+    const second = await (await Client.attach("second")).subscribe("$share/s/a", { qos: 2 });
+    await first.detach(kept);
+    expect(second.peer.sequences).toEqual([]);
+    const again = await Client.attach("first");
+    expect(again.peer.deliveries).toMatchObject([{ isRepeated: true, ticket: first.peer.ticketOf(1), qos: 2 }]);
+  });
+
+  it("leaves what a member has with it when it unsubscribes, and gives it nothing more", async () => {
+    const [first, second] = await attachBoth();
+    await engine.publishMany("a", 2);
+    const filter = parseTopicFilter("$share/s/a");
+    expect(await first.attachment.unsubscribe([filter])).toEqual([true]);
+    expect(await first.attachment.unsubscribe([filter])).toEqual([false]);
+    await engine.publishMany("a", 2);
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([[1], [2, 3, 4]]);
+    await first.detach(ended);
+    expect(second.peer.sequences).toEqual([2, 3, 4, 1]);
+  });
+
+  it("gives with the QoS and the identifier of the member", async () => {
+    const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 0, identifier: 7 });
+    await engine.publish("a", "1");
+    expect(first.peer.deliveries).toMatchObject([{ qos: 0, ticket: undefined, filters: [{ identifier: 7 }] }]);
+    await first.subscribe("$share/s/a", { qos: 1, identifier: 8 });
+    await engine.publish("a", "2");
+    expect(first.peer.deliveries[1]).toMatchObject({ qos: 1, filters: [{ identifier: 8 }] });
+  });
+
+  it("gives an event to another member when the first one's connection fails while it is given", async () => {
+    const [first, second] = await attachBoth();
+    first.peer.deliver = () => first.attachment.detach(kept);
+    await engine.publish("a", "1");
+    await engine.clock.settle();
+    expect(second.peer.sequences).toEqual([1]);
+  });
+
+  it("gives the events of a new branch after a roll-back, and none of the old one", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ confirmations: 0 });
+    await engine.broker.open({ topic: "a", groupId: undefined });
+    const [first, second] = await attachBoth();
+    await engine.publishMany("a", 3);
+    engine.chain.cutBack(engine.chain.head - 1);
+    engine.chain.sealEmpty();
+    await engine.clock.settle();
+    await first.detach(ended);
+    await engine.publishMany("a", 2);
+    await engine.clock.settle();
+    expect([first.peer.sequences, second.peer.sequences]).toEqual([
+      [1, 3],
+      [2, 1, 3, 4],
+    ]);
+  });
+});
