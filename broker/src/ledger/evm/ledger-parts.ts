@@ -84,7 +84,8 @@ export async function createParts(base: LedgerBase, mayDeploy: () => boolean): P
   await fees.refresh();
   fees.onHead(await rpc.header("latest"));
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
-  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs };
+  const journal = createJournal(base);
+  const deployment = { signer, fees, finality, chainId: chain.chainId, clock, deadlineMs, journal };
   const address = await settleRegistry(rpc, {
     memory,
     choice,
@@ -96,6 +97,7 @@ export async function createParts(base: LedgerBase, mayDeploy: () => boolean): P
     deploy: (place) => deployer.deploy(deployment, place),
     restore: (lost) => deployer.restore(lost, deployment),
   });
+  await deployer.forget(deployment);
   const settled = { ...deployment, address };
   const reading = createReading(base, settled);
   const writing = createWriting(base, settled, reading);
@@ -103,24 +105,15 @@ export async function createParts(base: LedgerBase, mayDeploy: () => boolean): P
   return { chain, proofs: new ProofMaker({ provider: options.provider, registry: address }), ...reading, ...writing };
 }
 
-function createReading(base: LedgerBase, settled: Settled): ReadingParts {
-  const { rpc, options, signer, finality, verifier, deployer } = base;
+function createReading(base: LedgerBase, { address }: Settled): ReadingParts {
+  const { rpc, options, signer, finality, verifier } = base;
   const { clock, logger, isFinal = false, pollMs = defaultPollMs } = options;
-  const { address } = settled;
   const pushed = new PushedBlocks();
   const heads = new HeadWatcher({ rpc, pushed, clock, logger, pollMs });
   const reader = new BlockReader({ rpc, registry: address, account: signer.address, verifier, pushed });
   const feed = new BlockFeed({ rpc, reader, finality, isFinal, clock, logger });
   const height = new ChainHeight({ clock, head: () => heads.last.number, reached: () => feed.reached });
-  const guard = new RegistryGuard({
-    rpc,
-    address,
-    signer: signer.address,
-    clock,
-    logger,
-    isBehind: () => height.look() !== undefined,
-    restore: () => deployer.restore(address, settled),
-  });
+  const guard = new RegistryGuard({ rpc, address, signer: signer.address, clock, logger });
   return { heads, reader, feed, height, guard };
 }
 
@@ -135,7 +128,6 @@ function createWriting(base: LedgerBase, settled: Settled, reading: ReadingParts
     rpc,
     registry: address,
     logger: options.logger,
-    journal: createJournal(base),
     feeBumpAfterMs: options.feeBumpAfterMs ?? defaultFeeBumpAfterMs,
     head: () => heads.latest.number,
     readUpTo: () => feed.tail,

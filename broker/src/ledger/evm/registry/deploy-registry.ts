@@ -4,6 +4,7 @@ import type { Address } from "../../../domain/topic.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { Wakeup } from "../../wakeup.ts";
 import type { FeePolicy } from "../write/fee-policy.ts";
+import type { JournalWriter } from "../write/journal-writer.ts";
 import type { FinalityPolicy } from "../read/finality.ts";
 import { createdAddress, registryNoncesMax } from "./find-registry.ts";
 import { fromHex } from "../hex.ts";
@@ -26,9 +27,11 @@ export interface DeployOptions {
   readonly chainId: number;
   readonly clock: Clock;
   readonly deadlineMs: number;
+  /** Undefined if the chain ends with this process. */
+  readonly journal: JournalWriter | undefined;
 }
 
-/** A deployment on its way, which is taken up again where its final block was not waited for to the end. */
+/** A signed deployment. A later attempt resumes it if its final block did not come in time. */
 export interface Deployment extends SignedTransaction {
   readonly nonce: number;
   readonly address: Address;

@@ -9,7 +9,7 @@ import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, type EvmHarness, testKey } from "../testing/evm-harness.ts";
 import { connectionLost, InterceptedProvider, type Interceptor, passAll } from "../testing/intercepted-provider.ts";
-import { until } from "../testing/writer-world.ts";
+import { TestJournal, until } from "../testing/writer-world.ts";
 import { signTransaction } from "../write/transaction.ts";
 
 const key = "deployer";
@@ -89,20 +89,46 @@ it("where another transaction takes its nonce, it is deployed anew", async () =>
   expect(await started).toBe(second);
 });
 
-it("a remembered one that the chain has lost is deployed again at its place", async () => {
+it("a remembered registry that the chain lost is deployed again at its address if the setting is `deploy`", async () => {
   await startOnce();
   await ask("anvil_mine", "0x2");
   await ask("anvil_reorg", 3, []);
+  await expect(startOnce()).rejects.toMatchObject({
+    code: 200205,
+    hints: expect.arrayContaining([expect.stringContaining("registry set to deploy")]),
+  });
   expect(await hasCode()).toBe(false);
-  expect(await startOnce()).toBe(registry);
+  expect(await startOnce({ registry: "deploy" })).toBe(registry);
   expect(await hasCode()).toBe(true);
+});
+
+it("a process that is killed before it remembers its deployment deploys no second registry", async () => {
+  const journal = new TestJournal();
+  const killed = { ...memory, save: async () => Promise.reject(new Error("killed")) };
+  await expect(startOnce({ journal, registry: "deploy", memory: killed })).rejects.toThrow("killed");
+  expect(await hasCode()).toBe(true);
+  expect(await startOnce({ journal, registry: "deploy" })).toBe(registry);
+  expect(await nonceOf()).toBe(1);
+  expect(await journal.listTransactions("", deployer)).toEqual([]);
+});
+
+it("a process that is killed while its deployment is pending sends the same one again", async () => {
+  const journal = new TestJournal();
+  await ask("anvil_setAutomine", false);
+  const options = { journal, registry: "deploy", deadlineMs: 300 } as const;
+  await expect(startOnce(options)).rejects.toMatchObject({ code: 200205 });
+  await ask("anvil_dropAllTransactions");
+  await ask("anvil_setAutomine", true);
+  const [entry] = await journal.listTransactions("", deployer);
+  expect(await startOnce({ ...options, deadlineMs: 10_000 })).toBe(registry);
+  expect(await ask("eth_getTransactionReceipt", entry?.variants[0]?.hash)).not.toBeNull();
 });
 
 it("nothing is deployed again on a chain that is behind the index", async () => {
   await startOnce();
   await ask("anvil_reorg", 1, []);
   memory.height = 55;
-  await expect(startOnce()).rejects.toMatchObject({
+  await expect(startOnce({ registry: "deploy" })).rejects.toMatchObject({
     code: 200205,
     message: expect.stringContaining("the chain is at block 1, the index at 55: the node may be behind"),
   });
@@ -115,8 +141,11 @@ it("a remembered one of somebody else that is lost is waited for, and nobody is 
   await ask("anvil_reorg", 1, []);
   await expect(other.start()).rejects.toMatchObject({
     code: 200205,
-    message: expect.stringContaining(`the group's topic registry ${registry} is no longer on the chain`),
-    hints: [expect.stringContaining("comes back by itself"), expect.stringContaining("another group")],
+    message: expect.stringContaining(`the group's topic registry ${registry} is not on the chain`),
+    hints: expect.arrayContaining([
+      expect.stringContaining("recovers by itself"),
+      expect.stringContaining("another group"),
+    ]),
   });
 });
 
@@ -212,7 +241,7 @@ it("a lost one that was not the key's first transaction waits for those before i
   expect(await startOnce({ registry: "deploy" })).toBe(second);
   await ask("anvil_reorg", 2, []);
   expect(await nonceOf()).toBe(0);
-  const started = startOnce();
+  const started = startOnce({ registry: "deploy" });
   await until(async () => JSON.stringify(await ask("txpool_status")).includes('"queued":"0x1"'));
   const fees = { kind: "eip1559", maxFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 1n } as const;
   const filler = { chainId: 31_337, nonce: 0, fees, gas: 21_000, to: deployer, data: new Uint8Array(0) };

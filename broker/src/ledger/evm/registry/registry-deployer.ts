@@ -2,8 +2,11 @@ import { BrokerError, isBrokerError } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { completeDeployment, type Deployment, type DeployOptions, signDeployment } from "./deploy-registry.ts";
+import { parseTransaction } from "viem/utils";
 import { createdAddress } from "./find-registry.ts";
+import { toHex } from "../hex.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
+import type { JournalWriter } from "../write/journal-writer.ts";
 
 /** Nonces among which the deployment of a known registry is looked for. */
 const ownNoncesMax = 256;
@@ -12,7 +15,7 @@ const ownNoncesMax = 256;
 export class RegistryDeployer {
   readonly #rpc: Rpc;
   readonly #logger: Logger;
-  /** One whose final block an earlier call did not live to see. */
+  /** A deployment whose final block an earlier call did not wait for. */
   #underWay: Deployment | undefined;
 
   constructor(rpc: Rpc, logger: Logger) {
@@ -20,58 +23,94 @@ export class RegistryDeployer {
     this.#logger = logger;
   }
 
-  /** Answers once the registry stands in a final block. To be called again after it has failed. @throws BrokerError. */
+  /**
+   * Resolves once a final block contains the registry. Call it again after a failure. The journal has the deployment before the chain, so that
+   * after a crash this signer sends the same one instead of a second. @throws BrokerError.
+   */
   async deploy(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Address> {
     for (;;) {
-      const deployment = this.#underWay ?? (await signDeployment(this.#rpc, options, place));
-      this.#underWay = deployment;
-      const isDone = await this.#complete(deployment, options);
-      this.#underWay = undefined;
-      if (isDone) return deployment.address;
-      this.#logger.warn("nonce of the registry's deployment used by somebody else, deploying anew", {
-        nonce: deployment.nonce,
-      });
+      const deployment = await this.#resumeOrSign(options, place);
+      if (await this.#complete(deployment, options)) return deployment.address;
+      const { nonce } = deployment;
+      await this.#drop(nonce, options);
+      this.#logger.warn("another transaction used the nonce of the registry's deployment, deploying again", { nonce });
     }
   }
 
-  /** One that is refused or reverted never comes in: the next attempt signs another, with the fees of then. */
+  /** Removes finished deployments from the journal. Call it once the group remembers its registry. */
+  async forget({ journal, signer }: Pick<DeployOptions, "journal" | "signer">): Promise<void> {
+    this.#underWay = undefined;
+    const deployments = await findRecorded(journal, signer.address);
+    await journal?.remove(deployments.map(({ nonce }) => nonce));
+  }
+
+  async #resumeOrSign(options: DeployOptions, place: { readonly isRemembered: boolean }): Promise<Deployment> {
+    const { journal, signer } = options;
+    const [recorded] = this.#underWay === undefined ? await findRecorded(journal, signer.address) : [];
+    const known = this.#underWay ?? recorded;
+    const deployment = known ?? (await signDeployment(this.#rpc, options, place));
+    if (known === undefined) await journal?.record({ nonce: deployment.nonce, variants: [deployment] });
+    this.#underWay = deployment;
+    return deployment;
+  }
+
+  async #drop(nonce: number, { journal }: DeployOptions): Promise<void> {
+    this.#underWay = undefined;
+    await journal?.remove([nonce]);
+  }
+
+  /** A refused or reverted deployment is never included: the next attempt signs another, with the fees of that time. */
   async #complete(deployment: Deployment, options: DeployOptions): Promise<boolean> {
     try {
       return await completeDeployment(this.#rpc, options, deployment);
     } catch (error) {
-      if (isBrokerError(error, "transactionFailed")) this.#underWay = undefined;
+      if (isBrokerError(error, "transactionFailed")) await this.#drop(deployment.nonce, options);
       throw error;
     }
   }
 
-  /** Sends the deployment of a registry once more that the chain has lost. @throws BrokerError 200205 with the reason when it cannot be. */
+  /** Deploys a registry that the chain lost again, at the same address. @throws BrokerError 200205 with the reason if that is impossible. */
   async restore(address: Address, options: DeployOptions): Promise<void> {
     const { signer } = options;
     const nonce = findOwnNonce(address, signer.address);
-    if (nonce === undefined) throw missing(address, "and it is none that this signer has deployed");
+    if (nonce === undefined) throw missing(address, "and this signer did not deploy it");
     if ((await this.#rpc.transactionCount(signer.address, "latest")) > nonce)
-      throw missing(address, `and another transaction has the nonce ${nonce} of its deployment`);
+      throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
     const deployment = await signDeployment(this.#rpc, options, { isRemembered: true, nonce });
-    this.#logger.warn("topic registry is lost, deploying it again", { registry: address, nonce });
+    this.#logger.warn("topic registry missing on the chain, deploying it again", { registry: address, nonce });
     if (!(await completeDeployment(this.#rpc, options, deployment)))
-      throw missing(address, `and another transaction has the nonce ${nonce} of its deployment`);
+      throw missing(address, `and another transaction used the nonce ${nonce} of its deployment`);
     this.#logger.info("topic registry deployed again", { registry: address, nonce });
   }
 }
 
-/** The nonce with which a key has created, or would create, a contract at this address; undefined when it is none of its first. */
+/** Deployments in the journal, lowest nonce first. Only they create a contract. */
+async function findRecorded(journal: JournalWriter | undefined, account: Address): Promise<readonly Deployment[]> {
+  const entries = (await journal?.list()) ?? [];
+  return entries.flatMap(({ nonce, variants }) => {
+    const [newest] = variants;
+    if (newest === undefined || parseTransaction(toHex(newest.raw)).to) return [];
+    return [{ ...newest, nonce, address: createdAddress(account, nonce) }];
+  });
+}
+
+/** The nonce with which a key created, or would create, a contract at this address; undefined if it is none of its first. */
 export function findOwnNonce(address: Address, signer: Address): number | undefined {
   for (let nonce = 0; nonce < ownNoncesMax; nonce += 1) if (createdAddress(signer, nonce) === address) return nonce;
   return undefined;
 }
 
-/** The group's registry, which is known to have been there, is not. */
-function missing(address: Address, why: string): BrokerError {
+/** The error for a registry that was on the chain and is missing now. */
+export function missing(address: Address, why?: string): BrokerError {
+  const text = `the group's topic registry ${address} is not on the chain`;
   return new BrokerError("chainUnreachable", {
-    details: `the group's topic registry ${address} is no longer on the chain, ${why}`,
-    hints: [
-      "A reorganisation, or a node that has lost its state, has taken it away. The group comes back by itself when the chain has it again.",
-      "If it stays lost, so do its topics and events on this chain: serve a new registry as another group, with another groupId.",
-    ],
+    details: why === undefined ? text : `${text}, ${why}`,
+    hints: missingHints,
   });
 }
+
+const missingHints = [
+  "A reorg, or a node that lost its state, removed it. The group recovers by itself when the chain has it again",
+  "If it stays missing, restart the node whose signer deployed it with the group's registry set to deploy: it deploys the registry at the same address",
+  "If that fails, serve a new registry as another group with another groupId",
+];

@@ -1,11 +1,12 @@
 import { BrokerError, errorCatalogue } from "@stele/wire";
 import type { Address } from "../../../domain/topic.ts";
 import type { Logger } from "../../../lib/logger.ts";
+import { pause } from "../../../lib/pause.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { Outage } from "../../../ports/ledger.ts";
-import { Wakeup } from "../../wakeup.ts";
-import { isRegistry } from "./find-registry.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
+import { isRegistry } from "./find-registry.ts";
+import { missing } from "./registry-deployer.ts";
 
 const pauseMs = 1000;
 
@@ -16,13 +17,9 @@ export interface RegistryGuardOptions {
   readonly signer: Address;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Whether the chain is lower than what was read of it: then it may come back with the registry. */
-  readonly isBehind: () => boolean;
-  /** Deploys it again. @throws BrokerError with the reason when that cannot be done. */
-  readonly restore: () => Promise<void>;
 }
 
-/** Looks whether the registry is there when there is a doubt, and has it back where the chain has lost it. */
+/** Checks after a doubt whether the chain still has the registry. While it is missing, the group is down with the reason and the remedy. */
 export class RegistryGuard {
   readonly #options: RegistryGuardOptions;
   readonly #stopping = new AbortController();
@@ -33,18 +30,18 @@ export class RegistryGuard {
     this.#options = options;
   }
 
-  /** Why nothing can be written; undefined while the registry is there, as far as is known. */
+  /** Why nothing can be written; undefined while the registry is there, as far as known. */
   get outage(): Outage | undefined {
     return this.#outage;
   }
 
-  /** The chain was reorganised, or a call found no registry. */
+  /** Call it after a reorg, or after a call found no registry. */
   check(): void {
     if (this.#stopping.signal.aborted) return;
     this.#running ??= this.#run();
   }
 
-  /** To be called when a call found no registry; answers what its caller is told. */
+  /** Call it when a call found no registry; returns the error for the caller. */
   onMissing(): BrokerError {
     this.#noteMissing();
     this.check();
@@ -57,7 +54,9 @@ export class RegistryGuard {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted && !(await this.#isThere())) await this.#pause();
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted && !(await this.#isThere())) await pause(clock, pauseMs, signal);
     this.#running = undefined;
   }
 
@@ -65,53 +64,25 @@ export class RegistryGuard {
     const { rpc, address, signer, logger } = this.#options;
     try {
       if (!(await isRegistry(rpc, { address, from: signer }))) {
-        await this.#restore();
+        this.#noteMissing();
         return false;
       }
     } catch (error) {
-      logger.debug("topic registry not looked for", { error });
+      logger.debug("topic registry not checked", { error });
       return false;
     }
-    if (this.#outage !== undefined) logger.info("topic registry is there again", { registry: address });
+    if (this.#outage !== undefined) logger.info("topic registry is on the chain again", { registry: address });
     this.#outage = undefined;
     return true;
   }
 
-  async #restore(): Promise<void> {
-    const { isBehind, restore } = this.#options;
-    this.#noteMissing();
-    if (isBehind()) return;
-    try {
-      await restore();
-    } catch (error) {
-      if (error instanceof BrokerError) this.#note(reasonOf(error));
-      throw error;
-    }
-  }
-
-  /** A better reason, which an attempt to have it back may have given, stays. */
+  /** Logs the outage once. */
   #noteMissing(): void {
     if (this.#outage !== undefined) return;
-    this.#note(`there is no topic registry at ${this.#options.address} on this chain at the moment`);
+    const { address, clock, logger } = this.#options;
+    const { message, hints } = missing(address);
+    const reason = [message.replace(`${errorCatalogue.chainUnreachable.message}: `, ""), ...hints].join(". ");
+    logger.error("topic registry missing", { reason });
+    this.#outage = { reason, since: clock.monotonic() };
   }
-
-  /** The same reason is logged once. */
-  #note(reason: string): void {
-    const { clock, logger } = this.#options;
-    if (reason === this.#outage?.reason) return;
-    logger.warn("topic registry missing", { reason });
-    this.#outage = { reason, since: this.#outage?.since ?? clock.monotonic() };
-  }
-
-  async #pause(): Promise<void> {
-    const wakeup = new Wakeup();
-    const cancel = this.#options.clock.after(pauseMs, () => wakeup.wake());
-    await wakeup.wait(this.#stopping.signal);
-    cancel();
-  }
-}
-
-/** Without the words that the reason of an outage is always told with. */
-function reasonOf({ message, hints }: BrokerError): string {
-  return [message.replace(`${errorCatalogue.chainUnreachable.message}: `, ""), ...hints].join(". ");
 }

@@ -6,7 +6,6 @@ import { Signer } from "../native-crypto.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 import { type Anvil, startAnvil } from "../testing/anvil.ts";
 import { createEvmHarness, testKey } from "../testing/evm-harness.ts";
-import { InterceptedProvider } from "../testing/intercepted-provider.ts";
 import { until } from "../testing/writer-world.ts";
 
 const keys = { first: "first node", second: "second node" } as const;
@@ -78,25 +77,23 @@ it("nodes that deploy at once, each in the belief that it may, end on one regist
   expect(nodes.map(({ registryAddress }) => registryAddress)).toEqual(nodes.map(() => memory.record?.registryAddress));
 });
 
-it("a lost registry is deployed again by the node that can, also when it follows no longer; the others see it come back", async () => {
-  const provider = new InterceptedProvider(anvil.provider);
-  let mayDeploy = true;
-  const first = createNode(keys.first, { provider });
-  await first.start({ mayDeploy: () => mayDeploy });
+it("a lost registry is deployed again by the start of its deployer's node with `deploy`; the other node recovers", async () => {
+  const first = createNode(keys.first);
+  await first.start();
   const second = createNode(keys.second);
   await second.start();
-  mayDeploy = false;
-  let isHeld = true;
-  provider.current = async ({ method }, pass) => {
-    if (isHeld && method === "eth_sendRawTransaction") throw new Error("held back");
-    return pass();
-  };
   await ask("anvil_mine", "0x2");
   await ask("anvil_reorg", 3, []);
   await ask("anvil_mine", "0x1");
-  await until(async () => second.view().outage?.reason.includes("none that this signer has deployed") === true);
-  isHeld = false;
-  await until(async () => first.view().outage === undefined && second.view().outage === undefined);
-  expect(await ask("eth_getCode", first.registryAddress, "latest")).not.toBe("0x");
+  await until(async () => second.view().outage?.reason.includes("is not on the chain") === true);
+  await expect(createNode(keys.second, { registry: "deploy" }).start()).rejects.toMatchObject({
+    code: 200205,
+    message: expect.stringContaining("this signer did not deploy it"),
+  });
+  await first.stop();
+  const restarted = createNode(keys.first, { registry: "deploy" });
+  await restarted.start({ mayDeploy: () => false });
+  expect(restarted.registryAddress).toBe(first.registryAddress);
+  await until(async () => restarted.view().outage === undefined && second.view().outage === undefined);
   expect(await sentBy(keys.second)).toBe(0);
 });

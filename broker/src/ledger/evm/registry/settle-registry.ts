@@ -4,6 +4,7 @@ import type { Logger } from "../../../lib/logger.ts";
 import type { GroupRecord, WriterSet } from "../../../ports/group-records.ts";
 import type { FinalityPolicy } from "../read/finality.ts";
 import { findRegistry, isRegistry } from "./find-registry.ts";
+import { missing } from "./registry-deployer.ts";
 import type { ChainIdentity, Rpc } from "../endpoint/rpc.ts";
 
 /** What is remembered of one group's chain. */
@@ -37,7 +38,7 @@ export interface SettleOptions {
   readonly finality: FinalityPolicy;
   /** Deploys a new one, which stands in a final block when it answers. */
   readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
-  /** Deploys a remembered one again that the chain has lost. Only the key that has deployed it can, whichever node has that key. */
+  /** Deploys a remembered registry again that the chain lost. Only the key that deployed it can do that. */
   readonly restore: (address: Address) => Promise<void>;
 }
 
@@ -74,11 +75,12 @@ async function remember(registryAddress: Address, { memory, chain }: SettleOptio
   });
 }
 
-/** On a chain that is behind, or has lost its state, nothing is deployed: it may come back with what was there. */
+/** The operator asks for it with `deploy`. Not on a chain below the index: it may catch up and have the registry then. */
 async function restore(rpc: Rpc, address: Address, options: SettleOptions): Promise<void> {
   const indexed = (await options.memory.findIndexedBlock?.()) ?? -1;
   const head = await rpc.header("latest");
   if (head.number < indexed) throw new BrokerError("chainUnreachable", { details: behind(head.number, indexed) });
+  if (options.choice !== "deploy") throw missing(address);
   await options.restore(address);
 }
 

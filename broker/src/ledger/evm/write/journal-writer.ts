@@ -4,8 +4,7 @@ import { createDeferred, type Deferred } from "../../../lib/deferred.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { ReportedTrouble } from "../../../lib/reported-trouble.ts";
 import type { Clock } from "../../../ports/clock.ts";
-import type { Journal, JournalEntry } from "../../../ports/journal.ts";
-import type { PendingTransaction } from "./pending-transaction.ts";
+import type { Journal, JournalEntry, SignedVariant } from "../../../ports/journal.ts";
 
 export interface JournalWriterOptions {
   readonly journal: Journal;
@@ -15,14 +14,20 @@ export interface JournalWriterOptions {
   readonly logger: Logger;
 }
 
-/** What is to be written next, in one go. The last word on each nonce counts. */
+/** A signed transaction with all its versions, newest first. */
+export interface Recordable {
+  readonly nonce: number | undefined;
+  readonly variants: readonly SignedVariant[];
+}
+
+/** The next write. The last change of each nonce counts. */
 interface Batch {
   readonly entries: Map<number, JournalEntry>;
   readonly removals: Set<number>;
   readonly written: Deferred<void>;
 }
 
-/** Writes the journal: what comes while a write is under way is written together with the next, since each costs a wait for the disk. */
+/** Writes the journal. Changes that arrive during a write go into the next one together, since each write waits for the disk. */
 export class JournalWriter {
   readonly #options: JournalWriterOptions;
   readonly #trouble: ReportedTrouble;
@@ -41,8 +46,8 @@ export class JournalWriter {
     return journal.listTransactions(groupId, sender);
   }
 
-  /** Answers once every form of the transaction is on disk. */
-  async record({ state: { nonce, variants } }: Pick<PendingTransaction, "state">): Promise<void> {
+  /** Resolves once all versions of the transaction are on disk. */
+  async record({ nonce, variants }: Recordable): Promise<void> {
     if (nonce === undefined || variants.length === 0) throw new Error("only a signed transaction is recorded");
     const { groupId, sender, clock } = this.#options;
     const batch = this.#batch();
@@ -57,7 +62,7 @@ export class JournalWriter {
     return batch.written.promise;
   }
 
-  /** Answers once the entries are gone from the disk. */
+  /** Resolves once the entries are removed from the disk. */
   async remove(nonces: readonly number[]): Promise<void> {
     if (nonces.length === 0) return;
     const batch = this.#batch();
@@ -68,7 +73,7 @@ export class JournalWriter {
     await batch.written.promise;
   }
 
-  /** Answers when nothing is being written any more. */
+  /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
@@ -81,7 +86,7 @@ export class JournalWriter {
 
   async #run(): Promise<void> {
     const { journal, groupId, sender } = this.#options;
-    await Promise.resolve(); // What is asked for in the same breath goes along.
+    await Promise.resolve(); // Changes of the same turn go into one write.
     for (let batch = this.#take(); batch !== undefined; batch = this.#take()) {
       try {
         if (batch.entries.size > 0) await journal.recordTransactions([...batch.entries.values()]);

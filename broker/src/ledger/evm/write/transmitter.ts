@@ -78,7 +78,7 @@ export class Transmitter {
     const { dispatch } = this.#options;
     dispatch(pending, { kind: "began" });
     try {
-      await journal.record(pending);
+      await journal.record(pending.state);
     } catch (error) {
       dispatch(pending, { kind: "recorded", isWritten: false });
       throw error;
