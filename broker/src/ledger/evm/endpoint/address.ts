@@ -1,14 +1,14 @@
 import { endpointName } from "../../../lib/endpoint-name.ts";
 
 const mask = "…";
-/** Shortest part of an address that is taken for a key, in characters; shorter ones are words such as `v2` or `rpc`. */
+/** Shortest part of an address that counts as a key, in characters; shorter ones are words such as `v2` or `rpc`. */
 const keyCharactersMin = 6;
 
-/** An endpoint's address, with what may be shown of it. */
+/** An endpoint's address, and its form without secrets. */
 export class EndpointAddress {
   readonly text: string;
   readonly name: string;
-  /** What the address's user and password become in a request. */
+  /** The request headers that carry the address's user and password. */
   readonly headers: Readonly<Record<string, string>>;
   readonly #secrets: readonly string[];
 
@@ -20,7 +20,7 @@ export class EndpointAddress {
     this.#secrets = url === undefined ? [] : secretsOf(url);
   }
 
-  /** A text that came from outside, without anything of the address that may be a key. */
+  /** A foreign text without the parts of the address that may be keys. */
   scrub(text: string): string {
     return this.#secrets.reduce((scrubbed, secret) => scrubbed.replaceAll(secret, mask), text);
   }

@@ -1,22 +1,22 @@
 import type { EndpointAddress } from "./address.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
-/** Longest answer that is read, in bytes; a longer one counts as a range that is too wide. */
+/** Longest answer that is read, in bytes; a longer one counts as a too wide range. */
 export const answerBytesMax = 67_108_864;
-/** Time for one request, from its sending to the end of its answer. */
+/** Time for one request with its answer, in milliseconds. */
 export const requestTimeoutMs = 15_000;
-/** Time in which a connection must stand. */
+/** Time to connect, in milliseconds. */
 export const connectTimeoutMs = 5_000;
 
-/** Anything that an endpoint sent, its fields unread. */
+/** An object from an endpoint, not validated. */
 export type RawAnswer = Readonly<Record<string, unknown>>;
 
-/** JSON text as an object; undefined when it is none. */
+/** Parses a JSON object; undefined for anything else. */
 export function parseObject(text: string): RawAnswer | undefined {
   return toObject(parseJson(text));
 }
 
-/** JSON text as what it holds, in the order of the ids that were sent; undefined when it is no array. */
+/** Parses a batch's answers into the order of the sent ids; undefined if it is no array. */
 export function parseBatch(text: string, ids: readonly number[]): readonly (RawAnswer | undefined)[] | undefined {
   const value = parseJson(text);
   if (!Array.isArray(value)) return undefined;
@@ -36,7 +36,7 @@ function toObject(value: unknown): RawAnswer | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as RawAnswer) : undefined; // Just checked.
 }
 
-/** The failure inside an answer; undefined when there is none. */
+/** The error in an answer; undefined if there is none. */
 export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswerError | undefined {
   const { error } = answer;
   if (typeof error !== "object" || error === null) return undefined;
@@ -47,7 +47,7 @@ export function findError(answer: RawAnswer, address: EndpointAddress): RpcAnswe
   });
 }
 
-/** The result of an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError, and EndpointError for what is neither result nor error. */
+/** The result of an answer (JSON-RPC 2.0, section 5). @throws RpcAnswerError, and EndpointError if it has neither result nor error. */
 export function readAnswer(answer: RawAnswer | undefined, address: EndpointAddress): unknown {
   const error = answer === undefined ? undefined : findError(answer, address);
   if (error !== undefined) throw error;

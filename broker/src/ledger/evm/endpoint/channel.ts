@@ -1,19 +1,19 @@
 import type { EndpointError } from "./endpoint-error.ts";
 
-/** What a channel tells. Nothing comes after `onClose`. */
+/** Events of a channel. None comes after `onClose`. */
 export interface ChannelEvents {
   readonly onOpen: () => void;
   readonly onMessage: (text: string) => void;
-  /** It is gone, or never came about. */
+  /** It is closed, or could not be opened. */
   readonly onClose: (failure: EndpointError) => void;
 }
 
-/** A way on which messages travel both ways at any time. */
+/** A bidirectional stream of messages. */
 export interface Channel {
   send(text: string): void;
-  /** Ends it; `onClose` may follow. */
+  /** Closes it; `onClose` may follow. */
   close(): void;
 }
 
-/** Begins to open a channel; `events` tells what comes of it. */
+/** Starts to open a channel; `events` reports the outcome. */
 export type OpenChannel = (events: ChannelEvents) => Channel;

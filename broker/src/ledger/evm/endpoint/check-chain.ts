@@ -2,13 +2,13 @@ import type { Hash } from "../../../domain/topic.ts";
 import type { ChainIdentity } from "./rpc.ts";
 import type { RpcCall } from "./connection.ts";
 
-/** What is wanted of an endpoint's chain; the genesis block is not known before the first one has been seen. */
+/** The chain that an endpoint must serve; the genesis block is unknown until the first endpoint answers. */
 export interface ExpectedChain {
   readonly chainId: number | undefined;
   readonly genesisHash: Hash | undefined;
 }
 
-/** Asks which chain is served. */
+/** Asks an endpoint which chain it serves. */
 export async function readIdentity(request: (call: RpcCall) => Promise<unknown>): Promise<ChainIdentity> {
   const chainId = Number(await request({ method: "eth_chainId" }));
   const block = await request({ method: "eth_getBlockByNumber", params: ["0x0", false] });
@@ -17,7 +17,7 @@ export async function readIdentity(request: (call: RpcCall) => Promise<unknown>)
   return { chainId, genesisHash: hash as Hash }; // Compared, and never taken apart.
 }
 
-/** What is wrong with a chain; undefined when it is the one that is wanted. */
+/** Why a chain is the wrong one; undefined if it is the expected one. */
 export function findDifference(found: ChainIdentity, expected: ExpectedChain): string | undefined {
   if (expected.chainId !== undefined && found.chainId !== expected.chainId) {
     return `serves chain ${found.chainId}, and the group is on chain ${expected.chainId}`;

@@ -4,29 +4,29 @@ export interface RpcCall {
   readonly params?: readonly unknown[];
 }
 
-/** What an endpoint notifies of: the `params` of an `eth_subscription`. */
+/** A notification: the `params` of an `eth_subscription`. */
 export interface Notification {
   readonly subscription: unknown;
   readonly result: unknown;
 }
 
-/** What a connection tells by itself. */
+/** Events of a connection. */
 export interface ConnectionEvents {
   readonly onNotification: (notification: Notification) => void;
-  /** An open connection is gone, and its subscriptions with it. */
+  /** An open connection was lost, with its subscriptions. */
   readonly onLost: (reason: string) => void;
 }
 
-/** The way to one endpoint. It connects when it is first asked, and again after it was lost. Each request has its time. */
+/** A connection to one endpoint. It connects at the first request, and again after a loss. Each request has a timeout. */
 export interface Connection {
-  /** The endpoint's address as it may be shown. */
+  /** The endpoint's address without secrets. */
   readonly name: string;
-  /** Whether `eth_subscribe` can be asked here. */
+  /** Whether it supports `eth_subscribe`. */
   readonly canNotify: boolean;
-  /** @throws RpcAnswerError the endpoint's own refusal; EndpointError when there is no answer. */
+  /** @throws RpcAnswerError if the endpoint refuses; EndpointError if it does not answer. */
   request(call: RpcCall): Promise<unknown>;
-  /** Asks them in their order, of one node as far as a connection can tell. Fails when one of them does. */
+  /** Sends several requests in order, to one node as far as a connection can tell. Fails if one of them fails. */
   requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]>;
-  /** Ends for good; what is under way fails. */
+  /** Closes it for good; pending requests fail. */
   close(): Promise<void>;
 }

@@ -1,19 +1,19 @@
 /**
- * How far a request came that was not answered.
- * `unreached`: surely nobody took it: there was no connection, or it was turned away unread (a rate limit, a missing key).
- * `unknown`: it may have been carried out.
- * `too-large`: it was refused for its length.
- * `answer-too-long`: its answer is longer than is taken.
+ * How far an unanswered request got.
+ * `unreached`: certainly nobody processed it: no connection, or refused unread (rate limit, missing key).
+ * `unknown`: it may have been processed.
+ * `too-large`: the endpoint refused it for its size.
+ * `answer-too-long`: its answer exceeds the limit.
  */
 export type Reach = "unreached" | "unknown" | "too-large" | "answer-too-long";
 
 export interface EndpointErrorOptions {
   readonly reach: Reach;
-  /** How long the endpoint asks to be left alone. */
+  /** The pause that the endpoint requests, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An endpoint gave no answer. The message names the endpoint as it may be shown, and shows no secret of its address. */
+/** An endpoint did not answer. The message names it without the secrets of its address. */
 export class EndpointError extends Error {
   override readonly name = "EndpointError";
   readonly reach: Reach;
@@ -26,7 +26,7 @@ export class EndpointError extends Error {
   }
 }
 
-/** What an endpoint answered in the place of a result (JSON-RPC 2.0, section 5.1). */
+/** The error object of an endpoint's answer (JSON-RPC 2.0, section 5.1). */
 export class RpcAnswerError extends Error {
   override readonly name = "RpcAnswerError";
   readonly code: number;

@@ -146,7 +146,7 @@ describe("fail-over", () => {
     await until(() => expect(set.failure()).toBeUndefined());
     const about = lines.map(({ message }) => message);
     expect(about.filter((message) => message === "chain endpoint lost")).toHaveLength(1);
-    expect(about.filter((message) => message === "chain endpoint back")).toHaveLength(1);
+    expect(about.filter((message) => message === "chain endpoint answers again")).toHaveLength(1);
   });
 
   it("no key of an address is in a message or the log", async () => {

@@ -10,15 +10,15 @@ import { HeadSubscriptions } from "./head-subscriptions.ts";
 import { Member } from "./member.ts";
 import { createConnection } from "./open-connection.ts";
 
-/** Between two looks at every endpoint. */
+/** Pause between two health checks of all endpoints, in milliseconds. */
 const patrolMs = 5_000;
-/** Between two looks while one is down. */
+/** The same while an endpoint is down or a subscription is detached. */
 const urgentPatrolMs = 500;
-/** Blocks that an endpoint may be behind the best one and still be used. */
+/** Upper bound on the blocks that a used endpoint lags behind the best one. */
 const lagBlocksMax = 3;
 
 export interface EndpointSetOptions {
-  /** In the order of preference; at least one. */
+  /** In order of preference; at least one. */
   readonly addresses: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,12 +27,12 @@ export interface EndpointSetOptions {
 }
 
 /**
- * The endpoints of one chain as one provider. Requests go to one of them as long as it answers, then to the next; back to an earlier one
- * once that is well again. What is behind the others, or serves another chain, is not used. A request that an endpoint may have carried
- * out is asked again of the next: every request may be repeated, a signed transaction as well.
+ * The endpoints of one chain as one provider. Requests go to one endpoint until it fails, then to the next, and return to an earlier one once it
+ * recovers. Endpoints that lag behind or serve another chain are not used. A request without an answer goes to the next endpoint: all requests are
+ * idempotent, a signed transaction too.
  */
 export class EndpointSet implements EvmProvider {
-  /** Only where an endpoint can notify. */
+  /** Undefined if no endpoint can notify. */
   readonly on?: (event: "message", listener: (message: unknown) => void) => void;
   readonly #options: EndpointSetOptions;
   readonly #members: readonly Member[];
@@ -122,7 +122,7 @@ export class EndpointSet implements EvmProvider {
       try {
         return await ask(member);
       } catch (error) {
-        // It may have been refused here only because an endpoint before has taken it.
+        // This endpoint may refuse it only because an earlier one has taken it.
         const isDoubtful = isTransaction && isMaybeDone(failures);
         if (!isForNext(error)) throw isDoubtful ? this.#summarise(failures) : error;
         failures.set(member, error);
@@ -135,7 +135,7 @@ export class EndpointSet implements EvmProvider {
     return this.#attempt(member, async () => member.connection.request(call));
   }
 
-  /** One that has not got a block is passed over, and is not down for it. */
+  /** Skips an endpoint that lacks the block; it does not count as down. */
   async #expectHeight(member: Member, height: number): Promise<void> {
     if (member.isChecked && (member.head ?? -1) >= height) return;
     const head = await this.#readHead(member);
@@ -158,7 +158,7 @@ export class EndpointSet implements EvmProvider {
     }
   }
 
-  /** @throws EndpointError when the endpoint serves another chain, or does not tell. */
+  /** @throws EndpointError if the endpoint serves another chain or does not answer. */
   async #check(member: Member): Promise<void> {
     const found = await this.#identify(member);
     const difference = findDifference(found, this.#expected);
@@ -169,7 +169,7 @@ export class EndpointSet implements EvmProvider {
     }
     const reason = `${member.name}: ${difference}`;
     if (member.reason !== reason)
-      this.#options.logger.warn("chain endpoint not used", { endpoint: member.name, reason });
+      this.#options.logger.warn("chain endpoint serves another chain, not using it", { endpoint: member.name, reason });
     member.onForeign(reason);
     this.#choose();
     throw new EndpointError(reason, { reach: "unreached" });
@@ -189,7 +189,7 @@ export class EndpointSet implements EvmProvider {
     const wasDown = member.reason;
     member.onAnswer();
     if (wasDown === undefined) return;
-    this.#options.logger.info("chain endpoint back", { endpoint: member.name });
+    this.#options.logger.info("chain endpoint answers again", { endpoint: member.name });
     this.#choose();
   }
 
@@ -204,7 +204,7 @@ export class EndpointSet implements EvmProvider {
     this.#choose();
   }
 
-  /** The endpoint in use stays while it does its work; else the first that is well takes over. */
+  /** Keeps the endpoint in use while it is healthy; otherwise uses the first healthy one. */
   #choose(): void {
     const isWell = (member: Member): boolean => member.failures === 0 && !this.#isBehind(member);
     if (isWell(this.#current)) return;
@@ -220,7 +220,7 @@ export class EndpointSet implements EvmProvider {
     this.#subscriptions.move(member);
   }
 
-  /** Endpoints to ask, best first. One that is held back is not asked; one that is behind, only when it is the last. */
+  /** Endpoints to ask, best first. Skips those on hold; a lagging one is asked only if it is the best. */
   #order(): readonly Member[] {
     const open = this.#members.filter((member) => !member.isHeld);
     const rank = (member: Member): number =>
@@ -234,7 +234,7 @@ export class EndpointSet implements EvmProvider {
     return head !== undefined && head < best - lagBlocksMax;
   }
 
-  /** One failure of all: what any endpoint may have carried out, is unknown. */
+  /** One error for all endpoints; `unknown` if any of them may have processed the request. */
   #summarise(failures: ReadonlyMap<Member, EndpointError>): EndpointError {
     const reach = isMaybeDone(failures) ? "unknown" : "unreached";
     const reasons = this.#members.flatMap((member) => failures.get(member)?.message ?? member.reason ?? []);
@@ -259,7 +259,7 @@ export class EndpointSet implements EvmProvider {
     return member;
   }
 
-  /** The chain behind an address may be another one when the connection is made again. */
+  /** After a reconnect, the address may serve another chain. */
   #onLost(member: Member): void {
     member.isChecked = false;
     if (!member.connection.canNotify) return;
@@ -275,7 +275,7 @@ export class EndpointSet implements EvmProvider {
     this.#cancelPatrol = this.#options.clock.after(delayMs, () => void this.#patrol());
   }
 
-  /** Looks how far each endpoint is, brings back what was down, prefers what comes first. It never rejects. */
+  /** Checks the height of each endpoint, uses recovered ones again, and prefers earlier ones. It never rejects. */
   async #patrol(): Promise<void> {
     const known = this.#expected.genesisHash !== undefined;
     const open = this.#members.filter((member) => !member.isHeld);
@@ -287,7 +287,7 @@ export class EndpointSet implements EvmProvider {
     this.#schedulePatrol();
   }
 
-  /** A chain that has become shorter may be another one. */
+  /** A shorter chain may be another chain. */
   async #readHead(member: Member): Promise<number> {
     const head = Number(await this.#askMember(member, { method: "eth_blockNumber" }));
     if (head < (member.head ?? 0)) await this.#check(member);
@@ -299,12 +299,12 @@ export class EndpointSet implements EvmProvider {
     try {
       await this.#readHead(member);
     } catch (error) {
-      this.#options.logger.debug("chain endpoint not seen", { endpoint: member.name, error });
+      this.#options.logger.debug("chain endpoint not checked", { endpoint: member.name, error });
     }
   }
 }
 
-/** Whether an endpoint may have carried it out. */
+/** Whether an endpoint may have processed the request. */
 function isMaybeDone(failures: ReadonlyMap<Member, EndpointError>): boolean {
   return [...failures.values()].some((failure) => failure.reach === "unknown");
 }
@@ -313,7 +313,7 @@ function isForNext(error: unknown): error is EndpointError {
   return error instanceof EndpointError && (error.reach === "unreached" || error.reach === "unknown");
 }
 
-/** What says that the endpoint is not to be asked for now; undefined for an answer, which stands. */
+/** The failure that puts an endpoint on hold; undefined for an answer. */
 function toEndpointError(error: unknown, member: Member): EndpointError | undefined {
   if (error instanceof EndpointError) return isForNext(error) ? error : undefined;
   if (error instanceof RpcAnswerError && toRpcFailure(error).kind === "unreached") {

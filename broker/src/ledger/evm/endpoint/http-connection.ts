@@ -17,9 +17,9 @@ import {
 import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
 import { EndpointError, RpcAnswerError } from "./endpoint-error.ts";
 
-/** Connections to one endpoint that are kept open; further requests wait for a free one, within their time. */
+/** Open connections to one endpoint; further requests wait for a free one, within their timeout. */
 const connectionsMax = 32;
-/** What geth says for those of a batch whose answers would make it too long. */
+/** Geth's code for the calls of a batch whose answers would exceed its size limit. */
 const batchTooLongCode = -32003;
 /** How long requests go one by one after the endpoint refused a batch, in milliseconds: the refusal may have been temporary. */
 const singlesMs = 600_000;
@@ -34,7 +34,7 @@ export interface HttpConnectionOptions {
   readonly events: Pick<ConnectionEvents, "onLost">;
 }
 
-/** JSON-RPC over HTTP: one POST a request on connections that are kept, no redirects, no second attempt. */
+/** JSON-RPC over HTTP: one POST per request on persistent connections, no redirects, no retries. */
 export class HttpConnection implements Connection {
   readonly canNotify = false;
   readonly #address: EndpointAddress;
@@ -66,7 +66,7 @@ export class HttpConnection implements Connection {
     return this.#post(this.#toMessage(call), (response, text) => this.#read(response, text));
   }
 
-  /** One array in one POST (JSON-RPC 2.0, section 6), so one node answers; one after the other where that is not taken. */
+  /** One batch in one POST (JSON-RPC 2.0, section 6), so that one node answers; single requests if the endpoint refuses batches. */
   async requestAll(calls: readonly RpcCall[]): Promise<readonly unknown[]> {
     const messages = calls.map((call) => this.#toMessage(call));
     const ids = messages.map(({ id }) => id);
@@ -122,7 +122,7 @@ export class HttpConnection implements Connection {
     return Buffer.concat(chunks).toString("utf8");
   }
 
-  /** Undefined when the endpoint does not take a batch. */
+  /** Undefined if the endpoint refuses batches. */
   #readBatch(
     response: Dispatcher.ResponseData,
     { text, ids }: { readonly text: string; readonly ids: readonly number[] },
@@ -174,13 +174,13 @@ function isOurs(error: Error): boolean {
   return error.name === "EndpointError" || error.name === "RpcAnswerError";
 }
 
-/** A balancer says so in the place of a node, sometimes in the shape of a node's answer. */
+/** A load balancer answers so instead of a node, sometimes in the format of a node. */
 function isOverloaded(status: number): boolean {
   return status === 429 || (status >= 502 && status <= 504);
 }
 
 function reachOf(status: number): "unreached" | "unknown" | "too-large" {
   if (status === 413) return "too-large";
-  // A redirect, a missing key, a rate limit: whoever answers so has not carried out what was asked (RFC 9110, section 15).
+  // A redirect, a missing key or a rate limit: the server has not processed the request (RFC 9110, section 15).
   return status >= 300 && status < 500 && status !== 408 ? "unreached" : "unknown";
 }

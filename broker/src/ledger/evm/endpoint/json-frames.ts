@@ -1,4 +1,4 @@
-/** Parts a stream of JSON objects and arrays, with anything or nothing between them, into one text each. */
+/** Splits a stream of JSON objects and arrays into one text each; whatever is between them is ignored. */
 export class JsonFrames {
   readonly #bytesMax: number;
   #chunks: Buffer[] = [];
@@ -11,7 +11,7 @@ export class JsonFrames {
     this.#bytesMax = bytesMax;
   }
 
-  /** The texts that are whole with this chunk. @throws RangeError when one grows longer than the bound. */
+  /** The texts that this chunk completes. @throws RangeError if one exceeds the limit. */
   push(chunk: Buffer): readonly string[] {
     const frames: string[] = [];
     let start = 0;

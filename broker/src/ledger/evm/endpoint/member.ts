@@ -3,19 +3,19 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Connection } from "./connection.ts";
 import type { EndpointError } from "./endpoint-error.ts";
 
-/** How long an endpoint that failed is left alone; it doubles with each further failure. */
+/** Pause after a failure, in milliseconds; it doubles with each further failure. */
 const holdLimits = { delayMsMin: 250, delayMsMax: 10_000 };
-/** How long an endpoint that serves another chain is left alone. */
+/** Pause for an endpoint that serves another chain, in milliseconds. */
 const foreignHoldMs = 5_000;
-/** Failures in a row after which an endpoint that did not answer counts as down; one may be a long request's own fault. */
+/** Consecutive timeouts after which an endpoint counts as down; a single one may be due to a long request. */
 const failuresMax = 2;
 
-/** One endpoint among those of a group, with what is known of it. */
+/** One endpoint of a group, with its health. */
 export class Member {
   readonly connection: Connection;
-  /** The newest block that it was heard to have. */
+  /** Its newest known block. */
   head: number | undefined;
-  /** Set while it serves the chain that is wanted, as far as is known. */
+  /** Whether it serves the expected chain, as far as known. */
   isChecked = false;
   #clock: Clock;
   #failures = 0;
@@ -32,22 +32,22 @@ export class Member {
     return this.connection.name;
   }
 
-  /** Why it is down; undefined while it is not. */
+  /** Why it is down; undefined while it is up. */
   get reason(): string | undefined {
     return this.#reason;
   }
 
-  /** Since when it is down. To be read while it is. */
+  /** Since when it is down. Read it only while it is down. */
   get downSince(): number {
     return this.#downSince;
   }
 
-  /** Whether it is to be left alone for now. */
+  /** Whether it is on hold. */
   get isHeld(): boolean {
     return this.#clock.monotonic() < this.#heldUntil;
   }
 
-  /** Failures in a row; a request that fails counts only when none has failed since it was sent. */
+  /** Consecutive failures; concurrent requests that fail count once. */
   get failures(): number {
     return this.#failures;
   }
@@ -59,7 +59,7 @@ export class Member {
   }
 
   onFailure(failure: EndpointError, failuresBefore: number): void {
-    // Whoever answers next at this address may be another node.
+    // Another node may answer next at this address.
     this.isChecked = false;
     if (this.#failures > failuresBefore) return;
     this.#failures += 1;

@@ -12,7 +12,7 @@ export interface ConnectionOptions {
   readonly timeoutMs?: number;
 }
 
-/** The connection that an address asks for by its scheme: `http`, `https`, `ws`, `wss` or `ipc`. Nothing is opened before a request. */
+/** The connection for an address, by its scheme: `http`, `https`, `ws`, `wss` or `ipc`. It connects at the first request. */
 export function createConnection(text: string, options: ConnectionOptions): Connection {
   const address = new EndpointAddress(text);
   if (text.startsWith("ipc:")) {

@@ -2,22 +2,22 @@ import { BrokerError } from "@stele/wire";
 import { isBeforeConnection } from "../../../lib/network-failure.ts";
 import { EndpointError, type Reach } from "./endpoint-error.ts";
 
-/** What an endpoint's failure means for us. This file alone knows the words and codes of nodes and of viem. */
+/** What an endpoint's failure means for the ledger. Only this file knows the messages and codes of nodes and viem. */
 export type RpcFailureKind =
-  /** The endpoint was not reached, or did not answer: whether it did what was asked is unknown. */
+  /** No answer: the endpoint may have processed the request. */
   | "connection"
-  /** Surely nobody took the request: no connection could be made, or it was turned away for its rate. */
+  /** Certainly nobody processed the request: no connection, or a rate limit. */
   | "unreached"
   | "already-known"
   | "nonce-too-low"
-  /** Another transaction with the same nonce waits there. */
+  /** The endpoint has another pending transaction with the same nonce. */
   | "replacement-underpriced"
   | "underpriced"
-  /** Nonces before its own are missing there. */
+  /** The endpoint lacks earlier nonces. */
   | "nonce-too-high"
-  /** It asks for less gas than any transaction of its kind takes. */
+  /** Its gas is below the minimum for its kind. */
   | "gas-too-low"
-  /** It is larger, or asks for more gas, than is taken. */
+  /** Its size or gas exceeds a limit. */
   | "too-large"
   | "insufficient-funds"
   /** Too many blocks or logs at once. */
@@ -25,7 +25,7 @@ export type RpcFailureKind =
   | "unsupported"
   | "refused";
 
-/** A failed request to the chain's endpoint, recognised. */
+/** A failed request to an endpoint, classified. */
 export class RpcFailure extends Error {
   readonly kind: RpcFailureKind;
 
@@ -57,10 +57,10 @@ const wordings: readonly (readonly [RpcFailureKind, RegExp])[] = [
   ],
 ];
 
-/** What hosted endpoints say to whoever asks too often, and nodes whose pool is full; nothing was done then. */
+/** Messages of rate limits and full pools; the endpoint did nothing then. */
 const rateLimited =
   /rate.?limit|too many requests|pool is full|request count exceeded|compute units per second|exceeded.*(capacity|quota)/i;
-/** What nodes and balancers say when they gave up waiting for what goes on behind them. */
+/** Messages of nodes and load balancers that gave up waiting for a backend. */
 const outOfTime = /timed[ -]?out|time-?out|deadline exceeded/i;
 const unsupportedCodes: ReadonlySet<unknown> = new Set([-32601, -32004, 4200]);
 const connectionCodes: ReadonlySet<unknown> = new Set([4900, 4901]);
@@ -72,12 +72,12 @@ const kindByReach = {
   "too-large": "too-large",
   "answer-too-long": "range-refused",
 } as const satisfies Record<Reach, RpcFailureKind>;
-/** Causes of an error that are looked at. */
+/** Depth to which an error's causes are read. */
 const causesMax = 5;
-/** Characters kept of each message: viem puts whole requests into them. */
+/** Characters kept of each message: viem's messages contain whole requests. */
 const messageCharactersMax = 300;
 
-/** Recognises whatever a provider threw. */
+/** Classifies an error of a provider. */
 export function toRpcFailure(error: unknown): RpcFailure {
   if (error instanceof RpcFailure) return error;
   if (error instanceof EndpointError) return new RpcFailure(kindByReach[error.reach], error.message, { cause: error });
@@ -88,12 +88,12 @@ export function toRpcFailure(error: unknown): RpcFailure {
   return new RpcFailure(isUnreached ? "unreached" : kindOf(code, text), text, { cause: error });
 }
 
-/** Whether the endpoint gave no answer; what it answered stands, this does not. */
+/** Whether the endpoint did not answer, so that another attempt may succeed. */
 export function isUnanswered({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
 }
 
-/** What the ledger's caller is told of it. */
+/** The error for the ledger's caller. */
 export function toBrokerError(error: unknown): BrokerError {
   if (error instanceof BrokerError) return error;
   const failure = toRpcFailure(error);

@@ -10,12 +10,12 @@ export interface RpcRequest {
   readonly params?: readonly unknown[];
 }
 
-/** What is known of a transaction from another place than the chain. */
+/** A transaction that the store knows without the chain. */
 export interface KnownTransaction {
   readonly hash: Uint8Array;
-  /** What it called with. */
+  /** Its calldata. */
   readonly data: Uint8Array;
-  /** Parts of the data that its logs repeat. */
+  /** Parts of the calldata that its logs repeat. */
   readonly logged: readonly Uint8Array[];
 }
 
@@ -28,8 +28,8 @@ interface BlockSpan {
 export interface EvmProvider {
   request(args: RpcRequest): Promise<unknown>;
   /**
-   * Asks several things of one node that has the block `height`: in their order, and never some of one node and some of another. Fails when
-   * one of them does. Undefined where there is but one node.
+   * Sends several requests in order to one node that has the block `height`, never to different nodes. Fails if one of them fails. Undefined if there
+   * is only one node.
    */
   requestAll?(calls: readonly RpcRequest[], height: number): Promise<readonly unknown[]>;
   /** Where the provider can notify, `message` carries what was subscribed to. */
