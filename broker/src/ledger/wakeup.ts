@@ -1,6 +1,6 @@
 import { createDeferred, type Deferred } from "../lib/deferred.ts";
 
-/** Wakes everyone who waits. Whoever waits looks at what it waits for first; nothing is remembered between two wakes. */
+/** Wakes everyone who waits. It remembers nothing between two wakes, so check the condition before you wait. */
 export class Wakeup {
   #next: Deferred<void> | undefined;
 

@@ -22,31 +22,31 @@ export interface EvmLedgerOptions {
   readonly logger: Logger;
   /** Refuses an endpoint of another chain. */
   readonly chainId?: number;
-  /** Where the registry is, unless it is remembered; left out, it is looked for, and deployed where there is none. */
+  /** Address of the registry, unless it is remembered. If omitted, the ledger searches for it, and deploys one if there is none. */
   readonly registry?: RegistryChoice;
-  /** Who may write to the topics that this ledger opens: everyone (when left out), or the group's own signers. */
+  /** Who may write to the topics that this ledger opens; everyone if omitted. */
   readonly topicWriters?: TopicWriters;
   /** Accounts beside the group's own signers that may write to them, in lower case. */
   readonly writers?: readonly Address[];
-  /** What is remembered of this group's chain; nothing when left out. */
+  /** The remembered chain and registry of this group; nothing if omitted. */
   readonly memory?: GroupMemory;
   readonly limits?: ConfiguredLimits;
-  /** What is read of what others write; what every broker reads when left out. */
+  /** Rules for batches of other accounts; those that all brokers share if omitted. */
   readonly eventRules?: EventRules;
-  /** Whether the chain never takes a block back, as the embedded one. */
+  /** Whether the chain never has reorgs, as the embedded one. */
   readonly isFinal?: boolean;
-  /** Which blocks count as final; all when left out. */
+  /** Which blocks count as final; all if omitted. */
   readonly finality?: Finality;
-  /** How long the fate of a transaction is waited for. */
+  /** How long a caller waits for its transaction, in milliseconds. */
   readonly deadlineMs?: number;
-  /** Where transactions stand before they are sent. Left out for a chain whose waiting transactions end with this process. */
+  /** Records transactions before they are sent. Omit it if pending transactions end with this process. */
   readonly journal?: Journal;
-  /** Which fees are offered; `auto` when left out. */
+  /** Which fees are offered; `auto` if omitted. */
   readonly fees?: FeeMode;
-  /** The most that is ever offered for a unit of gas, in wei. */
+  /** Upper bound on the price of a unit of gas, in wei. */
   readonly feeMax?: bigint;
-  /** How long a transaction waits in the endpoint's pool before it offers more. */
+  /** How long a transaction waits in the endpoint's pool before its fee is raised, in milliseconds. */
   readonly feeBumpAfterMs?: number;
-  /** Between two looks at an endpoint without subscriptions. */
+  /** Pause between two polls of an endpoint that does not notify, in milliseconds. */
   readonly pollMs?: number;
 }

@@ -50,7 +50,7 @@ const defaultLimits: ConfiguredLimits = {
 const closeGas = 100_000;
 const noRoot = new Uint8Array(32);
 
-/** The Ledger on any EVM chain that can be asked through EIP-1193. */
+/** The Ledger port on any EVM chain behind an EIP-1193 provider. */
 export class EvmLedger implements Ledger {
   readonly groupId: GroupId;
   readonly publishTimeoutMs: number | undefined;
@@ -89,7 +89,7 @@ export class EvmLedger implements Ledger {
     return createChainCheck({ provider: this.#base.options.provider, verifier: this.#base.verifier, head });
   }
 
-  /** Where the registry is. To be read after `start`. */
+  /** Address of the registry. Read it after `start`. */
   get registryAddress(): Address {
     return this.#started().registry.address;
   }
@@ -182,7 +182,7 @@ export class EvmLedger implements Ledger {
     return (await parts.sender.settlement.wait(signal)) ? this.finalBlockNumber(signal) : undefined;
   }
 
-  /** What the journal has of an account that no live node signs with can come until the final block has its nonces. */
+  /** Transactions in the journal of an account without a live node may still be included until the final block has their nonces. */
   async #settledOf(sender: Address, signal: AbortSignal): Promise<number | undefined> {
     const { options, rpc } = this.#base;
     const { journal, groupId } = options;
@@ -204,7 +204,7 @@ export class EvmLedger implements Ledger {
     return { address, count, events, eventsRoot: count === 0 ? noRoot : this.#base.verifier.rootOf(events, count) };
   }
 
-  /** The newest block, final or not: what a question is answered with is in it or before it. */
+  /** The newest block, final or not: an answer of the chain is from it or an earlier one. */
   async #now(signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw abortedEarly();
     return { blockNumber: (await this.#ask(this.#started().heads.refresh())).number };
@@ -223,7 +223,7 @@ export class EvmLedger implements Ledger {
     return this.#parts;
   }
 
-  /** @throws BrokerError 200205 while there is no registry to write to, or what is written could not be read. */
+  /** @throws BrokerError 200205 while the registry is missing, or published events could not be read. */
   #writable(): LedgerParts {
     const parts = this.#started();
     if (parts.guard.outage !== undefined || parts.feed.isRefused) throw unreachable(this.#base.options.provider, parts);

@@ -1,4 +1,4 @@
-/** Tells of the abort of signals that many wait for: one listener a signal, however many items hang on it. */
+/** Reports the abort of signals that many items share, with one listener per signal. */
 export class AbortListeners<T> {
   readonly #items = new Map<AbortSignal, { readonly items: Set<T>; readonly listener: () => void }>();
   readonly #onAbort: (item: T) => void;

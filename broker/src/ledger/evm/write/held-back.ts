@@ -5,12 +5,12 @@ import type { Signer } from "../native-crypto.ts";
 import type { TransactionState } from "./transaction-state.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
-/** The first form of a transaction waits so long for a place among what its node can execute. */
+/** How long the first version waits until its node counts it as executable, in milliseconds. */
 const heldBackAfterMs = 3000;
-/** Each further form waits so many times as long. */
+/** Factor on the wait of each further version. */
 const patienceFactor = 4;
-/** Forms of a transaction that a pool holds back, with the first: some chains count nothing that waits, as if they held all of it back. */
-const formsMax = 3;
+/** Versions of a held-back transaction, with the first. Some chains count no pending transaction, as if they held all back. */
+const heldBackVersionsMax = 3;
 
 export interface HeldBackOptions {
   readonly rpc: Rpc;
@@ -21,9 +21,9 @@ export interface HeldBackOptions {
 }
 
 /**
- * Whether a node holds a transaction, the next in line, and does not count it among what it can execute. A pool that reads the account's
- * nonce, lets go of the transaction before, and only then files the next one keeps that back for ever: anvil's does, rarely and under load
- * (foundry's issue 10122). It refuses the same again, and only another transaction with that nonce gets past it.
+ * Whether a node has the next transaction in line but does not count it as executable. Anvil's pool does this rarely, under load: it reads the
+ * account's nonce, removes the previous transaction, and only then files the next one as not executable, for ever (foundry issue 10122). It refuses
+ * the same transaction as known; only another transaction with that nonce helps.
  */
 export async function isHeldBack(
   { nonce, variants, reach }: Pick<TransactionState, "nonce" | "variants" | "reach">,
@@ -31,14 +31,14 @@ export async function isHeldBack(
 ): Promise<boolean> {
   const [newest] = variants;
   if (newest === undefined || nonce === undefined || nonce !== inFlight.lowestUnseenNonce()) return false;
-  if (reach !== "taken" || variants.length >= formsMax) return false;
+  if (reach !== "taken" || variants.length >= heldBackVersionsMax) return false;
   if (clock.monotonic() - newest.signedAt < heldBackAfterMs * patienceFactor ** (variants.length - 1)) return false;
   try {
     if (!(await rpc.knows(newest.hash))) return false;
     if ((await rpc.transactionCount(signer.address, "pending")) > nonce) return false;
     return (await rpc.transactionCount(signer.address, "latest")) === nonce;
   } catch (error) {
-    logger.debug("pool of the endpoint not read", { error });
+    logger.debug("endpoint's pool not read", { error });
     return false;
   }
 }

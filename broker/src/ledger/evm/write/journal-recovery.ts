@@ -9,11 +9,11 @@ export interface JournalRecoveryOptions {
   readonly journal: JournalWriter | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Takes a transaction under care whose caller is gone. */
+  /** Tracks a transaction that has no caller. */
   readonly adopt: (pending: PendingTransaction) => void;
 }
 
-/** What the journal is for: transactions of an earlier run, and those that the chain has included and lost again. */
+/** Resumes transactions from the journal: those of an earlier run, and those that a reorg removed. */
 export class JournalRecovery {
   readonly #options: JournalRecoveryOptions;
   readonly #kept = new KeptTransactions();
@@ -24,42 +24,43 @@ export class JournalRecovery {
     this.#options = options;
   }
 
-  /** Whether transactions that the chain lost are being read, and not under care again as yet. */
+  /** Whether transactions that the chain lost are being read from the journal and are not tracked yet. */
   get isBringingBack(): boolean {
     return this.#bringingBack > 0;
   }
 
-  /** Takes up what an earlier run has left; answers the lowest nonce that is free as far as the journal knows. */
+  /** Resumes the transactions of an earlier run; returns the lowest nonce that is free by the journal. */
   async start(): Promise<number> {
     const { journal, clock, logger, adopt } = this.#options;
     const entries = (await journal?.list()) ?? [];
     for (const entry of entries) adopt(recoverTransaction(entry, clock));
-    if (entries.length > 0) logger.info("transactions of an earlier run taken up", { count: entries.length });
+    if (entries.length > 0)
+      logger.info("transactions of an earlier run resumed from the journal", { count: entries.length });
     return (entries.at(-1)?.nonce ?? -1) + 1;
   }
 
-  /** Keeps the entry of a transaction in a final block, until that is deep. */
+  /** Keeps the entry of a final transaction until its block is deep. */
   keep(pending: PendingTransaction, blockNumber: number): void {
     const { nonce, variants, isRecovered } = pending.state;
-    const what = this.#lost.has(pending) ? "that the chain had lost included again" : "of an earlier run included";
+    const what = this.#lost.has(pending) ? "that the chain lost is included again" : "of an earlier run is included";
     if (isRecovered) this.#options.logger.debug(`transaction ${what}`, { nonce, blockNumber });
     if (nonce === undefined || this.#options.journal === undefined) return;
     const bytes = variants.reduce((sum, { raw }) => sum + raw.length, 0);
     this.#kept.keep({ nonce, blockNumber, bytes });
   }
 
-  /** Lets go of what is deep below a block. */
+  /** Forgets transactions deep below a block. */
   letGo(blockNumber: number): void {
     const nonces = this.#kept.letGo(blockNumber);
     if (nonces.length > 0) void this.#forget(nonces);
   }
 
-  /** Takes up again what stood in blocks after this one. */
+  /** Resumes transactions of blocks after this one. */
   onReorganised(blockNumber: number): void {
     void this.#bringBack(this.#kept.takeAfter(blockNumber));
   }
 
-  /** Takes up again those of these nonces that are kept; answers which. */
+  /** Resumes the kept transactions among these nonces; returns their nonces. */
   takeUp(nonces: readonly number[]): readonly number[] {
     const kept = this.#kept.takeNonces(new Set(nonces));
     void this.#bringBack(kept);
@@ -70,7 +71,7 @@ export class JournalRecovery {
     try {
       await this.#options.journal?.remove(nonces);
     } catch (error) {
-      this.#options.logger.debug("transactions not forgotten", { error }); // The journal has told of it.
+      this.#options.logger.debug("transactions not removed from the journal", { error }); // The journal writer logs it.
     }
   }
 
@@ -86,9 +87,9 @@ export class JournalRecovery {
         this.#lost.add(pending);
         adopt(pending);
       }
-      logger.warn("transactions that the chain has lost are sent again", { count: entries.length });
+      logger.warn("chain lost transactions, sending them again", { count: entries.length });
     } catch (error) {
-      logger.error("journal of transactions not read", { error });
+      logger.error("journal not read, lost transactions are not sent again; check the store", { error });
     } finally {
       this.#bringingBack -= 1;
     }

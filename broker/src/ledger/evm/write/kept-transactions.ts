@@ -1,8 +1,8 @@
-/** Blocks for which the entry of an included transaction is kept, should a deep reorganisation throw it out. */
+/** Blocks for which the journal keeps an included transaction, in case a deep reorg removes it. */
 const keptBlocksMax = 64;
-/** Signed transactions kept so, in bytes. */
+/** Upper bound on the bytes of those transactions. */
 const keptBytesMax = 67_108_864;
-/** Entries that are removed from the journal together, at least: each removal is a wait for the disk. */
+/** Lower bound on the entries removed together: each removal waits for the disk. */
 const removedTogether = 16;
 
 interface Kept {
@@ -11,7 +11,7 @@ interface Kept {
   readonly bytes: number;
 }
 
-/** The included and final transactions that still have an entry in the journal. */
+/** The final transactions that still have an entry in the journal. */
 export class KeptTransactions {
   #kept: Kept[] = [];
   #bytes = 0;
@@ -25,7 +25,7 @@ export class KeptTransactions {
     return this.#kept.some((kept) => kept.nonce === nonce);
   }
 
-  /** Lets go of what is deep enough below `blockNumber`, or too much; answers the nonces. */
+  /** Removes those that are deep below `blockNumber`, or too many; returns their nonces. */
   letGo(blockNumber: number): readonly number[] {
     let bytes = this.#bytes;
     let count = 0;
@@ -39,12 +39,12 @@ export class KeptTransactions {
     return this.#kept.splice(0, count).map(({ nonce }) => nonce);
   }
 
-  /** Takes out those in blocks after `blockNumber`, which are gone; answers their nonces. */
+  /** Removes those in blocks after `blockNumber`, which are no longer on the chain; returns their nonces. */
   takeAfter(blockNumber: number): readonly number[] {
     return this.#takeOut((kept) => kept.blockNumber > blockNumber);
   }
 
-  /** Takes out those with these nonces, which the chain no longer knows. */
+  /** Removes those with nonces that the chain no longer has; returns their nonces. */
   takeNonces(nonces: ReadonlySet<number>): readonly number[] {
     return this.#takeOut((kept) => nonces.has(kept.nonce));
   }

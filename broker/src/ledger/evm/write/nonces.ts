@@ -1,40 +1,40 @@
-/** The one count of nonces for a key. */
+/** The nonces of one key. */
 export class Nonces {
-  /** Every nonce below it was given out, here or by somebody else with our key. */
+  /** Every lower nonce is used, here or by somebody else with our key. */
   #next = 0;
   #isKnown = false;
 
-  /** False when the chain has to be asked before the next nonce is given out. */
+  /** False if the chain must be asked before the next nonce. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
 
-  /** The next nonce; undefined when the chain has to be asked. */
+  /** The next nonce; undefined if the chain must be asked. */
   take(): number | undefined {
     if (!this.#isKnown) return undefined;
     this.#next += 1;
     return this.#next - 1;
   }
 
-  /** Gives back a nonce that nothing used. False when others were given out after it. */
+  /** Returns an unused nonce. False if later ones are in use. */
   giveBack(nonce: number): boolean {
     if (this.#next !== nonce + 1) return false;
     this.#next = nonce;
     return true;
   }
 
-  /** What the chain counts, what waits in its pool included. Nonces given out here are never given out again by it. */
+  /** Takes the chain's count, with its pool. It never lowers the next nonce. */
   onCount(count: number): void {
     this.atLeast(count);
     this.#isKnown = true;
   }
 
-  /** `nonce` is the lowest that is free. */
+  /** `nonce` is the lowest free one. */
   atLeast(nonce: number): void {
     this.#next = Math.max(this.#next, nonce);
   }
 
-  /** The chain has to be asked again: somebody else may have used some, or it cannot be reached. */
+  /** Makes the chain be asked again: somebody else may have used nonces, or the chain is unreachable. */
   doubt(): void {
     this.#isKnown = false;
   }

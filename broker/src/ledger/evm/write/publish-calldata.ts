@@ -3,7 +3,7 @@ import { toFunctionSelector } from "viem/utils";
 import type { Address } from "../../../domain/topic.ts";
 import { fromHex } from "../hex.ts";
 
-/** A batch as the contract takes it. */
+/** A batch as the contract's argument. */
 export interface EncodedBatch {
   readonly address: Address;
   readonly count: number;
@@ -22,7 +22,7 @@ const publishAbi = topicRegistryAbi.find((item) => item.type === "function" && i
 if (publishAbi?.type !== "function") throw new Error("the registry's interface lacks publish");
 const selector = fromHex(toFunctionSelector(publishAbi));
 
-/** Calldata of `publish(Batch[])`, in one allocation; viem's encoder goes through hex and costs a hundred times as much. */
+/** Calldata of `publish(Batch[])`, in one allocation; viem's encoder works on hex and takes a hundred times as long. */
 export function encodePublish(batches: readonly EncodedBatch[]): Buffer {
   let bytes = selectorBytes + 2 * word;
   for (const batch of batches) bytes += word + tupleBytes(batch);

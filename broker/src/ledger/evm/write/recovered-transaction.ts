@@ -6,10 +6,10 @@ import { PendingTransaction } from "./pending-transaction.ts";
 import { newTransaction, type TransactionRequest, type TransactionState, type Variant } from "./transaction-state.ts";
 import type { Fees } from "./transaction.ts";
 
-/** Makes a transaction of a journal entry again. Nobody waits for its outcome, and whether it was sent is not known. */
+/** Restores a transaction from its journal entry. Nobody waits for its outcome, and it may have been sent. */
 export function recoverTransaction(entry: JournalEntry, clock: Clock): PendingTransaction {
   const now = clock.monotonic();
-  // By the time of day, since the process is another one. Set back meanwhile, it makes the transaction as young as can be.
+  // By the wall clock, since an earlier process recorded it. If the clock was set back, the age is 0.
   const at = now - Math.max(0, clock.now() - entry.recordedAt);
   const variants = entry.variants.map((variant) => parseVariant(variant, at));
   const [newest] = variants;

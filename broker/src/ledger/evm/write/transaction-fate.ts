@@ -4,15 +4,15 @@ import type { Receipt, Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 import { hashesOf, type TransactionState } from "./transaction-state.ts";
 
-/** What the chain knows of a transaction. */
+/** What the chain says about a transaction. */
 export type Fate =
   /** It is in a final block. */
   | { readonly kind: "included"; readonly receipt: Receipt }
   /** It is in a block that is not final, or not read yet. */
   | { readonly kind: "seen"; readonly blockNumber: number }
-  /** Another transaction with its nonce is in a final block: it never comes in. */
+  /** A final block contains another transaction with its nonce, so it is never included. */
   | { readonly kind: "replaced" }
-  /** No block holds it. `count` is how many transactions of the key are final; undefined where the node has no state of that block. */
+  /** No block contains it. `count` is the number of final transactions of the key; undefined if the node has no state of that block. */
   | { readonly kind: "absent"; readonly count: number | undefined };
 
 export interface FateOptions {
@@ -27,9 +27,8 @@ export interface FateOptions {
 type Signed = Pick<TransactionState, "nonce" | "variants">;
 
 /**
- * Asks for the receipts of every form of a transaction, and for the fate of its nonce where there is none. That nothing is found proves
- * nothing: a node may lag behind the one that counted, or count what it has not finished. Replaced is only what another transaction is seen
- * to have replaced. @throws RpcFailure.
+ * Asks for the receipts of all versions of a transaction; without a receipt, asks who used its nonce. A missing receipt proves nothing: the node may
+ * lag behind the one that counted, or count a block before it has its receipts. So `replaced` needs the other transaction itself. @throws RpcFailure.
  */
 export async function findFate(pending: Signed, options: FateOptions): Promise<Fate> {
   const { sender } = options;
@@ -42,7 +41,7 @@ export async function findFate(pending: Signed, options: FateOptions): Promise<F
   return user === undefined || hashesOf(pending).includes(user) ? { kind: "absent", count } : { kind: "replaced" };
 }
 
-/** Nodes keep the states of few past blocks, and one that was started from a copy none: it refuses, for what may be deep below its head. */
+/** Nodes keep the state of few past blocks, and a node restored from a snapshot keeps none. The final block may be deep below the head. */
 async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promise<number | undefined> {
   try {
     return await rpc.transactionCount(sender, Math.max(0, readUpTo()));
@@ -52,12 +51,12 @@ async function findCount(sender: Address, { rpc, readUpTo }: FateOptions): Promi
   }
 }
 
-/** The transaction that used a nonce, as it stands in a final block. */
+/** The transaction in a final block that used a nonce. */
 async function findNonceUser(nonce: number, options: FateOptions): Promise<Hash | undefined> {
   const { rpc, sender } = options;
   const isUsedAt = async (block: number): Promise<boolean> => (await rpc.transactionCount(sender, block)) > nonce;
   let used = Math.max(0, options.readUpTo());
-  // Most are of the last blocks: steps back that double, and then halves of the last step.
+  // Most nonces were used recently: step back with doubling steps, then bisect the last step.
   let unused = -1;
   for (let step = 1; unused < 0 && used > 0; step *= 2) {
     const block = Math.max(0, used - step);
@@ -77,9 +76,9 @@ async function findIncluded(pending: Signed, { rpc, readUpTo, isRead }: FateOpti
     const receipt = await rpc.receipt(hash);
     if (receipt === undefined) continue;
     const { blockNumber, blockHash } = receipt;
-    // The logs of a block that is not read yet come by themselves.
+    // The feed will bring the logs of a block that is not read yet.
     if (blockNumber > readUpTo()) return { kind: "seen", blockNumber };
-    // A node on another branch, or before a reorganisation, has another block there.
+    // A node on another branch has another block there.
     if (await isRead({ number: blockNumber, hash: blockHash })) return { kind: "included", receipt };
   }
   return undefined;

@@ -1,6 +1,6 @@
 import type { PendingTransaction } from "./pending-transaction.ts";
 
-/** What waits for a nonce, in the order of the calls. */
+/** Transactions that wait for a nonce, in the order of the calls. */
 export class TransactionQueue {
   #waiting: PendingTransaction[] = [];
 
@@ -12,7 +12,7 @@ export class TransactionQueue {
     return this.#waiting;
   }
 
-  /** Puts it behind those that were asked for before it, also when it was signed already and has to be signed anew. */
+  /** Inserts it behind all earlier calls, even if it lost a nonce and is signed again. */
   add(pending: PendingTransaction): void {
     const at = this.#waiting.findLastIndex(({ order }) => order < pending.order) + 1;
     this.#waiting.splice(at, 0, pending);

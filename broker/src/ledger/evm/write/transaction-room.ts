@@ -2,17 +2,17 @@ import type { LedgerLimits } from "../../../ports/ledger.ts";
 import { publishGas } from "./gas.ts";
 import type { EncodedBatch } from "./publish-calldata.ts";
 
-/** Bytes of calldata that one batch adds to its events, with what `publish` itself takes. */
+/** Bytes of calldata beside the events of one batch, with those of `publish` itself. */
 const calldataOverheadBytes = 320;
-/** Bytes of calldata that each further batch adds to its events. */
+/** Bytes of calldata beside the events of each further batch. */
 const batchOverheadBytes = 224;
-/** However little an endpoint takes, this much is tried, in bytes of encoded events. */
+/** Lower bound on a transaction's encoded events, in bytes, however little an endpoint accepts. */
 const bytesMin = 1024;
 
-/** What is configured. */
+/** The operator's limits. */
 export type ConfiguredLimits = Omit<LedgerLimits, "bytesPerTopic">;
 
-/** How much fits into one transaction: what is configured, less what the endpoint refused and what a block holds. */
+/** How much fits into one transaction: the smallest of the configured limits, what the endpoint accepts, and the gas of a block. */
 export class TransactionRoom {
   readonly #configured: ConfiguredLimits;
   #limits: LedgerLimits;
@@ -31,12 +31,12 @@ export class TransactionRoom {
     return this.#limits;
   }
 
-  /** Gas that one transaction may ask for. */
+  /** Upper bound on the gas of one transaction. */
   get blockGas(): number {
     return this.#blockGas;
   }
 
-  /** After a new block; its gas limit seldom changes. */
+  /** Call it with each new block; the gas limit rarely changes. */
   onHead(gasLimit: number): void {
     if (gasLimit === this.#blockGas) return;
     const { bytesPerTransactionMax, eventsPerTransactionMax } = this.#configured;
@@ -47,11 +47,11 @@ export class TransactionRoom {
     this.#update();
   }
 
-  /** After a transaction with these batches was refused for its size. */
+  /** Call it when an endpoint refused a transaction with these batches for its size. */
   onTooLarge(batches: readonly EncodedBatch[]): void {
     const bytes = batches.reduce((sum, { events }) => sum + events.length, 0);
     const count = batches.reduce((sum, batch) => sum + batch.count, 0);
-    // Where many topics had little each, it was what the batches add: those are halved, and others keep their room.
+    // With many small batches, their overhead was too large: count it, so that other transactions keep their room.
     const half = Math.floor((bytes + batchOverheadBytes * (batches.length - 1)) / 2);
     this.#bytesTaken = Math.min(this.#bytesTaken, count > 1 ? half : bytes - 1);
     this.#update();
@@ -62,7 +62,7 @@ export class TransactionRoom {
       Math.min(bytesMin, this.#configured.bytesPerTransactionMax),
       Math.min(this.#bytesTaken, this.#bytesByGas),
     );
-    // Gas grows no faster than in proportion: where all bytes have room in one topic, and as many topics without events, so has what lies between.
+    // Gas grows at most linearly: if all bytes fit in one topic, and so many empty topics fit, every mix in between fits.
     const byGas = Math.ceil(bytesPerTransactionMax / Math.max(1, this.#topicsByGas - 1));
     const bytesPerTopic = Math.max(batchOverheadBytes, byGas);
     this.#limits = { ...this.#configured, bytesPerTransactionMax, bytesPerTopic };
@@ -73,7 +73,7 @@ function calldataOf(eventBytes: number, topics: number): number {
   return calldataOverheadBytes + batchOverheadBytes * (topics - 1) + eventBytes;
 }
 
-/** The largest number up to `max` that fits, where all below it do. */
+/** The largest number up to `max` that fits; all smaller ones fit too. */
 function mostOf(max: number, fits: (count: number) => boolean): number {
   let low = 0;
   let high = max;

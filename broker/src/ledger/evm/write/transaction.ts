@@ -2,7 +2,7 @@ import type { Hash } from "../../../domain/topic.ts";
 import { fromHex, type Hex, integerBytes, toHex } from "../hex.ts";
 import { keccak256, type Signature, type Signer } from "../native-crypto.ts";
 
-/** What a transaction offers for its gas, in wei. */
+/** The gas price that a transaction offers, in wei. */
 export type Fees =
   | { readonly kind: "eip1559"; readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
   | { readonly kind: "legacy"; readonly gasPrice: bigint };
@@ -18,12 +18,12 @@ export interface UnsignedTransaction {
 }
 
 export interface SignedTransaction {
-  /** As it is sent to the chain. */
+  /** The bytes that are sent to the chain. */
   readonly raw: Uint8Array;
   readonly hash: Hash;
 }
 
-/** A string of RLP, or the one list that occurs here: the empty access list. */
+/** An RLP string, or the empty access list. */
 type Item = Uint8Array | readonly [];
 
 /** Longest payload whose length fits into the header of an RLP item, in bytes. */
@@ -33,7 +33,7 @@ const listBase = 0xc0;
 const dynamicFeeType = 2;
 const empty = new Uint8Array(0);
 
-/** Signs as EIP-1559 has it, or EIP-155 for chains without a base fee. By hand it costs a fifth of what viem takes for it. */
+/** Signs by EIP-1559, or by EIP-155 for chains without a base fee. Costs a fifth of viem's time. */
 export function signTransaction(transaction: UnsignedTransaction, signer: Signer): SignedTransaction {
   const { fees } = transaction;
   const target = transaction.to === undefined ? empty : fromHex(transaction.to);
@@ -61,7 +61,7 @@ function signLegacy(items: readonly Item[], options: { readonly chainId: number;
   return encodeList([...items, integerBytes(chainId * 2 + 35 + yParity), r, s]);
 }
 
-/** One RLP list, behind the byte of a typed transaction where there is one. */
+/** One RLP list, after the type byte of a typed transaction. */
 function encodeList(items: readonly Item[], type?: number): Buffer {
   let payload = 0;
   for (const item of items) payload += itemBytes(item);
