@@ -3,6 +3,7 @@ import { Lru } from "../lib/lru.ts";
 import { BLOCK_CACHE_BLOCKS_MAX, BLOCK_CACHE_BYTES_MAX } from "../limits.ts";
 import type { ChainDatabase } from "../storage/chain-database.ts";
 import { fromPlace, type Place } from "../storage/places.ts";
+import { readVerifiedBlock } from "./verified-blocks.ts";
 
 /** A transaction with the block that it stands in. */
 export interface IncludedTransaction extends ExecutedTransaction {
@@ -12,7 +13,7 @@ export interface IncludedTransaction extends ExecutedTransaction {
 
 const BLOCK_OVERHEAD_BYTES = 2_048;
 
-/** Reads blocks, the newest from memory. */
+/** Reads blocks, the newest from memory. Transactions and receipts from the file are compared with the hashes of their block. */
 export class BlockReader {
   readonly #database: ChainDatabase;
   readonly #blocks = new Lru<bigint, Block>({ entriesMax: BLOCK_CACHE_BLOCKS_MAX, weightMax: BLOCK_CACHE_BYTES_MAX });
@@ -21,7 +22,7 @@ export class BlockReader {
     this.#database = database;
   }
 
-  /** Keeps a block that was just committed. */
+  /** Keeps a block that was just committed, or compared with its hashes. */
   remember(block: Block): void {
     this.#blocks.set(block.header.number, block, weigh(block));
   }
@@ -35,24 +36,29 @@ export class BlockReader {
   }
 
   readExecuted(head: BlockHead): readonly ExecutedTransaction[] {
-    return this.#blocks.get(head.header.number)?.executed ?? this.#database.readExecuted(head.header.number);
+    return this.#readBlock(head.header.number).executed;
   }
 
   findTransaction(hash: Uint8Array): IncludedTransaction | undefined {
     const placed = this.#database.findPlacedByHash(hash);
-    return placed === undefined ? undefined : this.#include(placed.place, placed);
+    return placed === undefined ? undefined : this.findAt(placed.place);
   }
 
   findAt(place: Place): IncludedTransaction | undefined {
     const { blockNumber, index } = fromPlace(place);
-    const executed = this.#blocks.get(blockNumber)?.executed[index] ?? this.#database.findPlaced(place);
-    return executed === undefined ? undefined : this.#include(place, executed);
+    if (this.findHead(blockNumber) === undefined) return undefined;
+    const block = this.#readBlock(blockNumber);
+    const executed = block.executed[index];
+    return executed === undefined ? undefined : { ...executed, head: block, index };
   }
 
-  #include(place: Place, executed: ExecutedTransaction): IncludedTransaction | undefined {
-    const { blockNumber, index } = fromPlace(place);
-    const head = this.findHead(blockNumber);
-    return head === undefined ? undefined : { ...executed, head, index };
+  /** @throws BlockDamagedError. */
+  #readBlock(number: bigint): Block {
+    const known = this.#blocks.get(number);
+    if (known !== undefined) return known;
+    const block = readVerifiedBlock(this.#database, number);
+    this.remember(block);
+    return block;
   }
 }
 

@@ -25,12 +25,23 @@ export function readVerifiedBlocks(database: ChainDatabase, { from, to, bytesMax
   let before = from === 0n ? undefined : reading(from - 1n, () => readHead(database, from - 1n));
   let bytes = 0;
   for (let number = from; number <= to && (bytes < bytesMax || number === from); number += 1n) {
-    const { head, encoded } = reading(number, () => readBlock(database, number, before));
+    const { block, receipts } = reading(number, () => readBlock(database, number, before));
+    const encoded = encodeCommittedBlock(block, receipts);
     blocks.push(encoded);
     bytes += encoded.length;
-    before = head;
+    before = block;
   }
   return blocks;
+}
+
+/** Reads one block and compares it with its hashes and with the parent hash in the next header. @throws BlockDamagedError. */
+export function readVerifiedBlock(database: ChainDatabase, number: bigint): Block {
+  const { block } = reading(number, () => readBlock(database, number, undefined));
+  const next = reading(number + 1n, () => database.findBlockHead(number + 1n));
+  if (next !== undefined && !isSameBytes(next.header.parentHash, block.hash)) {
+    throw new BlockDamagedError(number, "its hash is not the parent hash in the next header, or that one is damaged");
+  }
+  return block;
 }
 
 function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | undefined) {
@@ -48,7 +59,7 @@ function readBlock(database: ChainDatabase, number: bigint, before: BlockHead | 
     throw new BlockDamagedError(number, "its receipts do not hash to its receiptsRoot");
   }
   const block: Block = { ...head, executed };
-  return { head, encoded: encodeCommittedBlock(block, receipts) };
+  return { block, receipts };
 }
 
 function readHead(database: ChainDatabase, number: bigint): BlockHead {

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { getContractAddress, type Hex } from "viem";
+import { afterAll, expect, it, vi } from "vitest";
+import { startEmbeddedChain } from "../embedded-chain.ts";
+import { CHAIN_ID, FEES, SIGNER } from "../testing/client.ts";
+
+/** Creation code of a contract that logs the data that it is called with: CALLDATACOPY, then LOG0. */
+const LOGGER: Hex = "0x60088060095f395ff3365f5f37365fa000";
+const logged = `0x${"ab".repeat(64)}` as const;
+
+const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const start = (file: string) => startEmbeddedChain({ file, chainId: CHAIN_ID, genesisAccounts: [SIGNER.address] });
+
+/** A chain with a log in block 2, and a block after it. */
+async function fill(file: string): Promise<{ readonly address: Hex; readonly hash: unknown }> {
+  await using chain = await start(file);
+  const send = async (nonce: number, call: { readonly to?: Hex; readonly data?: Hex }): Promise<unknown> => {
+    const fields = { type: "eip1559", chainId: CHAIN_ID, ...FEES, gas: 1_000_000n, nonce } as const;
+    const params = [await SIGNER.signTransaction({ ...fields, ...call })];
+    const hash = await chain.request({ method: "eth_sendRawTransaction", params });
+    const receipt = (): Promise<unknown> => chain.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    await vi.waitFor(async () => expect(await receipt()).toMatchObject({ status: "0x1" }), 10_000);
+    return hash;
+  };
+  const address = getContractAddress({ from: SIGNER.address, nonce: 0n });
+  await send(0, { data: LOGGER });
+  const hash = await send(1, { to: address, data: logged });
+  await send(2, { to: SIGNER.address });
+  return { address, hash };
+}
+
+it("a block with a flipped bit answers no logs, no receipt and no transactions, and others still do", async () => {
+  const file = join(folder, "chain.db");
+  const { address, hash } = await fill(file);
+  const sqlite = new DatabaseSync(file);
+  const place = 2 * 2 ** 20;
+  const { raw } = sqlite.prepare("SELECT raw FROM transactions WHERE place = ?").get(place) as { raw: Uint8Array };
+  const damaged = Buffer.from(raw);
+  const at = damaged.indexOf(Buffer.from(logged.slice(2), "hex"));
+  damaged[at] = (damaged[at] ?? 0) ^ 1;
+  sqlite.prepare("UPDATE transactions SET raw = ? WHERE place = ?").run(damaged, place);
+  sqlite.close();
+  await using chain = await start(file);
+  const damages: Error[] = [];
+  chain.on("damage", (error) => damages.push(error));
+  for (const ask of [
+    (method: string, ...params: unknown[]) => chain.request({ method, params }),
+    (method: string, ...params: unknown[]) => chain.reader.read({ method, params }),
+  ]) {
+    const refused = /^Block 2 of the chain is damaged: its transactions do not hash/;
+    await expect(ask("eth_getLogs", { address, fromBlock: "0x0", toBlock: "latest" })).rejects.toThrow(refused);
+    await expect(ask("eth_getLogs", { fromBlock: "0x2", toBlock: "0x2" })).rejects.toThrow(refused);
+    await expect(ask("eth_getBlockReceipts", "0x2")).rejects.toThrow(refused);
+    await expect(ask("eth_getBlockByNumber", "0x2", true)).rejects.toThrow(refused);
+    expect(await ask("eth_getTransactionReceipt", hash)).toBeOneOf([null, "null"]);
+    expect(await ask("eth_getBlockByNumber", "0x3", true)).toBeTruthy();
+  }
+  expect(damages).toEqual([]);
+});
