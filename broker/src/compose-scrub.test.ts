@@ -14,7 +14,12 @@ let folder: string;
 let eventIds: readonly string[];
 
 async function start(dataDir: string, scrubPeriodMs = 1): Promise<RunningServer> {
-  const env = { STELE_PORT: "0", STELE_DATA_DIR: dataDir, STELE_SCRUB_PERIOD_MS: String(scrubPeriodMs) };
+  const env = {
+    STELE_PORT: "0",
+    STELE_DATA_DIR: dataDir,
+    STELE_SCRUB_PERIOD_MS: String(scrubPeriodMs),
+    STELE_CHAIN_UNSAVED_BYTES_MAX: "0",
+  };
   const outcome = loadConfig({ env, argv: [], readFile: () => "", version: "test" });
   if (outcome.status !== "loaded") throw new Error(JSON.stringify(outcome));
   return startServer(outcome.config, { logger: silentLogger, secrets: outcome.secrets });
@@ -67,7 +72,7 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome).toMatchObject({ exitCode: 0, problem: "" });
     expect(outcome.output).toMatch(
-      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
+      /^group 1, chain: [1-9]\d* blocks checked, 0 damaged, 0 mended\ngroup 1, state: [1-9]\d* nodes checked, 0 damaged, 0 mended\ngroup 1, index: 3 batches checked, 0 damaged, 0 mended\n$/,
     );
   });
 
@@ -77,7 +82,7 @@ describe("stele scrub", () => {
     const outcome = await scrub();
     expect(outcome.exitCode).toBe(1);
     expect(outcome.output).toMatch(
-      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
+      /chain: \d+ blocks checked, 1 damaged, 1 mended\n.*state: .*\n.*index: 3 batches checked, 1 damaged, 1 mended\n$/,
     );
     expect(await scrub()).toMatchObject({ exitCode: 0 });
   });

@@ -19,8 +19,8 @@ export interface ScrubOutcome {
 
 const usage = `Usage: stele scrub [settings of the broker]
 
-Reads all that the data folder of a broker that does not run holds: each block of the embedded chain against its hashes, each event of the
-index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
+Reads all that the data folder of a broker that does not run holds: each block of the embedded chain and each node
+of its state against its hashes, each event of the index against its checksum. Mends the index from the chain, and a block from the index where that has all of it. Calls no receiver and opens no
 port. A broker that runs does the same by itself, slowly: see the setting scrubPeriodMs.
 
 Give it the settings that the broker is started with, such as --data-dir.
@@ -69,7 +69,7 @@ async function scrub(
   }
 }
 
-const things = { chain: "blocks", index: "batches" } as const;
+const things = { chain: "blocks", state: "nodes", index: "batches" } as const;
 
 function toLines({ groupId, part, checked, damaged, mended, advice }: ScrubReport): string {
   const line = `group ${groupId}, ${part}: ${checked} ${things[part]} checked, ${damaged} damaged, ${mended} mended\n`;

@@ -13,13 +13,16 @@ import {
   READER_CALL_GAS_MAX_DEFAULT,
   STOP_TIME_MS_MAX_DEFAULT,
   TRANSACTION_BYTES_MAX_DEFAULT,
+  UNSAVED_BYTES_MAX_DEFAULT,
   WORKER_YOUNG_MEBIBYTES_MAX,
 } from "./limits.ts";
 import type {
   CheckedBlocks,
+  CheckedState,
   FromWorker,
   KnownTransaction,
   ReaderSettings,
+  StatePlace,
   ToWorker,
   WorkerSettings,
 } from "./messages.ts";
@@ -46,6 +49,8 @@ export interface EmbeddedChainOptions {
   readonly checkInterval?: number;
   /** Most pages of 4 KiB in the file; without it, as many as the disk has. */
   readonly filePagesMax?: number;
+  /** Bytes of state changes and index entries of the newest blocks at which the chain writes them into their tables. */
+  readonly unsavedBytesMax?: number;
 }
 
 export interface SubscriptionMessage {
@@ -163,6 +168,11 @@ export class EmbeddedChain implements AsyncDisposable {
     const last = Math.min(to, from + CHECKED_BLOCKS_MAX - 1);
     const range = { from: BigInt(from), to: BigInt(last), bytesMax: CHECKED_BYTES_MAX };
     return (await this.#ask({ kind: "check", range })) as CheckedBlocks; // the worker answers nothing else
+  }
+
+  /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. Tells nobody else of damage. */
+  async checkState(from: StatePlace | undefined): Promise<CheckedState> {
+    return (await this.#ask({ kind: "check-state", from })) as CheckedState; // as above
   }
 
   /** Puts what is known of a block's transactions in the place of what is damaged, where all of it then fits its hashes; answers whether it does. */
@@ -304,6 +314,7 @@ export async function startEmbeddedChain(options: EmbeddedChainOptions): Promise
     transactionBytesMax: options.transactionBytesMax ?? TRANSACTION_BYTES_MAX_DEFAULT,
     checkInterval: options.checkInterval ?? CHECK_INTERVAL_DEFAULT,
     filePagesMax: options.filePagesMax,
+    unsavedBytesMax: options.unsavedBytesMax ?? UNSAVED_BYTES_MAX_DEFAULT,
   };
   const worker = new Worker(findWorkerFile("worker"), {
     workerData,

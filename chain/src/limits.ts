@@ -79,6 +79,9 @@ export const CHECKED_BYTES_MAX = 262_144;
 /** Blocks with which it ends, too. */
 export const CHECKED_BLOCKS_MAX = 16;
 
+/** Nodes and codes of the state that one look for damage reads: about 5 ms, for which new blocks wait. */
+export const CHECKED_NODES_MAX = 256;
+
 /** Most blocks in one `eth_feeHistory`. */
 export const FEE_HISTORY_BLOCKS_MAX = 1_024;
 
@@ -98,7 +101,7 @@ export const SUBSCRIPTIONS_MAX = 1_024;
 export const LOG_BYTES_MAX = 8_388_608;
 
 /** Bytes of state nodes and index entries of the newest blocks, at which they are written into their tables before the next one. A start reads them. */
-export const UNSAVED_BYTES_MAX = 8_388_608;
+export const UNSAVED_BYTES_MAX_DEFAULT = 8_388_608;
 
 /** Wait before a block that could not be written is tried again, in milliseconds. */
 export const COMMIT_RETRY_MS = 1_000;

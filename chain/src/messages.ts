@@ -12,6 +12,7 @@ export interface WorkerSettings {
   readonly transactionBytesMax: number;
   readonly checkInterval: number;
   readonly filePagesMax: number | undefined;
+  readonly unsavedBytesMax: number;
 }
 
 /** Which blocks to read: from one to another, as many as have `bytesMax` bytes, and the first in any case. */
@@ -31,6 +32,23 @@ export interface CheckedBlocks {
   /** The last block that was looked at. */
   readonly upTo: number;
   readonly damaged: readonly DamagedBlock[];
+}
+
+/** A place in the state: paths of nibbles as latin1, in the trie of accounts and in the storage of that account. */
+export interface StatePlace {
+  readonly account: string;
+  readonly slot: string;
+}
+
+export interface CheckedState {
+  /** Where the next check goes on; undefined at the end of the state. */
+  readonly next: StatePlace | undefined;
+  /** Nodes and codes that were read. */
+  readonly nodes: number;
+  /** Why nodes and codes are damaged, one each. What they lead to was not read. */
+  readonly damaged: readonly string[];
+  /** Nodes and codes that were damaged and are written again. */
+  readonly mended: number;
 }
 
 /** What is known of a transaction from another place than the chain. */
@@ -61,6 +79,7 @@ export type ToWorker =
   | { readonly kind: "blocks"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "check"; readonly id: number; readonly range: BlockRange }
   | { readonly kind: "mend"; readonly id: number; readonly mending: BlockMending }
+  | { readonly kind: "check-state"; readonly id: number; readonly from: StatePlace | undefined }
   | { readonly kind: "feed" }
   | { readonly kind: "stop"; readonly keepsLog: boolean };
 

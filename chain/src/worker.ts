@@ -49,7 +49,9 @@ async function start(settings: WorkerSettings): Promise<WorkerContext> {
 }
 
 function fail(id: number, error: unknown): void {
-  if (error instanceof ChainDamagedError) post({ kind: "state-damage", message: error.message });
+  // A damaged old block does not stop new ones. A damaged state does.
+  const isOfState = error instanceof ChainDamagedError && !(error instanceof BlockDamagedError);
+  if (isOfState) post({ kind: "state-damage", message: error.message });
   post({ kind: "error", id, error: toErrorMessage(error) });
 }
 
@@ -107,6 +109,8 @@ function receive(context: WorkerContext, message: ToWorker): void {
       return answerWith(message, () => context.chain.checkBlocks(message.range));
     case "mend":
       return answerWith(message, () => context.chain.mendBlock(message.mending));
+    case "check-state":
+      return answerWith(message, () => context.chain.checkState(message.from));
     case "feed":
       return context.feed.turnOn();
     case "history":
@@ -131,7 +135,7 @@ function toRefusal(file: string, error: unknown): ChainFileError {
   if (error instanceof ChainFileError) return error;
   if (isPassingFault(error)) return explain(file, error);
   // The file was opened. What fails after that fails on its content.
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = (error instanceof Error ? error.message : String(error)).replace(/\.?$/, ".");
   return new ChainFileError(`The chain file ${file} is damaged: ${reason} Restore it from a backup.`, { cause: error });
 }
 

@@ -10,6 +10,23 @@ export interface DamagedBlock {
 /** State of a block after an inspection; `repaired` if it was damaged before. */
 export type BlockState = "intact" | "repaired" | "damaged";
 
+/** A place in the chain's state, for whoever made it. */
+export interface StatePlace {
+  readonly account: string;
+  readonly slot: string;
+}
+
+/** A part of the chain's state after a check. */
+export interface CheckedState {
+  /** Where the next check goes on; undefined at the end of the state. */
+  readonly next: StatePlace | undefined;
+  readonly nodes: number;
+  /** A reason for each node or code that is damaged and stays so. */
+  readonly damaged: readonly string[];
+  /** Nodes and codes that were damaged, and were written again from memory. */
+  readonly mended: number;
+}
+
 /** A batch of the index, with the address of its topic. */
 export type AddressedBatch = Pick<EventBatch, "transactionHash" | "logIndex" | "count" | "events"> & {
   readonly address: Address;
@@ -27,4 +44,6 @@ export interface ChainCheck {
    * stays as it is. Answers whether the block fits its hashes then; if not, nothing has changed.
    */
   mend(blockNumber: number, batches: readonly AddressedBatch[]): Promise<boolean>;
+  /** Compares nodes and code of the newest state with their hashes, from a place on and as many as a short time allows. */
+  checkState(from: StatePlace | undefined): Promise<CheckedState>;
 }

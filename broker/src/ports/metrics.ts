@@ -21,6 +21,9 @@ export interface CallbackGauge {
   readonly waiting: number;
 }
 
+/** What a scrub goes through: the index, the blocks of the chain's file, or its newest state. */
+export type ScrubPart = "index" | "chain" | "state";
+
 /** Counters of the engine. Labels are few and bounded: never a topic, subscription or url. */
 export interface Metrics {
   eventsPublished(groupId: string, count: number): void;
@@ -37,7 +40,7 @@ export interface Metrics {
   /** The scan for damage has reached a block of the chain's file. */
   chainScrubbed(groupId: string, measure: { readonly block: number; readonly blocks: number }): void;
   /** A round went through all of a part; `at` is in milliseconds since the epoch. */
-  scrubEnded(groupId: string, round: { readonly part: "index" | "chain"; readonly at: number }): void;
+  scrubEnded(groupId: string, round: { readonly part: ScrubPart; readonly at: number }): void;
   /** A reorg removed final blocks with their events. */
   reorganised(groupId: string, measure: { readonly events: number }): void;
   attemptEnded(outcome: "accepted" | "failed" | "gone", durationMs: number): void;

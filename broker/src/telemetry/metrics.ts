@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { CallbackGauge, GroupGauge, Metrics, NodeGauge } from "../ports/metrics.ts";
+import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
 /** Metrics in the text format of Prometheus. */
@@ -235,7 +235,7 @@ class PrometheusMetrics implements MetricsRegistry {
     this.#integrity.chainScrubbedBlock.set({ group }, block);
   }
 
-  scrubEnded(group: string, { part, at }: { readonly part: "index" | "chain"; readonly at: number }): void {
+  scrubEnded(group: string, { part, at }: { readonly part: ScrubPart; readonly at: number }): void {
     this.#integrity.scrubEnded.set({ group, part }, at * secondsPerMs);
   }
 

@@ -5,11 +5,12 @@ import { createChainEvm } from "../execution/evm.ts";
 import { Executor } from "../execution/executor.ts";
 import { fromHex, toHex } from "../lib/bytes.ts";
 import type { Hex } from "../lib/hex.ts";
-import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, LOG_BYTES_MAX, UNSAVED_BYTES_MAX } from "../limits.ts";
-import type { BlockMending, BlockRange, CheckedBlocks } from "../messages.ts";
+import { BASE_FEE_PER_GAS, COMMIT_RETRY_MS, CHECKED_NODES_MAX, LOG_BYTES_MAX } from "../limits.ts";
+import type { BlockMending, BlockRange, CheckedBlocks, CheckedState, StatePlace } from "../messages.ts";
 import { admit, checkFunds } from "../pool/admit.ts";
 import { Pool } from "../pool/pool.ts";
 import { serverError } from "../rpc-error.ts";
+import { CheckedSource } from "../state/checked-source.ts";
 import { ExecutionState } from "../state/execution-state.ts";
 import { NodeStore } from "../state/node-store.ts";
 import type { StateView } from "../state/state-view.ts";
@@ -20,6 +21,7 @@ import type { Place } from "../storage/places.ts";
 import { BlockClock } from "./block-clock.ts";
 import { BlockReader } from "./block-reader.ts";
 import { checkBlocks } from "./check-blocks.ts";
+import { checkState } from "./check-state.ts";
 import { createGenesis } from "./genesis.ts";
 import type { ReadableChain, ReadOptions } from "./readable-chain.ts";
 import { mendBlock } from "./mend-block.ts";
@@ -31,6 +33,7 @@ export interface ChainOptions extends ReadOptions {
   readonly blockGasLimit: bigint;
   readonly transactionBytesMax: number;
   readonly checkInterval: number;
+  readonly unsavedBytesMax: number;
 }
 
 export interface ChainListener {
@@ -142,6 +145,33 @@ export class Chain implements ReadableChain {
     return checkBlocks(this.#database, { ...range, to: range.to < head ? range.to : head });
   }
 
+  /** See {@link checkState}. What is damaged and still in memory is written again. */
+  checkState(from: StatePlace | undefined): CheckedState {
+    const { stateRoot: root } = this.#head.header;
+    const source = new CheckedSource(this.#database);
+    const parts = {
+      source,
+      root,
+      repairNode: (key: string, hash: Uint8Array) =>
+        this.#repair(this.nodes.recall(key, hash), (node) => this.#database.replaceNode(key, node)),
+      repairCode: (hash: Uint8Array) =>
+        this.#repair(this.nodes.recallCode(hash), (code) => this.#database.replaceCode(hash, code)),
+    };
+    return checkState(parts, from, CHECKED_NODES_MAX);
+  }
+
+  /** Returns whether it is written. */
+  #repair(bytes: Uint8Array | undefined, write: (bytes: Uint8Array) => void): boolean {
+    if (bytes === undefined) return false;
+    try {
+      write(bytes);
+      return true;
+    } catch (error) {
+      if (isPassingFault(error)) throw error;
+      return false;
+    }
+  }
+
   /** See {@link mendBlock}. */
   mendBlock(mending: BlockMending): boolean {
     return mendBlock(this.#database, mending);
@@ -180,7 +210,7 @@ export class Chain implements ReadableChain {
     for (const transaction of sealed.dropped) this.pool.remove(transaction);
     if (sealed.block === undefined) return false;
     try {
-      if (this.#database.unsavedBytes >= UNSAVED_BYTES_MAX) this.#database.save();
+      if (this.#database.unsavedBytes >= this.options.unsavedBytesMax) this.#database.save();
       this.#database.commitBlock(sealed);
     } catch (error) {
       this.#stumble(error instanceof Error ? error : new Error(String(error)));

@@ -1,7 +1,8 @@
 import type { Header } from "../blocks/header.ts";
 import { Generations } from "../lib/generations.ts";
 import { Lru } from "../lib/lru.ts";
-import { toBuffer } from "../lib/bytes.ts";
+import { isSameBytes, toBuffer } from "../lib/bytes.ts";
+import { keccak256 } from "../lib/crypto.ts";
 import { CODE_CACHE_CONTRACTS_MAX, NODE_CACHE_BYTES_MAX, SLOT_CACHE_SLOTS_MAX } from "../limits.ts";
 import type { NodeChanges } from "./node-changes.ts";
 import { EMPTY_TRIE_ROOT } from "./account.ts";
@@ -62,6 +63,16 @@ export class NodeStore implements StateSource {
     return stored;
   }
 
+  /** A node as memory has it, if it fits the hash. */
+  recall(key: string, hash: Uint8Array): Uint8Array | undefined {
+    return fitting(this.#nodes.get(key, weighNode), hash);
+  }
+
+  /** The same for code. */
+  recallCode(codeHash: Uint8Array): Uint8Array | undefined {
+    return fitting(this.#codes.get(toBuffer(codeHash).toString("latin1")), codeHash);
+  }
+
   /** The state after the newest block. It stands for that block only: ask again after the next. */
   head(): StateView {
     return this.#head;
@@ -94,6 +105,10 @@ export class NodeStore implements StateSource {
   #cache(key: string, node: Uint8Array): void {
     this.#nodes.set(key, node, weighNode(node));
   }
+}
+
+function fitting(bytes: Uint8Array | undefined, hash: Uint8Array): Uint8Array | undefined {
+  return bytes !== undefined && isSameBytes(keccak256(bytes), hash) ? bytes : undefined;
 }
 
 function weighNode(node: Uint8Array): number {

@@ -182,6 +182,15 @@ export class ChainDatabase implements StateDatabase {
     return this.#statements.selectNode.get(Buffer.from(key, "latin1"))?.node as Uint8Array | undefined;
   }
 
+  /** Writes a node of the newest state again. */
+  replaceNode(key: string, node: Uint8Array): void {
+    this.#write(() => this.#writeNode(key, node));
+  }
+
+  replaceCode(codeHash: Uint8Array, code: Uint8Array): void {
+    this.#write(() => this.#statements.replaceCode.run(codeHash, code));
+  }
+
   readCode(codeHash: Uint8Array): Uint8Array | undefined {
     return this.#statements.selectCode.get(codeHash)?.code as Uint8Array | undefined;
   }
@@ -285,6 +294,7 @@ function prepareStatements(database: DatabaseSyncInstance) {
     selectFirstUnsaved: prepare("SELECT min(number) AS first FROM unsaved"),
     selectUnsaved: prepare("SELECT number, effects FROM unsaved WHERE number > ? ORDER BY number"),
     insertCode: prepare("INSERT OR IGNORE INTO codes (hash, code) VALUES (?, ?)"),
+    replaceCode: prepare("INSERT OR REPLACE INTO codes (hash, code) VALUES (?, ?)"),
     insertSetting: prepare("INSERT INTO settings (name, value) VALUES (?, ?)"),
     upsertNode: prepare(
       "INSERT INTO nodes (key, node) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET node = excluded.node",

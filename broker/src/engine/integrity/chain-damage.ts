@@ -1,9 +1,13 @@
 /** Blocks that are named to an operator; of the others there is a number. */
 const blocksNamedMax = 10;
 
+/** Different reasons that are kept for damage of the state. */
+const stateReasonsMax = 16;
+
 /** What is damaged in the file of a group's chain, as far as it was found. */
 export class ChainDamage {
   readonly #reasons = new Map<number, string>();
+  readonly #stateReasons = new Set<string>();
 
   has(block: number): boolean {
     return this.#reasons.has(block);
@@ -17,8 +21,35 @@ export class ChainDamage {
     this.#reasons.delete(block);
   }
 
+  hasState(reason: string): boolean {
+    return this.#stateReasons.has(reason);
+  }
+
+  /** A node or a code of the newest state is damaged. */
+  noteState(reason: string): void {
+    if (this.#stateReasons.size < stateReasonsMax) this.#stateReasons.add(reason);
+  }
+
+  clearState(): void {
+    this.#stateReasons.clear();
+  }
+
   /** What an operator should know; undefined while nothing is damaged. */
   get warning(): string | undefined {
+    const warnings = [this.#blocksWarning, this.#stateWarning].filter((text) => text !== undefined);
+    return warnings.length === 0 ? undefined : warnings.join("; ");
+  }
+
+  get #stateWarning(): string | undefined {
+    const [reason] = this.#stateReasons;
+    if (reason === undefined) return undefined;
+    return (
+      `the chain's file is damaged in its state: ${reason} A block that needs this ends the broker: ` +
+      "restore chain.sqlite with its -wal file from a backup that has all its blocks, and delete nothing of what is here"
+    );
+  }
+
+  get #blocksWarning(): string | undefined {
     const blocks = [...this.#reasons.keys()].toSorted((one, other) => one - other);
     const [first] = blocks;
     if (first === undefined) return undefined;

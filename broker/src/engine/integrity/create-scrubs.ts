@@ -3,6 +3,7 @@ import type { BlockRepairParts } from "./block-repair.ts";
 import { ChainScrub } from "./chain-scrub.ts";
 import { IndexScrub, type IndexScrubParts } from "./index-scrub.ts";
 import type { Scrubbable } from "./scrubber.ts";
+import { StateScrub } from "./state-scrub.ts";
 
 type ScrubParts = IndexScrubParts & Omit<BlockRepairParts, "chainCheck"> & { readonly ledger: Ledger };
 
@@ -10,5 +11,7 @@ type ScrubParts = IndexScrubParts & Omit<BlockRepairParts, "chainCheck"> & { rea
 export function createScrubs(parts: ScrubParts): readonly Scrubbable[] {
   const { chainCheck } = parts.ledger;
   const index = new IndexScrub(parts);
-  return chainCheck === undefined ? [index] : [new ChainScrub({ ...parts, chainCheck }), index];
+  return chainCheck === undefined
+    ? [index]
+    : [new ChainScrub({ ...parts, chainCheck }), new StateScrub({ ...parts, chainCheck }), index];
 }

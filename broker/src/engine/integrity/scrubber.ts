@@ -2,14 +2,14 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Metrics } from "../../ports/metrics.ts";
+import type { Metrics, ScrubPart } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
 /** Longest wait from a start to the first round, in milliseconds: a broker that is often restarted scrubs, too. */
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, so that a round takes little of the machine. */
 const restMs = 100;
-/** How far a round is: batches or blocks. */
+/** How far a round is: batches, blocks, or nodes of the state. */
 export interface ScrubProgress {
   readonly checked: number;
   readonly damaged: number;
@@ -22,7 +22,7 @@ export interface ScrubProgress {
 export interface Scrubbable {
   /** Reads on from where the last step ended, and mends what it finds. What cannot be mended is counted and passed over. Answers whether there is more. @throws what cannot be read for now. */
   step(): Promise<boolean>;
-  readonly part: "index" | "chain";
+  readonly part: ScrubPart;
   readonly progress: ScrubProgress;
 }
 

@@ -1,5 +1,5 @@
 import type { Address, Hash } from "../../../domain/topic.ts";
-import type { DamagedBlock } from "../../../ports/chain-check.ts";
+import type { CheckedState, DamagedBlock, StatePlace } from "../../../ports/chain-check.ts";
 import type { Outage } from "../../../ports/ledger.ts";
 import { type Hex, toHex, toQuantity } from "../hex.ts";
 import type { PushedBlock } from "../read/pushed-block.ts";
@@ -51,6 +51,8 @@ export interface EvmProvider {
   readBlocks?(range: BlockSpan & { readonly isSpare?: boolean }): Promise<readonly PushedBlock[]>;
   /** Which blocks of a range are not what their hashes say, up to the last that it looked at. Only a chain in this process has it. */
   checkBlocks?(range: BlockSpan): Promise<{ readonly upTo: number; readonly damaged: readonly DamagedBlock[] }>;
+  /** Which nodes of the newest state are not what their hashes say, from a place on. Only a chain in this process has it. */
+  checkState?(from: StatePlace | undefined): Promise<CheckedState>;
   /** Makes a damaged block anew from what is known of its transactions, where it fits its hashes then. Only a chain in this process has it. */
   mendBlock?(number: number, transactions: readonly KnownTransaction[]): Promise<boolean>;
   /** Why no request can be served for now, as far as is known without asking; undefined while one can. Shows no secret. */

@@ -13,9 +13,11 @@ interface OwnChainCheckParts {
 
 /** The check of a chain in this process; undefined of any other. */
 export function createChainCheck({ provider, verifier, head }: OwnChainCheckParts): ChainCheck | undefined {
-  if (provider.checkBlocks === undefined) return undefined;
+  const { checkState } = provider;
+  if (checkState === undefined) return undefined;
   return {
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
+    checkState: (from) => checkState.call(provider, from),
     mend: async (blockNumber, batches) => {
       const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
       return (await provider.mendBlock?.(blockNumber, transactions)) ?? false;

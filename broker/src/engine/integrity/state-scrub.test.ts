@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import type { ChainCheck, CheckedState, StatePlace } from "../../ports/chain-check.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import { ChainDamage } from "./chain-damage.ts";
+import { StateScrub } from "./state-scrub.ts";
+
+const places: readonly StatePlace[] = [
+  { account: "a", slot: "" },
+  { account: "b", slot: "c" },
+];
+
+/** A chain whose state is read in three steps, with what the second one finds. */
+function checkOf(found: Pick<CheckedState, "damaged" | "mended">, asked: (StatePlace | undefined)[]): ChainCheck {
+  return {
+    check: async () => undefined,
+    mend: async () => false,
+    checkState: async (from) => {
+      asked.push(from);
+      const step = from === undefined ? 0 : places.indexOf(from) + 1;
+      return { next: places[step], nodes: 10, ...(step === 1 ? found : { damaged: [], mended: 0 }) };
+    },
+  };
+}
+
+function createScrub() {
+  const chainDamage = new ChainDamage();
+  const outcomes: string[] = [];
+  const metrics = { ...noMetrics, chainDamaged: (_: string, outcome: string) => void outcomes.push(outcome) };
+  const run = async (found: Pick<CheckedState, "damaged" | "mended">) => {
+    const asked: (StatePlace | undefined)[] = [];
+    const chainCheck = checkOf(found, asked);
+    const scrub = new StateScrub({ groupId: defaultGroupId, chainCheck, chainDamage, metrics, logger: silentLogger });
+    while (await scrub.step()) continue;
+    return { ...scrub.progress, asked };
+  };
+  return { chainDamage, outcomes, run };
+}
+
+test("a round reads the state step by step; damage is reported once, until a round finds none", async () => {
+  const { chainDamage, outcomes, run } = createScrub();
+  const bad = await run({ damaged: ["a node is missing."], mended: 1 });
+  expect(bad).toMatchObject({ checked: 30, damaged: 2, mended: 1, advice: chainDamage.warning });
+  expect(bad.asked).toEqual([undefined, ...places]);
+  expect(chainDamage.warning).toMatch(/damaged in its state: a node is missing\. .*restore chain\.sqlite/);
+  await run({ damaged: ["a node is missing."], mended: 0 });
+  expect(outcomes).toEqual(["mended", "unmended"]);
+  expect(await run({ damaged: [], mended: 0 })).toMatchObject({ checked: 30, damaged: 0, advice: undefined });
+  expect(chainDamage.warning).toBeUndefined();
+});
+
+test("health names a damaged block and damage of the state at once", () => {
+  const damage = new ChainDamage();
+  damage.note(7, "its receipts do not hash to its receiptsRoot.");
+  damage.noteState("a node is missing.");
+  expect(damage.warning).toMatch(/damaged in block 7: .*; the chain's file is damaged in its state: a node/);
+});

@@ -1,0 +1,62 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { ChainCheck, StatePlace } from "../../ports/chain-check.ts";
+import type { Metrics } from "../../ports/metrics.ts";
+import type { ChainDamage } from "./chain-damage.ts";
+import type { Scrubbable } from "./scrubber.ts";
+
+export interface StateScrubParts {
+  readonly groupId: GroupId;
+  readonly chainCheck: ChainCheck;
+  readonly chainDamage: ChainDamage;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+/** Checks every node and code of the chain's newest state against its hash. */
+export class StateScrub implements Scrubbable {
+  readonly part = "state";
+  readonly #parts: StateScrubParts;
+  #from: StatePlace | undefined;
+  #isDone = false;
+  #checked = 0;
+  #damaged = 0;
+  #mended = 0;
+
+  constructor(parts: StateScrubParts) {
+    this.#parts = parts;
+  }
+
+  get progress() {
+    const advice = this.#damaged > this.#mended ? this.#parts.chainDamage.warning : undefined;
+    return { checked: this.#checked, damaged: this.#damaged, mended: this.#mended, advice };
+  }
+
+  async step(): Promise<boolean> {
+    if (this.#isDone) return false;
+    const { next, nodes, damaged, mended } = await this.#parts.chainCheck.checkState(this.#from);
+    this.#checked += nodes;
+    this.#damaged += damaged.length + mended;
+    this.#mended += mended;
+    if (mended > 0) this.#reportMended(mended);
+    for (const reason of damaged) this.#reportDamaged(reason);
+    this.#from = next;
+    this.#isDone = next === undefined;
+    if (this.#isDone && this.#damaged === this.#mended) this.#parts.chainDamage.clearState();
+    return true;
+  }
+
+  #reportMended(nodes: number): void {
+    const { metrics, logger, groupId } = this.#parts;
+    for (let node = 0; node < nodes; node += 1) metrics.chainDamaged(groupId, "mended");
+    logger.warn("chain state damaged, written again from memory", { nodes });
+  }
+
+  #reportDamaged(reason: string): void {
+    const { metrics, logger, groupId, chainDamage } = this.#parts;
+    if (chainDamage.hasState(reason)) return;
+    chainDamage.noteState(reason);
+    metrics.chainDamaged(groupId, "unmended");
+    logger.error("chain state damaged, and not mended", { reason, remedy: chainDamage.warning });
+  }
+}

@@ -1,0 +1,144 @@
+import { isSameBytes } from "../lib/bytes.ts";
+import type { CheckedState, StatePlace } from "../messages.ts";
+import { ChainDamagedError } from "../chain-damaged-error.ts";
+import { decodeAccount, EMPTY_CODE_HASH, EMPTY_TRIE_ROOT } from "../state/account.ts";
+import { accountNodeKey, type StateSource, storageNodeKey } from "../state/state-view.ts";
+import { toPathString } from "../state/trie/encode.ts";
+import { type ChildNode, decodeNode, type TrieNode } from "../state/trie/node.ts";
+
+export interface StateCheckParts {
+  /** Reads from the file, and compares with hashes. */
+  readonly source: StateSource;
+  /** Root of the newest state. */
+  readonly root: Uint8Array;
+  /** Writes a node or a code again that is still in memory. Returns whether the file has it then. */
+  readonly repairNode: (key: string, hash: Uint8Array) => boolean;
+  readonly repairCode: (hash: Uint8Array) => boolean;
+}
+
+const START: StatePlace = { account: "", slot: "" };
+
+/**
+ * Compares nodes and code of the newest state with their hashes: `nodesMax` of them, from a place on, in the order of their paths. Each call begins at
+ * the root, so that blocks may be made between two calls. `nodesMax` must be more than the nodes on one path, 128.
+ */
+export function checkState(parts: StateCheckParts, from: StatePlace | undefined, nodesMax: number): CheckedState {
+  return new StateCheck(parts, from ?? START, nodesMax).run();
+}
+
+/** A trie of the state: where the walk begins in it, and where its nodes are. */
+interface Trie {
+  readonly from: string;
+  keyOf(path: string): string;
+  placeOf(path: string): StatePlace;
+  /** Returns false to stop. */
+  leaf(path: string, value: Uint8Array): boolean;
+}
+
+class StateCheck {
+  readonly #parts: StateCheckParts;
+  readonly #from: StatePlace;
+  readonly #nodesMax: number;
+  readonly #damaged: string[] = [];
+  #nodes = 0;
+  #mended = 0;
+  #next: StatePlace | undefined;
+
+  constructor(parts: StateCheckParts, from: StatePlace, nodesMax: number) {
+    this.#parts = parts;
+    this.#from = from;
+    this.#nodesMax = nodesMax;
+  }
+
+  run(): CheckedState {
+    this.#walk({ kind: "hash", hash: this.#parts.root }, "", {
+      from: this.#from.account,
+      keyOf: accountNodeKey,
+      placeOf: (path) => ({ account: path, slot: "" }),
+      leaf: (path, value) => this.#checkAccount(path, value),
+    });
+    return { next: this.#next, nodes: this.#nodes, damaged: this.#damaged, mended: this.#mended };
+  }
+
+  /** Returns false when `nodesMax` nodes are read. Paths before the place at which this began are left out. */
+  #walk(node: ChildNode, path: string, trie: Trie): boolean {
+    if (path < trie.from && !trie.from.startsWith(path)) return true;
+    switch (node.kind) {
+      case "hash":
+        return this.#walkStored(node.hash, path, trie);
+      case "leaf": {
+        const full = path + toPathString(node.path);
+        return full < trie.from || trie.leaf(full, node.value);
+      }
+      case "extension":
+        return this.#walk(node.child, path + toPathString(node.path), trie);
+      case "branch":
+        return node.children.every(
+          (child, index) => child === undefined || this.#walk(child, path + String.fromCharCode(index), trie),
+        );
+    }
+  }
+
+  #walkStored(hash: Uint8Array, path: string, trie: Trie): boolean {
+    if (isSameBytes(hash, EMPTY_TRIE_ROOT)) return true;
+    if (this.#nodes === this.#nodesMax) {
+      this.#next = trie.placeOf(path);
+      return false;
+    }
+    this.#nodes += 1;
+    const key = trie.keyOf(path);
+    const node = this.#read(
+      () => this.#readNode(key, hash),
+      () => this.#parts.repairNode(key, hash),
+    );
+    return node === undefined || this.#walk(node, path, trie);
+  }
+
+  #readNode(key: string, hash: Uint8Array): TrieNode | undefined {
+    const encoded = this.#parts.source.findNode(key, hash);
+    return encoded === undefined ? undefined : decodeNode(encoded);
+  }
+
+  #checkAccount(path: string, value: Uint8Array): boolean {
+    const { codeHash, storageRoot } = decodeAccount(value);
+    const isContinued = path === this.#from.account && this.#from.slot !== "";
+    if (!isContinued && !isSameBytes(codeHash, EMPTY_CODE_HASH)) {
+      this.#nodes += this.#nodes < this.#nodesMax ? 1 : 0;
+      this.#read(
+        () => this.#parts.source.findCode(codeHash),
+        () => this.#parts.repairCode(codeHash),
+      );
+    }
+    const addressHash = toBytes(path);
+    return this.#walk({ kind: "hash", hash: storageRoot }, "", {
+      from: isContinued ? this.#from.slot : "",
+      keyOf: (slot) => storageNodeKey(addressHash, slot),
+      placeOf: (slot) => ({ account: path, slot }),
+      leaf: () => true,
+    });
+  }
+
+  /** Undefined for what is damaged and stays so. */
+  #read<Result>(read: () => Result, repair: () => boolean): Result | undefined {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof ChainDamagedError)) throw error;
+      if (repair()) {
+        this.#mended += 1;
+        return read();
+      }
+      this.#damaged.push(error.message);
+      return undefined;
+    }
+  }
+}
+
+/** Two half-bytes of a path in each. */
+function toBytes(path: string): Uint8Array {
+  const nibbles = Buffer.from(path, "latin1");
+  return Uint8Array.from(
+    { length: nibbles.length / 2 },
+    (_, at) => ((nibbles[2 * at] ?? 0) << 4) | (nibbles[2 * at + 1] ?? 0),
+  );
+}
