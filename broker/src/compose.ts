@@ -276,6 +276,7 @@ async function startEmbedded(config: Config, { folder, logger, closers, onFailur
     genesisAccounts: [new Signer(privateKey).address],
     transactionBytesMax: Math.max(TRANSACTION_BYTES_MAX_DEFAULT, transactionBytes(config)),
     checkInterval: config.chainCheckInterval,
+    unsavedBytesMax: config.chainUnsavedBytesMax,
   });
   closers.add(() => chain.stop(Math.max(chainStopMsMin, graceMs()), { keepsLog: hasFailed() }));
   watchChain(chain, { file, logger, onFailure });

@@ -373,6 +373,15 @@ export const settings = {
     min: 1,
     max: 1_000_000,
   }),
+  chainUnsavedBytesMax: integer({
+    section: "Embedded chain",
+    description:
+      "Bytes of the newest blocks' changes of the state after which the embedded chain sorts them into its tables. A start reads them.",
+    default: 8 * mebibyte,
+    unit: "bytes",
+    min: 0,
+    max: 64 * mebibyte,
+  }),
   chainEndpoint: choice(["on", "off"], {
     section: "Embedded chain",
     description: "Whether `/chain` serves the embedded chain over HTTP, read-only; see docs/chain.md.",

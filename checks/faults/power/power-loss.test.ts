@@ -19,8 +19,10 @@ const seeds = seedsOf(
   "CHECKS_POWER_SEEDS",
   Array.from({ length: 50 }, (_, index) => index + 1),
 );
-/** Losses of a disk that ignores syncs, of which the judge has to see one. */
-const controls = 2;
+/** Losses of a disk that ignores syncs. Of each file, a seventh of them keeps everything. */
+const controls = 8;
+/** Of those, the fewest in which the test has to see that something is lost. */
+const controlsSeenMin = 4;
 
 /** A broker's life on a disk: a kill under load, a stop, and a start on what the stop left. */
 class RecordedLife implements Disposable {
@@ -94,6 +96,11 @@ class RecordedLife implements Disposable {
   }
 }
 
+/** The store's log is not synced at each commit: what a loss leaves of it may be damaged, which the broker says, and the chain has it all. */
+function losslessVerdict({ said }: Judged): Judged["verdict"] {
+  return /store's log damaged/.test(said) ? "healed" : "no effect";
+}
+
 function filesOf(folder: string): ReadonlyMap<string, Buffer> {
   return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
 }
@@ -114,15 +121,14 @@ describe.runIf(hasStrace)(`a power loss under load${straceTitle}`, () => {
   });
 
   it.each(seeds)("loses nothing that was acknowledged (seed %i)", async (seed) => {
-    const { verdict, said } = await life.lose(seed);
-    // The store's log is not synced at each commit: what a loss leaves of it may be damaged, which the broker says, and the chain has it all.
-    const expected = /store's log damaged/.test(said) ? "healed" : "no effect";
-    expect({ verdict, said }).toMatchObject({ verdict: expected });
+    const judged = await life.lose(seed);
+    expect(judged).toMatchObject({ verdict: losslessVerdict(judged) });
   });
 
   it("is seen where the disk ignores syncs (control of this test)", async () => {
-    const verdicts: string[] = [];
-    for (let seed = 1; seed <= controls; seed += 1) verdicts.push((await life.lose(seed, "ignores syncs")).verdict);
-    expect(verdicts).toContainEqual(expect.stringMatching(/^wrong/));
+    const judged: Judged[] = [];
+    for (let seed = 1; seed <= controls; seed += 1) judged.push(await life.lose(seed, "ignores syncs"));
+    const seen = judged.filter((one) => one.verdict !== losslessVerdict(one)).map(({ verdict }) => verdict);
+    expect(seen.length, seen.join("; ")).toBeGreaterThanOrEqual(controlsSeenMin);
   });
 });

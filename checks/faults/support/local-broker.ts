@@ -17,8 +17,16 @@ export interface LocalBrokerOptions {
   readonly log: LogLine[];
 }
 
+/** What a few blocks change: so the tables of the chain's state and of its log index are written as well. */
+export const unsavedBytesMax = 4_096;
 const startTimeoutMs = 30_000;
-const env = { STELE_PORT: "0", STELE_MQTT_PORT: "off", STELE_LOG_LEVEL: "warn", STELE_CALLBACK_BACKOFF_MAX_MS: "1000" };
+const env = {
+  STELE_PORT: "0",
+  STELE_MQTT_PORT: "off",
+  STELE_LOG_LEVEL: "warn",
+  STELE_CALLBACK_BACKOFF_MAX_MS: "1000",
+  STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax),
+};
 
 /** The start has neither succeeded nor failed in time. */
 export class StartHangs extends Error {}

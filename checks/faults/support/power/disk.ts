@@ -28,7 +28,7 @@ export interface Loss {
   /** The moment of the power loss, on the clock of the trace. */
   readonly at: number;
   readonly random: Random;
-  /** For controls, a disk that ignores the syncs of databases and has written nothing of them yet, or one that keeps everything. */
+  /** For controls, a disk on which syncs of a database's files make nothing durable, or one that keeps everything. */
   readonly disk?: "honest" | "ignores syncs" | "loses nothing";
 }
 
@@ -52,15 +52,14 @@ export class Disk {
 
   /** Makes `folder` as the disk may be after the loss. */
   rebuild(folder: string, { at, random, disk = "honest" }: Loss): void {
-    const isLost = (path: string): boolean => disk === "ignores syncs" && path.includes(".sqlite");
     mkdirSync(folder, { recursive: true });
     const choose = chooser(random);
-    const kept = (syncs: readonly Call[]): number => {
+    const kept = (syncs: readonly Call[], path = ""): number => {
       if (disk === "loses nothing") return at;
-      return syncedUpTo(syncs, at);
+      return disk === "ignores syncs" && path.includes(".sqlite") ? 0 : syncedUpTo(syncs, at);
     };
     for (const [path, file] of this.#namesAfter({ at, choose, durableAt: kept(this.#folderSyncs) })) {
-      const content = isLost(path) ? "" : contentOf(file, { at, random, durableAt: kept(file.syncs) });
+      const content = contentOf(file, { at, random, durableAt: kept(file.syncs, path) });
       writeFileSync(join(folder, basename(path)), content);
     }
   }

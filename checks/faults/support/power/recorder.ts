@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type BrokerProcess, startBroker } from "../../../harness/broker-process.ts";
 import { createTempFolder, type TempFolder } from "../../../harness/temp-folder.ts";
 import { until } from "../../../harness/until.ts";
+import { unsavedBytesMax } from "../local-broker.ts";
 import { type Call, isComplete, parseTrace, tracedCalls } from "./trace.ts";
 
 const isInstalled = spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
@@ -49,7 +50,7 @@ export class Recorder implements Disposable {
 }
 
 /** What goes through the ring of io_uring, strace does not see. */
-const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0" };
+const env = { STELE_LOG_LEVEL: "warn", UV_USE_IO_URING: "0", STELE_CHAIN_UNSAVED_BYTES_MAX: String(unsavedBytesMax) };
 
 /** -D leaves the broker the process that is started, so that it gets its signals; -ff writes a file for each thread, whole lines alone. */
 function commandOf(folder: string): string {
