@@ -2,6 +2,7 @@ import ipaddr from "ipaddr.js";
 import { findReceiverRule } from "../domain/receiver-pattern.ts";
 import { databaseName, databaseUrlRule, isDatabaseUrl } from "./database-url.ts";
 import { groupsSetting } from "./groups.ts";
+import { chainSettings } from "./chain-settings.ts";
 import { mqttSettings } from "./mqtt-settings.ts";
 import { isServerAddress } from "./server-address.ts";
 import { choice, integer, list, optional, type SettingsOf, type SettingsTable, text } from "./setting.ts";
@@ -356,37 +357,7 @@ export const settings = {
     rule: "a list of addresses such as 10.0.0.2 or 10.0.0.2:5353",
     checkEntry: isServerAddress,
   }),
-  chainId: integer({
-    section: "Embedded chain",
-    description: "Chain id of the embedded chain. It is part of the chain: a data folder keeps its first one.",
-    default: 5_461_068,
-    min: 1,
-    max: 4_503_599_627_370_476,
-  }),
-  chainCheckInterval: integer({
-    section: "Embedded chain",
-    description:
-      "The embedded chain runs most transactions in its own interpreter. It runs one in so many with EthereumJS too and compares the results: " +
-      "if they differ, it logs an error, uses EthereumJS' result, and runs all further transactions with EthereumJS. 1 compares each.",
-    default: 1000,
-    unit: "transactions",
-    min: 1,
-    max: 1_000_000,
-  }),
-  chainUnsavedBytesMax: integer({
-    section: "Embedded chain",
-    description:
-      "Bytes of the newest blocks' changes of the state after which the embedded chain sorts them into its tables. A start reads them.",
-    default: 8 * mebibyte,
-    unit: "bytes",
-    min: 0,
-    max: 64 * mebibyte,
-  }),
-  chainEndpoint: choice(["on", "off"], {
-    section: "Embedded chain",
-    description: "Whether `/chain` serves the embedded chain over HTTP, read-only; see docs/chain.md.",
-    default: "on",
-  }),
+  ...chainSettings,
   ...mqttSettings,
   logLevel: choice(["debug", "info", "warn", "error", "silent"], {
     section: "Log",
