@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
-import { getContractAddress, type Hex, hexToBytes, numberToHex } from "viem";
+import { getContractAddress, type Hex, numberToHex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type EmbeddedChain, startEmbeddedChain } from "../embedded-chain.ts";
 import type { CheckedState, StatePlace } from "../messages.ts";
