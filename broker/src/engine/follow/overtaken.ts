@@ -5,7 +5,7 @@ import type { IndexProgress } from "../index-progress.ts";
 import { findFinal } from "./standstill.ts";
 
 /** How long the index may stand still before a block that another node has, where this node's chain has it too, in milliseconds. */
-const stuckAfterMs = 20_000;
+const stuckAfterMs = 12_000;
 
 export interface OvertakenParts {
   readonly ledger: Ledger;

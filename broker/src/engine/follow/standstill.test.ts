@@ -8,6 +8,7 @@ import { pause } from "../../lib/pause.ts";
 import { TestCluster } from "../testing/test-cluster.ts";
 
 const topic = { topic: "a", groupId: undefined };
+const never = new Promise<never>(() => {});
 let cluster: TestCluster;
 let endpoints: Endpoint[];
 afterEach(() => cluster.stopAll());
@@ -17,6 +18,7 @@ class Endpoint {
   readonly #ledger: Ledger;
   #newest = Number.POSITIVE_INFINITY;
   #newestGiven = Number.POSITIVE_INFINITY;
+  #isSilent = false;
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
@@ -25,7 +27,7 @@ class Endpoint {
   get ledger(): Ledger {
     const ledger = this.#ledger;
     const finalBlockNumber: Ledger["finalBlockNumber"] = async (signal) =>
-      Math.min(this.#newest, await ledger.finalBlockNumber(signal));
+      this.#isSilent ? await never : Math.min(this.#newest, await ledger.finalBlockNumber(signal));
     const findBlockHash: Ledger["findBlockHash"] = async (blockNumber, signal) =>
       blockNumber > this.#newest ? undefined : ledger.findBlockHash(blockNumber, signal);
     const follow: Ledger["follow"] = (after, signal) => this.#follow(ledger.follow(after, signal), signal);
@@ -44,6 +46,12 @@ class Endpoint {
 
   giveUpTo(blockNumber: number): void {
     this.#newestGiven = blockNumber;
+  }
+
+  /** Answers nothing from now on, and refuses nothing. */
+  fallSilent(): void {
+    this.#isSilent = true;
+    this.#newestGiven = -1;
   }
 
   goOn(): void {
@@ -95,6 +103,24 @@ function publishFromOutside(): void {
   const events = encodeEvents([{ content: Buffer.from("x"), extensions: [] }]);
   cluster.chain.publish([{ address: topicAddress(parseTopicName("a")), count: 1, events }]);
 }
+
+describe("a follower is replaced before the publishes of other nodes time out, when its endpoint", () => {
+  beforeEach(() => start(3));
+
+  it.each([
+    ["answers nothing", (endpoint?: Endpoint) => endpoint?.fallSilent()],
+    ["names the newest block and does not give it", (endpoint?: Endpoint) => endpoint?.giveUpTo(cluster.chain.head)],
+  ])("%s", async (_, hang) => {
+    await cluster.clock.advance(3_000);
+    const stuck = follower();
+    hang(endpoints[stuck]);
+    const since = cluster.clock.now();
+    const answers = [1, 2].map((step) => cluster.publish((stuck + step) % 3, "a", "1"));
+    expect(await cluster.run(Promise.all(answers))).not.toContain("TIMEOUT");
+    expect(cluster.clock.now() - since).toBeLessThan(27_000);
+    expect(follower()).not.toBe(stuck);
+  });
+});
 
 describe("a follower whose chain answers and stands still", () => {
   beforeEach(() => start(3));
