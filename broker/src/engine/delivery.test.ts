@@ -21,7 +21,7 @@ async function restart(): Promise<void> {
 }
 
 describe("delivery", () => {
-  it("tries the same event again, with growing waits, and the next only when it is accepted", async () => {
+  it("retries an event with growing waits, and delivers the next one after it is accepted", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     let failures = 3;
@@ -60,7 +60,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
-  it("subscribing again gives a failing receiver its whole time anew", async () => {
+  it("subscribing again resets the failed time of a receiver", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 100_000, retryDelayMsMax: 1_000 } });
     await broker.open(topic("a"));
     sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
@@ -116,7 +116,7 @@ describe("delivery", () => {
     },
   );
 
-  it("begins nothing more once it stops", async () => {
+  it("starts no attempt after stop", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     sink.receive("http://hangs/", () => new Promise<AttemptOutcome>(() => {}));
@@ -146,7 +146,7 @@ describe("delivery", () => {
     },
   );
 
-  it("attempts nothing while paused, for longer than a failing receiver is given, and goes on from the cursors when active", async () => {
+  it("attempts nothing while paused, however long, and continues from the cursors when active", async () => {
     const { broker, sink, clock } = await start({ limits: { giveUpAfterMs: 10_000 } });
     await broker.open(topic("a"));
     const id = await engine.subscribe("a");
@@ -209,7 +209,7 @@ describe("delivery", () => {
       await clock.advance(40_000);
     });
 
-    it("gives up when it has failed for as long as without the restarts", async () => {
+    it("gives up after the same failed time as without restarts", async () => {
       for (const runMs of [7_000, 3_000]) {
         await restart();
         await engine.clock.advance(runMs);
@@ -227,7 +227,7 @@ describe("delivery", () => {
       expect(await state()).toBe("active");
     });
 
-    it("begins to count anew once it has accepted", async () => {
+    it("resets the failed time when it accepts", async () => {
       isWorking = true;
       await engine.clock.advance(10_000);
       expect(engine.sink.sequencesOf(id).at(-1)).toBe(1);
@@ -242,7 +242,7 @@ describe("delivery", () => {
     });
   });
 
-  it("writes seldom how long a receiver has failed", async () => {
+  it("writes the failed time of a receiver rarely", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
@@ -275,7 +275,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 1]);
   });
 
-  it("continues a suspended subscription after what it has acknowledged, also when that was not written yet", async () => {
+  it("resumes a suspended subscription after its acknowledged events, also when they were not written yet", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", ({ event }) =>
@@ -289,7 +289,7 @@ describe("delivery", () => {
     expect(sink.sequencesOf(id)).toEqual([1, 2, 2]);
   });
 
-  it("writes what a subscription has acknowledged before it suspends it", async () => {
+  it("writes acknowledgements of a subscription before it suspends it", async () => {
     const { broker, sink, clock, store } = await start();
     await broker.open(topic("a"));
     sink.receive("http://receiver/", ({ event }) =>
@@ -307,7 +307,7 @@ describe("delivery", () => {
     expect(written).toBe(1);
   });
 
-  it("counts what waits and what is acknowledged, by pattern too", async () => {
+  it("counts waiting and acknowledged events, also for a pattern", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a/1"));
     await broker.open(topic("a/2"));

@@ -117,7 +117,7 @@ const order = {
 const unreached = new BrokerError("chainUnreachable", { details: "http://two: the connection was refused" });
 
 describe("a group whose chain is away at the start", () => {
-  it("does not stop the others; it answers 200205 with the reason, and comes up by itself", async () => {
+  it("does not stop other groups; it answers 200205 with the reason, and recovers by itself", async () => {
     const [, away] = build();
     away.failure = unreached;
     await start();
@@ -135,7 +135,7 @@ describe("a group whose chain is away at the start", () => {
     await broker.open({ topic: "a", groupId: "2" });
   });
 
-  it("every line about a group says which", async () => {
+  it("every log line about a group names it", async () => {
     const [own, away] = build();
     const store = createMemoryStore();
     await start();
@@ -153,7 +153,7 @@ describe("a group whose chain is away at the start", () => {
     expect(lines.filter(({ groupId }) => groupId === undefined)).toEqual([]);
   });
 
-  it("feeds no subscription of its own meanwhile", async () => {
+  it("delivers none of its subscriptions meanwhile", async () => {
     const store = createMemoryStore();
     const chains = build({ store }).map(({ chain }) => chain);
     await start();
@@ -171,7 +171,7 @@ describe("a group whose chain is away at the start", () => {
     expect(sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("is tried again ever less often, for ever, whatever is wrong", async () => {
+  it("is retried without end, with growing waits", async () => {
     const [, away] = build();
     away.failure = new Error("anything");
     await start();
@@ -197,7 +197,7 @@ describe("a group whose chain is away at the start", () => {
 });
 
 describe("a group that is being indexed", () => {
-  it("takes no calls until it has caught up, and no subscription is fed before", async () => {
+  it("takes no calls and delivers nothing until it has caught up", async () => {
     const [, away] = build();
     away.chain.open("a", `0x${"11".repeat(20)}`);
     const { follow } = away.ledger;
@@ -216,7 +216,7 @@ describe("a group that is being indexed", () => {
 });
 
 describe("an outage after the start", () => {
-  it("leaves reading as it is; health tells of one that lasts", async () => {
+  it("does not affect reads; health reports one that lasts", async () => {
     const [, away] = build();
     await start();
     await broker.open({ topic: "a", groupId: "2" });
@@ -231,7 +231,7 @@ describe("an outage after the start", () => {
 });
 
 describe("a group with a time of its own for publishing", () => {
-  it("waits as long as that, and the others as ever", async () => {
+  it("waits for that time, and other groups for theirs", async () => {
     const groups = build({ publishTimeoutMs: 120_000 });
     await start();
     const answers: unknown[] = [];

@@ -269,7 +269,7 @@ const goesBackWhileItStops: readonly Step[] = [
   { kind: "restart" },
 ];
 
-it("after any history of reorganisations the index is the one of the final chain, and every event of it was delivered in order", async () => {
+it("after any history of reorgs the index equals the final chain, and its events were delivered in order with bounded repeats", async () => {
   const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(history, fc.constantFrom(0, 0, 1, 4), async (steps, confirmations) => {
@@ -279,7 +279,7 @@ it("after any history of reorganisations the index is the one of the final chain
   );
 }, 120_000);
 
-it("reorganisations inside the finality setting take nothing back", async () => {
+it("reorgs within the finality setting roll nothing back", async () => {
   const history = fc.array(stepArbitrary, { minLength: 1, maxLength: 30 });
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {

@@ -21,7 +21,7 @@ async function start(options: TestEngineOptions = {}): Promise<string> {
   return engine.subscribe("#", { offset: "OFFSET_FIRST" });
 }
 
-it("what vanished is found no more, and is told apart from what never was", async () => {
+it("a removed event is not found, with a message of its own", async () => {
   await start();
   const kept = await engine.publish("a", "1");
   const gone = await engine.publish("a", "2");
@@ -49,7 +49,7 @@ it("rolls back to the block that the ledger names, without asking the chain for 
   expect(engine.hashesAsked.slice(askedBefore)).toEqual([]);
 });
 
-it("what came back in another place is delivered again, with its new identifier, and the counts are right", async () => {
+it("a moved event is delivered again with its new identifier, and the counts are right", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.settle();
@@ -66,7 +66,7 @@ it("what came back in another place is delivered again, with its new identifier,
   expect(status).toMatchObject({ notifiedCount: 3, notifyingCount: 0 });
 });
 
-it("an event that vanishes while it is delivered is acknowledged by nobody, and not tried again", async () => {
+it("an event that vanishes during its attempt is neither acknowledged nor retried", async () => {
   const id = await start();
   const answer = createDeferred<AttemptOutcome>();
   engine.sink.receive("http://receiver/", ({ event }) =>
@@ -106,7 +106,7 @@ it("an event that vanishes while its attempt waits to be sent is not sent", asyn
   expect(engine.sink.attempts.map((one) => [one.subscription.id, one.eventId])).toEqual([[id, eventId]]);
 });
 
-it("a publish whose block goes before it is indexed is answered TIMEOUT, never with an identifier that is not", async () => {
+it("a publish whose block vanishes before it is indexed is answered TIMEOUT", async () => {
   engine = await TestEngine.start({ confirmations: 2 });
   const opened = engine.broker.open(topic("a"));
   await engine.clock.settle();
@@ -122,7 +122,7 @@ it("a publish whose block goes before it is indexed is answered TIMEOUT, never w
   expect(await answer).toBe("TIMEOUT");
 });
 
-it("a reorganisation inside the finality setting is never seen", async () => {
+it("a reorg within the finality setting has no effect", async () => {
   const seen: unknown[] = [];
   const metrics = { ...noMetrics, reorganised: (...all: unknown[]) => void seen.push(all) };
   engine = await TestEngine.start({ confirmations: 3, metrics });
@@ -146,7 +146,7 @@ it("a reorganisation inside the finality setting is never seen", async () => {
   expect(seen).toEqual([]);
 });
 
-it("what the chain took back while the broker was down is taken back at the next start", async () => {
+it("a start rolls back blocks that the chain removed while the broker was down", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.advance(100);
@@ -160,7 +160,7 @@ it("what the chain took back while the broker was down is taken back at the next
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 2, notifyingCount: 0 });
 });
 
-it("a chain that is merely behind the index is waited for, and takes nothing back", async () => {
+it("a chain that is only behind the index rolls nothing back", async () => {
   const id = await start();
   for (const text of ["1", "2", "3"]) await engine.publish("a", text);
   await engine.clock.advance(100);
@@ -176,7 +176,7 @@ it("a chain that is merely behind the index is waited for, and takes nothing bac
   expect(engine.sink.sequencesOf(id)).toEqual([1, 2, 3, 4]);
 });
 
-it("an index of which the chain has no block is not served", async () => {
+it("an index that shares no block with the chain is not served", async () => {
   await start();
   await engine.clock.advance(100);
   await engine.rebuild();
@@ -193,7 +193,7 @@ it("an index of which the chain has no block is not served", async () => {
   await engine.broker.start();
 });
 
-it("an offset that vanished is refused", async () => {
+it("an offset of a removed event is refused", async () => {
   await start();
   const gone = await engine.publish("a", "1");
   engine.chain.cutBack(engine.chain.head - 1);
@@ -201,7 +201,7 @@ it("an offset that vanished is refused", async () => {
   await expect(engine.subscribe("a", { offset: gone })).rejects.toEqual(refusal("eventNotExist"));
 });
 
-it("a reorganisation while the broker stops brings no old cursor back: what came elsewhere is delivered, and counted once", async () => {
+it("a reorg during a stop restores no old cursor: a moved event is delivered and counted once", async () => {
   const id = await start();
   engine.sink.receive("http://receiver/", async () => {
     await new Promise<void>((resolve) => void engine.clock.after(40, resolve));
@@ -221,7 +221,7 @@ it("a reorganisation while the broker stops brings no old cursor back: what came
   expect((await engine.listSubscriptions())[0]).toMatchObject({ notifiedCount: 1, notifyingCount: 0 });
 });
 
-it("a reorganisation while delivery begins is not passed by a cursor that was read before it", async () => {
+it("a reorg while delivery begins is not skipped by a cursor that was read before it", async () => {
   const id = await start();
   await engine.publish("a", "1");
   await engine.publish("a", "2");

@@ -13,7 +13,7 @@ export interface BalancerParts {
   readonly limits: EngineLimits;
 }
 
-/** Has subscriptions shared out evenly over the nodes, whichever of them looks first. */
+/** Has the coordinator spread subscriptions evenly over the nodes. Every node runs one; any of them may do it. */
 export class Balancer {
   readonly #parts: BalancerParts;
   readonly #recurrence: Recurrence;
@@ -23,7 +23,12 @@ export class Balancer {
   constructor(parts: BalancerParts) {
     this.#parts = parts;
     const { balanceEveryMs: everyMs, claimPollMs: restMs } = parts.limits;
-    this.#recurrence = new Recurrence({ ...parts, everyMs, restMs, failed: "subscriptions not shared out" });
+    this.#recurrence = new Recurrence({
+      ...parts,
+      everyMs,
+      restMs,
+      failed: "subscriptions not balanced, trying again",
+    });
   }
 
   start(): void {
@@ -55,6 +60,6 @@ export class Balancer {
   async #balance(nodeId: Parameters<Coordinator["balance"]>[0]): Promise<void> {
     const { coordinator, logger } = this.#parts;
     const { given, asked } = await coordinator.balance(nodeId);
-    if (given + asked > 0) logger.info("subscriptions shared out", { given, asked });
+    if (given + asked > 0) logger.info("subscriptions balanced", { given, asked });
   }
 }

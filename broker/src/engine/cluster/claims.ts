@@ -19,7 +19,7 @@ export interface ClaimsParts {
   readonly limits: EngineLimits;
 }
 
-/** Brings a subscription to the node that was called about it. */
+/** Moves a subscription to the node that received a call about it. */
 export class Claims implements Ownership {
   readonly isShared = true;
   readonly #parts: ClaimsParts;
@@ -44,7 +44,9 @@ export class Claims implements Ownership {
       if (claim !== undefined && claim.status !== "asked") return;
       await pause(clock, limits.claimPollMs, AbortSignal.any([signal, hint.signal]));
       if (signal.aborted)
-        throw new BrokerError("busy", { details: "the node that delivers the subscription does not hand it over" });
+        throw new BrokerError("busy", {
+          details: "the node that delivers the subscription did not hand it over in time; retry",
+        });
     }
   }
 
@@ -63,7 +65,7 @@ export class Claims implements Ownership {
     throw new BrokerError("storeUnreachable", { details: member.failure ?? "this node has not joined the others" });
   }
 
-  /** Undefined when membership has ended meanwhile. */
+  /** Undefined if the membership ended meanwhile. */
   async #tryToClaim(id: SubscriptionId, membership: Membership): Promise<Claim | undefined> {
     try {
       return await this.#parts.coordinator.claim(id, membership.nodeId);
@@ -73,7 +75,7 @@ export class Claims implements Ownership {
     }
   }
 
-  /** Aborts when something was heard of the subscription. */
+  /** Aborts on a hint about the subscription. */
   #nextHint(id: SubscriptionId): Disposable & { readonly signal: AbortSignal } {
     const heard = new AbortController();
     const unlisten = this.#parts.member.onHint((hint) => {

@@ -26,7 +26,7 @@ const attemptsNeeded = 3;
 const giveUpAfterMs = 60 * second;
 
 it.each([1, 3])(
-  "loses and suspends nothing, and keeps every membership, while the clocks of %i nodes are set to anything under load",
+  "loses and suspends nothing, and keeps every membership, while the clocks of %i nodes jump under load",
   async (nodes) => {
     await fc.assert(
       fc.asyncProperty(steps, async (history) => {

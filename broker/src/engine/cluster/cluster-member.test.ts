@@ -52,7 +52,7 @@ function start(
 const failing = (): Promise<never> => Promise.reject(new Error("no connection"));
 const hanging = (): Promise<never> => new Promise(() => {});
 
-it("joins, renews for as long as it runs, and is one of the nodes", async () => {
+it("joins, renews while it runs, and is listed", async () => {
   const world = setUp();
   const member = start(world);
   const membership = await member.membership(never);
@@ -75,7 +75,7 @@ it("leaves when it stops, so that its address is free at once", async () => {
   expect(first.failure).toBeDefined();
 });
 
-it("stops though the coordinator does not answer", async () => {
+it("stops while the coordinator does not answer", async () => {
   const world = setUp();
   const member = start(world);
   await member.membership(never);
@@ -89,7 +89,7 @@ it("stops though the coordinator does not answer", async () => {
 it.each([
   ["fail", failing],
   ["hang", hanging],
-])("ends its membership by itself when renewals %s, and joins anew as another node", async (_, renew) => {
+])("ends its membership by itself when renewals %s, and joins again with a new identifier", async (_, renew) => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
@@ -108,7 +108,7 @@ it.each([
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
-it("joins anew at once though its renewals were carried out and not answered, and none of them brings the old one back", async () => {
+it("joins again at once when renewals were executed and not answered, and none revives the old membership", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const late: (() => Promise<boolean>)[] = [];
@@ -127,7 +127,7 @@ it("joins anew at once though its renewals were carried out and not answered, an
   expect(await world.coordinator.listNodes()).toMatchObject([{ id: next?.nodeId }]);
 });
 
-it("joins anew at once though a joining was carried out and not answered", async () => {
+it("joins again at once when a join was executed and not answered", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   const answered = createDeferred<void>();
@@ -147,7 +147,7 @@ it("joins anew at once though a joining was carried out and not answered", async
   answered.resolve();
 });
 
-it("a renewal that hangs keeps no later one from being sent", async () => {
+it("a renewal that hangs does not block the next one", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
@@ -162,7 +162,7 @@ it("a renewal that hangs keeps no later one from being sent", async () => {
   expect(membership?.isLive()).toBe(true);
 });
 
-it("a coordinator that comes back just before a membership ends costs none", async () => {
+it("keeps the membership when the coordinator returns just before it ends", async () => {
   const world = setUp();
   const working = world.coordinator.renew.bind(world.coordinator);
   const member = start(world);
@@ -175,7 +175,7 @@ it("a coordinator that comes back just before a membership ends costs none", asy
   expect(membership?.isLive()).toBe(true);
 });
 
-it("ends when the coordinator says that it is no member", async () => {
+it("ends when the coordinator does not know this member", async () => {
   const world = setUp();
   const lines: string[] = [];
   const member = start(world, "a:1", recordingLogger(lines));
@@ -184,10 +184,10 @@ it("ends when the coordinator says that it is no member", async () => {
   await world.clock.advance(ttl / 3);
   expect(membership?.isLive()).toBe(false);
   expect((await member.membership(never))?.nodeId).not.toBe(membership?.nodeId);
-  expect(lines).toContain("warn membership ended, joining again: the coordinator says that it is no member");
+  expect(lines).toContain("warn membership ended, joining again: the coordinator does not know this member");
 });
 
-it("waits for the address of a killed process without a word", async () => {
+it("waits for the address of a killed process without a warning", async () => {
   const world = setUp();
   await world.coordinator.join({ id: "killed" as NodeId, address: "a:1" }, ttl); // Any string will do.
   const lines: string[] = [];
@@ -199,7 +199,7 @@ it("waits for the address of a killed process without a word", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual([]);
 });
 
-it("knows why it is no member from the moment that its membership has ended", async () => {
+it("reports why it is no member as soon as its membership has ended", async () => {
   const world = setUp();
   const member = start(world);
   const membership = await member.membership(never);
@@ -213,7 +213,7 @@ it("knows why it is no member from the moment that its membership has ended", as
   expect(failure).toBe("this node has not joined the others: no connection");
 });
 
-it("tells, once, of another node that is found dead with what it held, and otherwise of one that leaves", async () => {
+it("logs once that another node expired, with its holdings, or that it left", async () => {
   const world = setUp();
   const { coordinator, clock } = world;
   const lines: unknown[] = [];
@@ -238,7 +238,7 @@ it("tells, once, of another node that is found dead with what it held, and other
   ]);
 });
 
-it("tells, once, that another node that is up has its address", async () => {
+it("logs once that another live node has its address", async () => {
   const world = setUp();
   await start(world).membership(never);
   const lines: string[] = [];
@@ -248,7 +248,7 @@ it("tells, once, that another node that is up has its address", async () => {
   expect(lines.filter((line) => line.startsWith("warn"))).toEqual(["warn node not joined, trying again"]);
 });
 
-it("a joining that is answered too late makes no member that nobody is", async () => {
+it("leaves again when a join is answered too late", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   let calls = 0;
@@ -266,7 +266,7 @@ it("a joining that is answered too late makes no member that nobody is", async (
   expect((await world.coordinator.listNodes()).map(({ address }) => address)).toEqual(["a:1"]);
 });
 
-it("a joining whose answer comes when it is over already is tried again", async () => {
+it("joins again when the answer comes after the membership expired", async () => {
   const world = setUp();
   const gate = new NodeGate(world.clock, () => 0);
   const coordinator = gate.wrap(world.coordinator, { isShared: true });
@@ -282,7 +282,7 @@ it("a joining whose answer comes when it is over already is tried again", async 
   waiting.abort();
 });
 
-it("a joining that is answered when its time is all but over is left, and another one tried", async () => {
+it("leaves and joins again when the answer comes just before the membership expires", async () => {
   const world = setUp();
   const working = world.coordinator.join.bind(world.coordinator);
   let isLate = true;
@@ -304,7 +304,7 @@ it("a joining that is answered when its time is all but over is left, and anothe
   expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
 });
 
-it("has left what it joined while it was told to stop once it has stopped", async () => {
+it("has left a join that was under way when stop returns", async () => {
   const world = setUp();
   const { join, leave } = world.coordinator;
   const answered = createDeferred<void>();
@@ -325,7 +325,7 @@ it("has left what it joined while it was told to stop once it has stopped", asyn
   expect(await stopped).toEqual([]);
 });
 
-it("tells at once for which groups it is ready, and for none once it drains", async () => {
+it("reports ready groups at once, and none after drain", async () => {
   const world = setUp();
   const told: (readonly GroupId[])[] = [];
   const working = world.coordinator.renew.bind(world.coordinator);
@@ -344,7 +344,7 @@ it("tells at once for which groups it is ready, and for none once it drains", as
   expect(told.at(-1)).toEqual([]);
 });
 
-it("passes hints on, its own joining as one of nodes, also when listening had to be tried again", async () => {
+it("passes hints on, with a nodes hint for its own join, also after a retry of listen", async () => {
   const world = setUp();
   const working = world.coordinator.listen.bind(world.coordinator);
   world.coordinator.listen = failing;
@@ -367,7 +367,7 @@ it("passes hints on, its own joining as one of nodes, also when listening had to
   expect(hints).toEqual([]);
 });
 
-it("a membership is waited for until the caller's signal aborts", async () => {
+it("waits for a membership until the caller's signal aborts", async () => {
   const world = setUp();
   world.coordinator.join = failing;
   const member = start(world);

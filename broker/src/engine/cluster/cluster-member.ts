@@ -21,17 +21,17 @@ export interface ClusterMemberParts {
   readonly randomness: Randomness;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Groups whose subscriptions this node can deliver by now. */
+  /** Groups whose subscriptions this node can deliver now. */
   readonly readyGroups: () => readonly GroupId[];
 }
 
-/** Memberships that a taken address is waited for before it is told of: what a killed process left is gone after one. */
+/** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one. */
 const patience = 3;
 
-/** Joinings of this node that the next one may replace, at most. What waits at the server of an outage is of the newest. */
+/** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest can still be under way at the server. */
 const formerMax = 64;
 
-/** Keeps this node one of those that share the store: joins, renews, and joins anew whenever its membership has ended. */
+/** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
 export class ClusterMember implements Member {
   readonly #parts: ClusterMemberParts;
   readonly #hints = new Hints();
@@ -40,18 +40,18 @@ export class ClusterMember implements Member {
   readonly #renewing: ReportedTrouble;
   readonly #listening: ReportedTrouble;
   /**
-   * Identifiers that this node has joined by, answered or not. It holds nothing by them when it joins anew, but a server that stood still
-   * may carry out late what they sent, and would keep its address from it.
+   * Identifiers of earlier joins, answered or not. A server that hung may execute such a join late, and then the address would be taken. So the
+   * next join replaces them.
    */
   #former: readonly NodeId[] = [];
-  /** Left behind as soon as it is resolved, so that nobody waits for a joining that has been. */
+  /** Replaced as soon as it is resolved, so that nobody waits for a past join. */
   #nextJoining = createDeferred<void>();
   #current: LiveMembership | undefined;
   #isDraining = false;
   #isRetrying = false;
   #unlisten: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
-  /** Settles when what was joined and not taken is left again. Never rejects. */
+  /** Settles when a join that was answered too late is undone. Never rejects. */
   #abandoned: Promise<void> = Promise.resolve();
 
   constructor(parts: ClusterMemberParts) {
@@ -68,13 +68,13 @@ export class ClusterMember implements Member {
     this.#running = this.#run();
   }
 
-  /** From now on this node is given nothing new; answers when the coordinator knows. Never rejects. */
+  /** From now on this node gets nothing new. Returns when the coordinator knows. Never rejects. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.renew();
   }
 
-  /** Ends membership, so that others take over at once; `signal` breaks off a coordinator that does not answer. */
+  /** Ends the membership, so that other nodes take over at once. `signal` ends the wait for a coordinator that does not answer. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
     const { coordinator, logger } = this.#parts;
@@ -93,7 +93,7 @@ export class ClusterMember implements Member {
     return `this node has not joined the others: ${this.#joining.reason ?? this.#renewing.reason ?? "it is joining"}`;
   }
 
-  /** Whether the node of that identifier is this one, and still a member. */
+  /** Whether the identifier is that of the live membership. */
   isLive(nodeId: NodeId | undefined): boolean {
     return this.#current !== undefined && this.#current.nodeId === nodeId && this.#current.isLive();
   }
@@ -128,7 +128,7 @@ export class ClusterMember implements Member {
     }
   }
 
-  /** Undefined when the node stops first. */
+  /** Undefined if the node stops first. */
   async #join(): Promise<LiveMembership | undefined> {
     const { clock, limits } = this.#parts;
     const { signal } = this.#stopping;
@@ -141,11 +141,11 @@ export class ClusterMember implements Member {
     return undefined;
   }
 
-  /** With a new identifier each time, since an earlier try may be answered late. */
+  /** Uses a new identifier each time, since an earlier join may be answered late. */
   async #tryToJoin(since: number): Promise<LiveMembership | undefined> {
     const { coordinator, address, clock, randomness, limits } = this.#parts;
     const { membershipMs } = limits;
-    const nodeId = randomness.uuid() as NodeId; // A NodeId is any UUID of a joining.
+    const nodeId = randomness.uuid() as NodeId; // A NodeId is the UUID of a join.
     const sentAt = clock.monotonic();
     const replaces = this.#former;
     this.#former = [...replaces, nodeId].slice(-formerMax);
@@ -171,7 +171,7 @@ export class ClusterMember implements Member {
     else logger.debug("address not free yet", { address });
   }
 
-  /** A joining that took too long makes a member that nobody is. */
+  /** A join that is answered too late creates a member that no node uses: leave again. */
   #abandon({ nodeId }: LiveMembership, answer: Promise<"joined" | "taken">): void {
     const { coordinator } = this.#parts;
     if (!this.#stopping.signal.aborted) this.#joining.failed(new Error("the coordinator does not answer in time"));
@@ -179,7 +179,7 @@ export class ClusterMember implements Member {
     this.#abandoned = left.catch(() => undefined);
   }
 
-  /** False when it is too late: the membership was over before it was heard of, or the node stops. */
+  /** Returns false if it is too late: the membership expired before the answer came, or the node stops. */
   #admit(membership: LiveMembership): boolean {
     const { logger, address } = this.#parts;
     if (this.#stopping.signal.aborted || !membership.isLive()) return false;
@@ -205,7 +205,7 @@ export class ClusterMember implements Member {
     });
   }
 
-  /** Sends renewals one after the other, answered or not, until membership has ended. */
+  /** Sends a renewal each third of the membership, answered or not, until it has ended. */
   async #keep(membership: LiveMembership): Promise<void> {
     const { clock, limits } = this.#parts;
     while (membership.isLive()) {
@@ -222,13 +222,13 @@ export class ClusterMember implements Member {
       const isMember = await coordinator.renew(membership.nodeId, { lastsMs: limits.membershipMs, groups });
       this.#renewing.done();
       if (isMember) membership.renewed(sentAt);
-      else membership.end("the coordinator says that it is no member");
+      else membership.end("the coordinator does not know this member");
     } catch (error) {
       if (membership.isLive()) await this.#renewAgain(membership, error);
     }
   }
 
-  /** A coordinator that was away for a moment must not cost the membership. */
+  /** Retries once soon, so that a short outage of the coordinator does not cost the membership. */
   async #renewAgain(membership: LiveMembership, error: unknown): Promise<void> {
     this.#renewing.failed(error);
     if (this.#isRetrying) return;
@@ -239,12 +239,12 @@ export class ClusterMember implements Member {
   }
 
   #hear(hint: Hint): void {
-    if (hint.kind === "gone") this.#tellOf(hint);
+    if (hint.kind === "gone") this.#report(hint);
     this.#hints.tell(hint);
   }
 
-  /** What became of earlier memberships of this node's address is nothing that others have to take over. */
-  #tellOf({ how, nodeId, address, subscriptions, groups }: Departure): void {
+  /** Logs departures of other nodes, not those of earlier memberships of this one. */
+  #report({ how, nodeId, address, subscriptions, groups }: Departure): void {
     const { address: own, logger } = this.#parts;
     if (address === own) return;
     const fields = { nodeId, address, subscriptions, groups };

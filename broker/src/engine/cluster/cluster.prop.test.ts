@@ -351,7 +351,7 @@ function createRandom(seed: number): () => number {
 }
 
 it(
-  "whatever befalls nodes that share a store, every subscription gets every event in order, from its owner alone, and again only what is not acknowledged",
+  "under any history of faults, every subscription gets every event in order, from its owner alone, and repeats only unacknowledged ones",
   async () => {
     const history = fc.array(stepArbitrary, { minLength: 20, maxLength: 60, size: "max" });
     await fc.assert(

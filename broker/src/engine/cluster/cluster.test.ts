@@ -35,7 +35,7 @@ const nodesOf = (id: string): readonly string[] =>
   cluster.attempts.flatMap(({ node, notification }) => (notification.subscription.id === id ? [node.address] : []));
 
 describe("any node serves any call", () => {
-  it("a topic opened, an event published and a subscription made at one are there at another", async () => {
+  it("a topic, an event and a subscription created at one node are found at another", async () => {
     await start(3);
     expect(await cluster.node(1).broker.exist(topic("a"))).toBe(true);
     const id = await cluster.run(cluster.subscribe(2, "a"));
@@ -46,7 +46,7 @@ describe("any node serves any call", () => {
     expect(cluster.sink.sequencesOf(id)).toEqual([1]);
   });
 
-  it("a subscription is continued at another node, which delivers it from then on to the new url", async () => {
+  it("a subscribe at another node moves the subscription there, with the new url", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(0, "a", "1"));
@@ -59,7 +59,7 @@ describe("any node serves any call", () => {
     expect(cluster.attempts.at(-1)?.notification.subscription.url).toBe("http://new/");
   });
 
-  it("a subscription is removed at another node, and then it is nowhere", async () => {
+  it("an unsubscribe at another node removes the subscription", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.unSubscribe(1, id));
@@ -69,7 +69,7 @@ describe("any node serves any call", () => {
     await expect(cluster.run(cluster.unSubscribe(0, id))).rejects.toEqual(refusal("subscriptionNotExist"));
   });
 
-  it("whoever subscribes with an identifier that another node is making gets that one", async () => {
+  it("two nodes that subscribe with the same new identifier get one subscription", async () => {
     await start(2);
     const subscriptionId = "11111111-1111-4111-8111-111111111111";
     const calls = [0, 1].map((index) => cluster.subscribe(index, "a", { subscriptionId }));
@@ -77,7 +77,7 @@ describe("any node serves any call", () => {
     expect((await cluster.shared.store.listSubscriptions()).length).toBe(1);
   });
 
-  it("a call waits for an attempt under way, but not for long", async () => {
+  it("a call waits for an attempt under way, for a bounded time", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.sink.receive("http://receiver/", () => createDeferred<AttemptOutcome>().promise);
@@ -97,7 +97,7 @@ describe("any node serves any call", () => {
     expect(cluster.clock.now() - since).toBeLessThan(defaultEngineLimits.claimWaitMs + 100);
   });
 
-  it("a call for a subscription of a halted node is answered once that node counts as gone", async () => {
+  it("a call for a subscription of a paused node is answered after that node expires", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.node(0).gate.halt();
@@ -106,7 +106,7 @@ describe("any node serves any call", () => {
     cluster.node(0).gate.resume();
   });
 
-  it("a limit on subscriptions counts those of every node", async () => {
+  it("the limit of subscriptions counts those of all nodes", async () => {
     cluster = await TestCluster.start(2, { limits: { subscriptionsMax: 1 } });
     await cluster.run(cluster.node(0).broker.open(topic("a")));
     await cluster.run(cluster.subscribe(0, "a"));
@@ -114,8 +114,8 @@ describe("any node serves any call", () => {
   });
 });
 
-describe("who delivers", () => {
-  it("subscriptions are spread evenly, and spread anew when a node comes and goes", async () => {
+describe("the delivering node", () => {
+  it("subscriptions are balanced when nodes join and leave", async () => {
     await start(2);
     await subscribeMany(12);
     await cluster.clock.advance(5_000);
@@ -128,7 +128,7 @@ describe("who delivers", () => {
     expect(await counts()).toEqual([6, 6]);
   });
 
-  it("they are spread as soon as a node is there, and as it is gone, however seldom it is looked at otherwise", async () => {
+  it("subscriptions are balanced at once when a node joins or leaves, even with rare polls", async () => {
     cluster = await TestCluster.start(1, { limits: { balanceEveryMs: 600_000 } });
     await cluster.run(cluster.node(0).broker.open(topic("a")));
     await subscribeMany(4);
@@ -139,7 +139,7 @@ describe("who delivers", () => {
     expect(await counts()).toEqual([4]);
   });
 
-  it("a node that stops says at once that it can deliver nothing more", async () => {
+  it("a stopping node reports at once that it delivers nothing more", async () => {
     await start(2);
     const { coordinator } = cluster.shared;
     const renew = coordinator.renew.bind(coordinator);
@@ -154,7 +154,7 @@ describe("who delivers", () => {
     await cluster.run(stopped);
   });
 
-  it("what moves to another node misses nothing and repeats nothing", async () => {
+  it("a subscription that moves to another node misses and repeats nothing", async () => {
     await start(1);
     const ids = await subscribeMany(6);
     await cluster.run(cluster.publish(0, "a", "1"));
@@ -169,7 +169,7 @@ describe("who delivers", () => {
     for (const id of ids) expect(cluster.sink.sequencesOf(id)).toEqual(all);
   });
 
-  it("a killed node's subscriptions go on elsewhere in less than 10 s", async () => {
+  it("other nodes deliver a killed node's subscriptions within 10 s", async () => {
     await start(3);
     const ids = await subscribeMany(9);
     await cluster.clock.advance(3_000);
@@ -181,7 +181,7 @@ describe("who delivers", () => {
     expect((await counts()).toSorted((left, right) => left - right)).toEqual([4, 5]);
   });
 
-  it("a node that was halted for longer than its membership delivers nothing when it goes on", async () => {
+  it("a node that was paused for longer than its membership delivers nothing when it continues", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     let isFailing = true;
@@ -204,7 +204,7 @@ describe("who delivers", () => {
     expect(cluster.nodes.map(({ broker }) => broker.health()[0]?.ready)).toEqual([true, true]);
   });
 
-  it("a node that is cut off from the store ends delivery before another begins, and says that it is not ready", async () => {
+  it("a node without the store stops delivery before another node starts, and is not ready", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await cluster.clock.advance(3_000);
@@ -262,7 +262,7 @@ describe("who delivers", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => [1, 2]));
   });
 
-  it("a suspended subscription stays so where it is, and begins again at the node that is asked", async () => {
+  it("a suspended subscription stays suspended, and resumes at the node that gets the subscribe", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.sink.receive("http://receiver/", () => ({ status: "gone", reason: "410" }));
@@ -277,7 +277,7 @@ describe("who delivers", () => {
 });
 
 describe("the listing", () => {
-  it("shows every node with what it delivers, also with nothing, and the same at each", async () => {
+  it("shows every node with its subscriptions, or none, and is the same at each", async () => {
     await start(3);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(1, "a", "1"));
@@ -290,7 +290,7 @@ describe("the listing", () => {
     ]);
   });
 
-  it("shows of its own what is acknowledged and not written yet", async () => {
+  it("shows acknowledgements of its own that are not written yet", async () => {
     await start(2);
     await cluster.run(cluster.subscribe(0, "a"));
     await cluster.run(cluster.publish(0, "a", "1"));
@@ -299,7 +299,7 @@ describe("the listing", () => {
     expect(own?.subscriptions).toMatchObject([{ notifiedCount: 1, notifyingCount: 0 }]);
   });
 
-  it("leaves out a killed node, and shows its subscriptions where they went", async () => {
+  it("omits a killed node, and shows its subscriptions at their new nodes", async () => {
     await start(2);
     await subscribeMany(4);
     await cluster.clock.advance(3_000);
@@ -309,7 +309,7 @@ describe("the listing", () => {
     expect(listing.map(({ address, subscriptions }) => [address, subscriptions.length])).toEqual([["node-1:1", 4]]);
   });
 
-  it("counts what waits at another node from its cursor in the store", async () => {
+  it("counts waiting events of another node from the cursor in the store", async () => {
     await start(2);
     cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "503" }));
     await cluster.run(cluster.subscribe(0, "a"));
@@ -321,7 +321,7 @@ describe("the listing", () => {
   });
 });
 
-it("a node that takes over goes on with the time for which a receiver has failed", async () => {
+it("a node that takes over continues the failed time of a receiver", async () => {
   cluster = await TestCluster.start(2, { limits: { giveUpAfterMs: 60_000, retryDelayMsMax: 5_000 } });
   await cluster.run(cluster.node(0).broker.open(topic("a")));
   cluster.sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));

@@ -31,7 +31,7 @@ export interface ClusterParts {
   readonly limits: EngineLimits;
 }
 
-/** What this node does because it is not the only one. */
+/** The parts that a node runs when it shares the store with other nodes. */
 export class Cluster {
   readonly member: ClusterMember;
   readonly deliveries: Deliveries;
@@ -53,18 +53,18 @@ export class Cluster {
     this.member.start();
   }
 
-  /** From now on this node delivers a group, and is given a share of its subscriptions. */
+  /** From now on this node delivers a group, and gets a share of its subscriptions. */
   resume(groupId: GroupId): void {
     this.deliveries.resume(groupId);
     void this.#askForShare();
   }
 
-  /** From now on this node is given nothing new, and others are asked to take what it has; it hands that over as they do. */
+  /** From now on this node gets nothing new, and hands its subscriptions over as other nodes ask for them. */
   drain(): void {
     void this.#askOthers();
   }
 
-  /** Ends membership. */
+  /** Ends the membership. */
   async stop(signal: AbortSignal): Promise<void> {
     this.#balancer.stop();
     await this.member.stop(signal);

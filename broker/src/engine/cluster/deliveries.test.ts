@@ -60,7 +60,7 @@ const attemptsOf = (id: string): readonly string[] =>
     notification.subscription.id === id ? [`${node.address} ${notification.event.sequence}`] : [],
   );
 
-it("a node that stops while it takes over subscriptions delivers none of them", async () => {
+it("a node that stops during a take-over delivers none of the subscriptions", async () => {
   await start(2);
   cluster.sink.receive("http://slow/", answersAfter(900));
   for (let count = 0; count < 2; count += 1) await cluster.run(cluster.subscribe(0, "b", { url: "http://slow/" }));
@@ -88,7 +88,7 @@ it("a node that stops while it takes over subscriptions delivers none of them", 
   for (const id of own) expect(attemptsOf(id)).toEqual(["node-0:1 1"]);
 });
 
-it("a stop waits for a look under way only for as long as it has time", async () => {
+it("stop waits for a read of rows only until its deadline", async () => {
   await start(1);
   await subscribeMany(1);
   const reads = holdReads();
@@ -98,7 +98,7 @@ it("a stop waits for a look under way only for as long as it has time", async ()
   reads.release();
 });
 
-it("a look for a membership that has ended leaves the workers of the next one alone", async () => {
+it("a late read under an ended membership does not touch workers of the next one", async () => {
   await start(1);
   const { store, coordinator } = cluster.shared;
   const { ids } = cluster.node(0);
@@ -121,7 +121,7 @@ it("a look for a membership that has ended leaves the workers of the next one al
 
 const never = (): Promise<AttemptOutcome> => new Promise(() => {});
 
-it("what is asked for is handed over at once, but for what waits for a slow receiver", async () => {
+it("hands over requested subscriptions at once, except those with a slow receiver", async () => {
   await start(1);
   const { coordinator } = cluster.shared;
   cluster.sink.receive("http://hangs/", never);
@@ -148,7 +148,7 @@ it("what is asked for is handed over at once, but for what waits for a slow rece
   expect(last).toBeGreaterThan(900);
 });
 
-it("a node that stops hands over at once what waits for no slow receiver, and waits no longer than it must for the rest", async () => {
+it("a stopping node hands over at once, and waits a bounded time for slow receivers", async () => {
   await start(2);
   const ids = await subscribeMany(6);
   await cluster.clock.advance(5_000);
@@ -171,7 +171,7 @@ it("a node that stops hands over at once what waits for no slow receiver, and wa
   expect(attemptsOf(slow)).toEqual(["node-1:1 1", "node-0:1 1", "node-0:1 2"]);
 });
 
-it("a node that stops while its receivers hang hands over thousands of subscriptions in a second, and none while it delivers it", async () => {
+it("a stopping node hands over thousands of subscriptions with hanging receivers in a second, each after its attempt ended", async () => {
   await start(2);
   cluster.sink.receive("http://hangs/", never);
   const [owner] = cluster.node(1).ids;
@@ -194,7 +194,7 @@ it("a node that stops while its receivers hang hands over thousands of subscript
   expect(Math.max(...rest.map(({ at }) => at - since))).toBeLessThan(1_250);
 });
 
-it("a node that stops during a hand-over waits for its receivers only once", async () => {
+it("a stop during a hand-over waits for receivers only once", async () => {
   await start(1);
   cluster.sink.receive("http://hangs/", never);
   for (let count = 0; count < 4; count += 1) await cluster.run(cluster.subscribe(0, "a", { url: "http://hangs/" }));
@@ -218,7 +218,7 @@ it("a node that stops during a hand-over waits for its receivers only once", asy
   expect(owners).toEqual(cluster.node(1).ids);
 });
 
-it("a publish that hangs leaves a stopping node the time to leave", async () => {
+it("a publish that hangs leaves a stopping node time to leave", async () => {
   await start(2);
   const { coordinator, store } = cluster.shared;
   const leave = coordinator.leave.bind(coordinator);

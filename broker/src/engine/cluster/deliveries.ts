@@ -28,7 +28,7 @@ export interface DeliveriesParts {
   readonly groups: Groups;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
-  /** Those of whoever makes, continues or removes a subscription. */
+  /** Held by calls that create, continue or remove a subscription. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
   readonly clock: Clock;
@@ -37,8 +37,8 @@ export interface DeliveriesParts {
 }
 
 /**
- * Has this node deliver the subscriptions that it owns, and no others. Whatever it starts, stops or hands over it does in the turn of the
- * subscription, and while no index goes back; only at the end of a membership, and when an index has gone back, do workers stop at once.
+ * Makes this node deliver the subscriptions that it owns, and no others. It starts, stops and hands over a subscription in the subscription's turn,
+ * and while no index rolls back. Workers stop at once only at the end of a membership, and for a roll-back.
  */
 export class Deliveries {
   readonly #parts: DeliveriesParts;
@@ -46,7 +46,7 @@ export class Deliveries {
   readonly #handOver: HandOver;
   readonly #stopping = new AbortController();
   readonly #ready = new Set<GroupId>();
-  /** What looks have begun, also those of memberships that have ended: to start and end workers, and to hand over. */
+  /** Tasks that start and end workers, and tasks that hand over; also those of memberships that have ended. */
   readonly #settling = new Set<Promise<void>>();
   readonly #giving = new Set<Promise<void>>();
   #membership: Membership | undefined;
@@ -57,7 +57,12 @@ export class Deliveries {
     this.#parts = parts;
     this.#handOver = new HandOver(parts);
     const { holdingsPollMs: everyMs, claimPollMs: restMs } = parts.limits;
-    this.#recurrence = new Recurrence({ ...parts, everyMs, restMs, failed: "subscriptions not looked at" });
+    this.#recurrence = new Recurrence({
+      ...parts,
+      everyMs,
+      restMs,
+      failed: "owned subscriptions not read, trying again",
+    });
   }
 
   start(): void {
@@ -68,8 +73,8 @@ export class Deliveries {
   }
 
   /**
-   * Hands out nothing more, and starts nothing; workers go on. Answers when nobody is about to start any, or `signal` aborts; workers that
-   * were asked for may still be ending.
+   * Starts and hands over nothing more; workers go on. Returns when no task can start a worker, or `signal` aborts. Workers may still be ending for
+   * a hand-over.
    */
   async stop(signal: AbortSignal): Promise<void> {
     this.#stopping.abort();
@@ -77,7 +82,7 @@ export class Deliveries {
     await untilAborted(Promise.allSettled([this.#running, ...this.#settling]), signal);
   }
 
-  /** Ends all workers, and gives each subscription away as its worker ends; attempts under way have `graceMs`. To be called after {@link stop}. */
+  /** Ends all workers and releases each subscription as its worker ends. Attempts under way have `graceMs`. Call it after {@link stop}. */
   async release(graceMs: number, signal: AbortSignal): Promise<void> {
     const giving = untilAborted(Promise.allSettled(this.#giving), signal);
     await Promise.all([giving, this.#handOver.giveAll([...this.#standing()], { graceMs, signal })]);
@@ -88,24 +93,24 @@ export class Deliveries {
     return [...this.#ready];
   }
 
-  /** From now on the subscriptions of a group are delivered, as far as this node owns them. */
+  /** From now on this node delivers its own subscriptions of a group. */
   resume(groupId: GroupId): void {
     this.#ready.add(groupId);
     this.lookSoon();
   }
 
-  /** Looks soon at what this node owns. */
+  /** Looks soon at the subscriptions that this node owns. */
   lookSoon(): void {
     this.#recurrence.ask();
   }
 
-  /** Starts delivery of a subscription that was read or made while the index could not go back. */
+  /** Starts delivery of a subscription whose row was read or inserted under the same hold of `changes`. */
   begin(subscription: CallbackSubscription): void {
     if (this.#mayBegin(subscription)) this.#parts.workers.add(subscription);
     else this.lookSoon();
   }
 
-  /** Ends the workers whose cursors were refused: another node owns their subscriptions, or their index has gone back. */
+  /** Ends the workers whose progress the store refused: another node owns their subscriptions, or the index rolled back. */
   onRefused(rows: readonly Progress[]): void {
     const { workers } = this.#parts;
     for (const { id, epoch } of rows) {
@@ -133,7 +138,7 @@ export class Deliveries {
     await stopped;
   }
 
-  /** Another node may deliver by now: drop acknowledgements that are not written yet. */
+  /** Another node may deliver already, so acknowledgements that are not written are dropped. */
   async #stopAll(): Promise<void> {
     const { progressWriter } = this.#parts;
     progressWriter.forgetAll();
@@ -158,7 +163,7 @@ export class Deliveries {
     for (const page of pages) await this.#settle(page, membership);
   }
 
-  /** Looks again at subscriptions whose workers may be wrong, now that nobody else changes them. */
+  /** Reads the rows of subscriptions whose workers may be wrong, and starts or ends workers to match. */
   async #settle(page: HoldingsPage<SubscriptionId>, membership: Membership): Promise<void> {
     const { store, workers, progressWriter, slices } = this.#parts;
     await this.#inTurn(page, async () => {
@@ -202,7 +207,7 @@ export class Deliveries {
     return this.#membership?.nodeId === owner && this.#serves(this.#membership);
   }
 
-  /** To be asked right before a worker is started or ended for a membership: another one may have begun meanwhile. */
+  /** Ask it right before a worker is started or ended for a membership: another membership may have begun meanwhile. */
   #serves(membership: Membership | undefined): boolean {
     return !this.#stopping.signal.aborted && membership?.isLive() === true;
   }
@@ -212,7 +217,7 @@ function isHeld(row: Subscription, { nodeId }: Membership): row is CallbackSubsc
   return row.owner === nodeId && row.state === "active" && isCallback(row);
 }
 
-/** Keeps a task among others for as long as it takes. */
+/** Keeps a task in a set until it settles. */
 function underWay(tasks: Set<Promise<void>>, task: Promise<void>): Promise<void> {
   const forget = (): void => void tasks.delete(task);
   tasks.add(task);
@@ -220,7 +225,7 @@ function underWay(tasks: Set<Promise<void>>, task: Promise<void>): Promise<void>
   return task;
 }
 
-/** Waits for all of them, also when one fails; then throws the first failure. */
+/** Waits for all tasks, also if one fails; then throws the first failure. */
 async function allEnded(tasks: readonly Promise<void>[]): Promise<void> {
   await Promise.allSettled(tasks);
   await Promise.all(tasks);

@@ -5,12 +5,12 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** How long an attempt under way may take when another node waits for its subscription. */
+/** Time for an attempt under way when another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
 
-/** How long workers that end at once are waited for before they are told from those with a slow receiver. */
+/** Time after which workers that still end count as those of a slow receiver, in milliseconds. */
 const soonMs = 50;
-/** Wait between two times that a stopping node lets go of those whose workers have ended meanwhile. */
+/** Wait of a stopping node between two releases of subscriptions whose workers have ended, in milliseconds. */
 const letGoEveryMs = 100;
 
 export interface HandOverParts {
@@ -21,7 +21,7 @@ export interface HandOverParts {
   readonly logger: Logger;
 }
 
-/** Ends workers and gives their subscriptions away, so that none stands still for the slow receiver of another one. */
+/** Ends workers and hands their subscriptions to other nodes. A slow receiver delays only its own subscription. */
 export class HandOver {
   readonly #parts: HandOverParts;
 
@@ -29,7 +29,7 @@ export class HandOver {
     this.#parts = parts;
   }
 
-  /** Gives to the nodes that ask: what ends at once first, the rest when all of it has ended. */
+  /** Hands subscriptions to the nodes that ask: first those that end at once, the rest when all have ended. */
   async give(keys: readonly SubscriptionKey[]): Promise<void> {
     const ended: SubscriptionKey[] = [];
     const ending = keys.map(async (key) => {
@@ -47,8 +47,8 @@ export class HandOver {
   }
 
   /**
-   * Ends all of these workers within `graceMs`, and lets go of each as it ends: others take it over while slower ones still end. What could
-   * not be let go, or not before `signal` aborts, they get when this node leaves.
+   * Ends all of these workers within `graceMs`, and releases each as it ends: other nodes take it over while slower ones still end. Subscriptions
+   * that are not released before `signal` aborts are free when this node leaves.
    */
   async giveAll(
     keys: readonly SubscriptionKey[],
@@ -65,10 +65,10 @@ export class HandOver {
     );
     await this.#wait(all, soonMs);
     while (ending.size > 0) {
-      await untilAborted(this.#letGo(ended.splice(0)), signal);
+      await untilAborted(this.#release(ended.splice(0)), signal);
       await this.#wait(all, letGoEveryMs);
     }
-    await untilAborted(this.#letGo(ended), signal);
+    await untilAborted(this.#release(ended), signal);
   }
 
   async #handOver(keys: readonly SubscriptionKey[]): Promise<void> {
@@ -78,13 +78,13 @@ export class HandOver {
   }
 
   /** Never rejects. */
-  async #letGo(keys: readonly SubscriptionKey[]): Promise<void> {
+  async #release(keys: readonly SubscriptionKey[]): Promise<void> {
     if (keys.length === 0) return;
     try {
       await this.#parts.progressWriter.flush();
       await this.#parts.coordinator.letGo(keys);
     } catch (error) {
-      this.#parts.logger.warn("subscriptions not handed over before leaving", { error });
+      this.#parts.logger.warn("subscriptions not handed over before leaving, others take them over then", { error });
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Hint } from "../../ports/coordinator.ts";
 
-/** Tells each hint to everyone who listens. */
+/** Passes each hint to all listeners. */
 export class Hints {
   readonly #listeners = new Set<(hint: Hint) => void>();
 

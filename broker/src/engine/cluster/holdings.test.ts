@@ -16,7 +16,7 @@ const holding = (number: number, more: Partial<Holding> = {}): Holding => ({
   ...more,
 });
 
-it("nothing is to be done where every holding has its worker", () => {
+it("requires no change when every holding has its worker", () => {
   expect(compareHoldings([holding(1)], [holding(1)])).toEqual({ wanted: [], doubtful: [] });
 });
 
@@ -28,12 +28,12 @@ it.each([
   expect(compareHoldings(holdings, workers)).toEqual({ wanted: [], doubtful: [{ groupId: group, items: [id(1)] }] });
 });
 
-it("what another node asks for is handed over, whether it has a worker or not", () => {
+it("hands over what another node asks for, with or without a worker", () => {
   const wanted = [holding(1, { wantedBy: "node" as NodeId }), holding(2, { wantedBy: "node" as NodeId })];
   expect(compareHoldings(wanted, [holding(1)])).toEqual({ wanted: [{ groupId: group, items: wanted }], doubtful: [] });
 });
 
-it("is done group by group, in pages", () => {
+it("returns pages group by group", () => {
   const many = Array.from({ length: holdingsPageMax + 1 }, (_, number) => holding(number));
   const { doubtful } = compareHoldings([...many, holding(-1, { groupId: otherGroup })], []);
   expect(doubtful.map(({ groupId, items }) => [groupId, items.length])).toEqual([

@@ -8,22 +8,22 @@ export interface HoldingsPage<T> {
   readonly items: readonly T[];
 }
 
-/** A worker, by what says whether it delivers what this node owns. */
+/** A worker, with the epoch under which it delivers. */
 export interface Standing extends SubscriptionKey {
   readonly groupId: GroupId;
 }
 
 export interface HoldingsDifference {
-  /** Asked for by another node. */
+  /** Another node asks for these. */
   readonly wanted: readonly HoldingsPage<Holding>[];
   /** Owned without a worker, delivered without being owned, or delivered under another epoch. */
   readonly doubtful: readonly HoldingsPage<SubscriptionId>[];
 }
 
-/** Subscriptions of one page. */
+/** Maximum number of subscriptions in one page. */
 export const holdingsPageMax = 500;
 
-/** What a node has to change so that it delivers what it owns, and no more. */
+/** The changes after which a node delivers exactly the subscriptions that it owns. */
 export function compareHoldings(holdings: readonly Holding[], standing: Iterable<Standing>): HoldingsDifference {
   const workers = new Map([...standing].map((worker) => [worker.id, worker]));
   const wanted = new Map<GroupId, Holding[]>();

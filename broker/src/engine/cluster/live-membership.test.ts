@@ -11,14 +11,14 @@ function setUp() {
   return { clock, membership };
 }
 
-it("says why it ended in whole milliseconds", async () => {
+it("reports its end with whole milliseconds", async () => {
   const { clock } = setUp();
   const membership = new LiveMembership(nodeId, { clock, membershipMs: 4_000, sentAt: clock.monotonic() });
   await clock.advance(4_000);
   expect(membership.ended.reason).toBe("not renewed for 3333 ms");
 });
 
-it("ends after five sixths of its time since the last renewal that was answered was sent", async () => {
+it("ends five sixths of its time after the last answered renewal was sent", async () => {
   const { clock, membership } = setUp();
   await clock.advance(2_000);
   const sentAt = clock.monotonic();
@@ -30,7 +30,7 @@ it("ends after five sixths of its time since the last renewal that was answered 
   expect(membership.ended.aborted).toBe(true);
 });
 
-it("a renewal that is answered out of its order sets nothing back", async () => {
+it("a renewal answered out of order does not shorten the membership", async () => {
   const { clock, membership } = setUp();
   await clock.advance(2_000);
   membership.renewed(clock.monotonic());
@@ -39,7 +39,7 @@ it("a renewal that is answered out of its order sets nothing back", async () => 
   expect(membership.isLive()).toBe(true);
 });
 
-it("in a process that was halted it is over before its timer has run, and no late answer brings it back", () => {
+it("has ended after a pause of the process before its timer runs, and no late answer revives it", () => {
   let now = 0;
   const clock = { now: () => now, monotonic: () => now, after: () => () => {}, soon: () => {} };
   const membership = new LiveMembership(nodeId, { clock, membershipMs: 6_000, sentAt: 0 });
@@ -49,7 +49,7 @@ it("in a process that was halted it is over before its timer has run, and no lat
   expect(membership.ended.aborted).toBe(true);
 });
 
-it("what ends it is told in the same turn", () => {
+it("aborts its signal in the same turn", () => {
   const { membership } = setUp();
   let isTold = false;
   membership.ended.addEventListener("abort", () => void (isTold = true));

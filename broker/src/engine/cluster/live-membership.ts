@@ -4,15 +4,15 @@ import type { Membership } from "./member.ts";
 
 export interface LiveMembershipOptions {
   readonly clock: Clock;
-  /** How long the coordinator keeps the node after it was heard of. */
+  /** How long the coordinator keeps a node after its last message, in milliseconds. */
   readonly membershipMs: number;
-  /** When the joining was sent, in monotonic time. */
+  /** When the join was sent, in monotonic time. */
   readonly sentAt: number;
 }
 
 /**
- * A membership that ends by this node's own clock before it ends by the coordinator's: after five sixths of its time since the sending
- * of the last renewal that was answered. The coordinator counts from when it heard of it, which is later.
+ * A membership that ends by this node's own clock before it ends at the coordinator: five sixths of its time after the last answered renewal was
+ * sent. The coordinator counts from the receipt, which is later.
  */
 export class LiveMembership implements Membership {
   readonly nodeId: NodeId;
@@ -39,7 +39,7 @@ export class LiveMembership implements Membership {
     return !this.#ending.signal.aborted;
   }
 
-  /** A renewal that was sent at `sentAt` has been answered. It does not bring back what has ended meanwhile. */
+  /** The coordinator answered a renewal that was sent at `sentAt`. It does not revive a membership that has ended. */
   renewed(sentAt: number): void {
     if (this.isLive()) this.#until = Math.max(this.#until, sentAt + this.#trustedMs);
   }

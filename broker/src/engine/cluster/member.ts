@@ -1,22 +1,22 @@
 import type { NodeId } from "../../domain/node.ts";
 import type { Hint } from "../../ports/coordinator.ts";
 
-/** One membership of this node, from a joining to its end. */
+/** One membership of this node, from a join to its end. */
 export interface Membership {
   readonly nodeId: NodeId;
   /**
-   * Whether nobody else can have taken what this node holds, by this node's own clock that only grows. Once it is false it stays so. To be
-   * asked in the same turn in which something is done that no other node may do.
+   * Whether no other node can have taken over, by this node's monotonic clock. Once false, it stays false. Ask it in the same turn as the action
+   * that no other node may take.
    */
   isLive(): boolean;
-  /** Aborts when it has ended: whatever the node held may be another's by now. */
+  /** Aborts at the end of the membership: another node may own everything that this one held. */
   readonly ended: AbortSignal;
 }
 
-/** This node's place among those that share the store. */
+/** This node as a member of the cluster. */
 export interface Member {
-  /** The live membership; waits for one. Undefined when `signal` aborts first. */
+  /** Waits for a live membership; undefined if `signal` aborts first. */
   membership(signal: AbortSignal): Promise<Membership | undefined>;
-  /** Tells of hints of the coordinator, and of a joining as a hint of kind "nodes", until the answer is called. */
+  /** Passes hints of the coordinator, and a "nodes" hint after each join, until the returned function is called. */
   onHint(listener: (hint: Hint) => void): () => void;
 }

@@ -17,13 +17,13 @@ function setUp(task: (time: number) => Promise<void> = async () => {}) {
   return { clock, recurrence, ending, times, ended: recurrence.run(once, ending.signal) };
 }
 
-it("does it at once, and then as often as is due, also after a failure", async () => {
+it("runs at once, then periodically, also after a failure", async () => {
   const { clock, times } = setUp(() => Promise.reject(new Error("no connection")));
   await clock.advance(2_500);
   expect(times).toEqual([0, 1_000, 2_000]);
 });
 
-it("does it soon when it is asked for, and once however often", async () => {
+it("runs once soon after any number of asks", async () => {
   const { clock, recurrence, times } = setUp();
   await clock.advance(300);
   recurrence.ask();
@@ -35,7 +35,7 @@ it("does it soon when it is asked for, and once however often", async () => {
   expect(times).toEqual([0, 300, 400]);
 });
 
-it("what is asked for while it is under way is done after it, never beside it", async () => {
+it("an ask during a run causes a run after it, never a concurrent one", async () => {
   const gate = createDeferred<void>();
   const { clock, recurrence, times } = setUp((time) => (time === 1 ? gate.promise : Promise.resolve()));
   await clock.advance(500);
@@ -46,7 +46,7 @@ it("what is asked for while it is under way is done after it, never beside it", 
   expect(times).toEqual([0, 1_100]);
 });
 
-it("ends at once, though a time is under way that hangs", async () => {
+it("ends at once while a run hangs", async () => {
   const { clock, ending, ended, times } = setUp(() => new Promise(() => {}));
   await clock.settle();
   ending.abort();

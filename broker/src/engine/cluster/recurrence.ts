@@ -7,33 +7,33 @@ import { ReportedTrouble } from "../../lib/reported-trouble.ts";
 export interface RecurrenceParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Longest wait between two times. */
+  /** Longest wait between two runs. */
   readonly everyMs: number;
-  /** Shortest wait between two times, however often it is asked for. */
+  /** Shortest wait between two runs. */
   readonly restMs: number;
-  /** The line of the log when it fails. */
+  /** Log line for a failure. */
   readonly failed: string;
 }
 
-/** Does a task again and again, one at a time: soon when it is asked for, and after a while when it is not. */
+/** Runs a task repeatedly, one run at a time: soon after {@link ask}, and otherwise after `everyMs`. */
 export class Recurrence {
   readonly #parts: RecurrenceParts;
   readonly #trouble: ReportedTrouble;
   #isAskedFor = false;
-  #rouse = (): void => {};
+  #wake = (): void => {};
 
   constructor(parts: RecurrenceParts) {
     this.#parts = parts;
     this.#trouble = new ReportedTrouble(parts.logger, parts.failed);
   }
 
-  /** What happened before this call is seen by a time that begins after it. */
+  /** Runs the task soon: a run that is under way may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
-    this.#rouse();
+    this.#wake();
   }
 
-  /** Goes on until `signal` aborts; a time that is under way then is left to itself. */
+  /** Repeats until `signal` aborts. Does not wait for a run that is under way then. */
   async run(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, restMs } = this.#parts;
     while (!signal.aborted) {
@@ -57,7 +57,7 @@ export class Recurrence {
     const { clock, everyMs, restMs } = this.#parts;
     const waiting = new AbortController();
     const end = (): void => waiting.abort();
-    this.#rouse = end;
+    this.#wake = end;
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
     await pause(clock, everyMs - restMs, waiting.signal);

@@ -50,7 +50,7 @@ function createParts() {
   return { sink, clock, seen, parts };
 }
 
-it("a node that may deliver no more makes no further attempt, counts and reports none", async () => {
+it("a node that may no longer deliver attempts nothing, and counts and reports nothing", async () => {
   const { sink, clock, seen, parts } = createParts();
   let mayStart = true;
   sink.receive("http://receiver/", () => {
@@ -65,7 +65,7 @@ it("a node that may deliver no more makes no further attempt, counts and reports
   expect(seen).toEqual(["failed", "delivery failed"]);
 });
 
-it("a sink that throws costs one attempt, and the log says so", async () => {
+it("a sink that throws fails one attempt, with a log line", async () => {
   const { sink, clock, seen, parts } = createParts();
   sink.receive("http://receiver/", () => {
     if (sink.attempts.length === 1) throw new TypeError("not a function");
@@ -75,7 +75,7 @@ it("a sink that throws costs one attempt, and the log says so", async () => {
   await clock.advance(60_000);
   expect(await delivery).toBe("accepted");
   expect(seen).toEqual([
-    "delivery broke: report this as a bug",
+    "delivery failed inside the broker, report this as a bug",
     "failed",
     "delivery failed",
     "accepted",

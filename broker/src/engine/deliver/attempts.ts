@@ -15,11 +15,11 @@ export interface AttemptsParts {
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Of all receivers of this node. */
+  /** Shared by all receivers of this node. */
   readonly failures: ReceiverFailures;
 }
 
-/** How the delivery of one event ended. `interrupted`: the signal aborted first, and nothing is known to be acknowledged. */
+/** How the delivery of one event ended. `interrupted`: a signal aborted first, and no acknowledgement is known. */
 export type DeliveryResult = "accepted" | "given-up" | "interrupted";
 
 /** Failed attempts to deliver an event, and the total wait after them in milliseconds. */
@@ -28,22 +28,22 @@ export interface Failing {
   readonly waitedMs: number;
 }
 
-/** `stopping`: make no further attempt, and do not send one that waits to be sent. `aborting`: break off the one under way. */
+/** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one under way. */
 export interface DeliverySignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;
   /** Whether this node may still deliver; asked right before each attempt is sent. */
   readonly mayStart?: (() => boolean) | undefined;
-  /** What has failed before, in another run of the broker or at another node; nothing when left out. */
+  /** Failures in an earlier run of the broker or at another node; none if left out. */
   readonly failing?: Failing | undefined;
-  /** Told after each wait. */
+  /** Called after each wait. */
   readonly onFailing?: ((failing: Failing) => void) | undefined;
 }
 
 /**
  * Delivers one event: attempt after attempt, with exponential backoff between them, until the receiver accepts it, is gone, or has
- * failed for `giveUpAfterMs` (DESIGN section 7). That is the sum of the waits between attempts, which no clock can make longer: neither one
- * that is set forward, nor that of a machine which slept.
+ * failed for `giveUpAfterMs` (DESIGN section 7). That counts the waits between attempts, so neither a clock step nor a machine that slept makes it
+ * longer.
  */
 export async function deliver(
   parts: AttemptsParts,
@@ -69,8 +69,8 @@ export async function deliver(
 }
 
 /**
- * Waits as long as backoff bids after `failures` failures, and at least `delayMsMin`; less when `signal` aborts. Answers how many milliseconds
- * were waited, and no more than were to be.
+ * Waits for the backoff after `failures` failures, and at least `delayMsMin`; less if `signal` aborts. Returns the waited milliseconds, at most
+ * the planned ones.
  */
 export async function pauseAfter(
   parts: Pick<AttemptsParts, "clock" | "randomness" | "limits">,
@@ -101,9 +101,13 @@ async function attempt(
   return outcome;
 }
 
-/** The sink broke its promise not to throw. That costs this attempt, and not the deliveries of everybody else. */
+/** The sink broke its contract and threw. That fails this attempt only. */
 function toFailure({ logger }: AttemptsParts, { subscription, eventId }: Notification, error: unknown): AttemptOutcome {
-  logger.error("delivery broke: report this as a bug", { subscriptionId: subscription.id, eventId, error });
+  logger.error("delivery failed inside the broker, report this as a bug", {
+    subscriptionId: subscription.id,
+    eventId,
+    error,
+  });
   return { status: "failed", reason: "the broker could not make the attempt" };
 }
 

@@ -15,38 +15,38 @@ export interface DeliveryWorkerParts extends AttemptsParts {
   readonly feed: Feed;
   readonly progressWriter: ProgressWriter;
   readonly eventIds: EventIds;
-  /** Told of each failure to read events; whoever reads for the feed tells of a success. */
+  /** Notes each failure to read events. The feed clears it after a read that succeeds. */
   readonly troubles: Troubles;
-  /** Whether this node attempts no delivery at all; false when left out. */
+  /** Whether this node attempts no delivery at all; false if left out. */
   readonly isPaused?: boolean | undefined;
   /** Shared by all workers of a node. */
   readonly slices: TimeSlices;
-  /** Whether this node may still deliver; always when left out. */
+  /** Whether this node may still deliver; always if left out. */
   readonly mayStart?: (() => boolean) | undefined;
   /** Called once when delivery gives up: the receiver is gone, or has failed for too long. */
   readonly onGivenUp: (id: SubscriptionId, worker: DeliveryWorker) => void;
 }
 
-/** How often the store is told, until delivery gives up, how long it has failed: a kill costs no more than such a part of that time. */
+/** Number of writes of the failed time until delivery gives up. A kill loses at most the time between two of them. */
 const failingSaves = 64;
 
 /**
  * Delivers the events of one callback subscription, one at a time and in order. The cursor moves when the receiver has accepted an
- * event, and over events that the filter does not match.
+ * event, and past events that the filter does not match.
  */
 export class DeliveryWorker {
   readonly feed: Feed;
   readonly #parts: DeliveryWorkerParts;
   readonly #subscription: CallbackSubscription;
-  /** The same object for all attempts: the sink keeps what it finds out about it. */
+  /** The same object for all attempts: the sink caches by it. */
   readonly #target: CallbackTarget;
   readonly #stopping = new AbortController();
   readonly #aborting = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #progress: Progress;
-  /** Of the progress that the store was given last. */
+  /** Value in the last progress that was noted. */
   #savedFailedMs: number;
-  /** Holds one event at most: the next one is delivered when the receiver has accepted it. */
+  /** Holds at most one event: the next one is delivered when the receiver has accepted it. */
   readonly #window = new DeliveryWindow();
 
   constructor(subscription: CallbackSubscription, parts: DeliveryWorkerParts) {
@@ -60,24 +60,23 @@ export class DeliveryWorker {
     this.#savedFailedMs = failedMs;
   }
 
-  /** How far the subscription is, ahead of what the store has been told. */
+  /** Progress of the subscription, ahead of the store. */
   get progress(): Progress {
     return this.#progress;
   }
 
-  /** A paused worker takes nothing from its feed, which then reads nothing and keeps nothing: its cursor stays where it is. */
+  /** A paused worker takes nothing from its feed. So the feed reads nothing, and the cursor stays. */
   start(): void {
     if (this.#parts.isPaused !== true) this.#running = this.#run();
   }
 
-  /** True when everything that matches is acknowledged. */
+  /** Whether every matching event is acknowledged. */
   get isIdle(): boolean {
     return this.#window.size === 0 && this.feed.isCaughtUp;
   }
 
   /**
-   * Ends after the attempt under way, so that an event which is accepted counts as such; an attempt that takes longer than `graceMs`
-   * is aborted.
+   * Ends after the attempt under way, so that an accepted event counts as accepted. Aborts an attempt that takes longer than `graceMs`.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
@@ -94,7 +93,7 @@ export class DeliveryWorker {
       const { position, topic } = event;
       const ticket = this.#window.give({ position, topic, qos: 1 });
       this.feed.advance();
-      // One event may be for thousands, who would all begin to call in this turn of the event loop.
+      // Thousands of workers may have the same event: they must not all begin to call in this turn of the event loop.
       await this.#parts.slices.pause();
       const result = await deliver(this.#parts, this.#toNotification(event), this.#signals());
       if (result === "given-up") this.#parts.onGivenUp(this.#subscription.id, this);
@@ -121,7 +120,7 @@ export class DeliveryWorker {
     this.#saveFailing(this.#parts.limits.giveUpAfterMs / failingSaves);
   }
 
-  /** Where it has failed for so many milliseconds more than the store was told. */
+  /** Notes the progress if the failed time grew by `sinceMs` since it was last noted. */
   #saveFailing(sinceMs: number): void {
     if (this.#progress.failedMs - this.#savedFailedMs < sinceMs) return;
     this.#savedFailedMs = this.#progress.failedMs;
@@ -167,7 +166,7 @@ export class DeliveryWorker {
     this.#parts.progressWriter.note(this.#progress);
   }
 
-  /** Moves the cursor over what does not match, so that a restart need not read it again. */
+  /** Moves the cursor past events that do not match, so that a restart does not read them again. */
   #passUnmatched(): void {
     const { lowest } = this.#window;
     const cursor = lowest === undefined ? this.feed.position : before(lowest);

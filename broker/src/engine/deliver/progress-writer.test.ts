@@ -41,7 +41,7 @@ it("writes 50 ms after the first acknowledgement, and only the newest cursor", a
   expect(written).toEqual([[progress(2)]]);
 });
 
-it("tells once that it cannot write, and once that it can again", async () => {
+it("logs once that writes fail, and once that they work again", async () => {
   const lines: string[] = [];
   const write = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
   const logger = { ...silentLogger, info: write("info"), warn: write("warn"), error: write("error") };
@@ -70,7 +70,7 @@ it("writes at once after 100 acknowledgements, and one write at a time", async (
   expect(written).toEqual([[progress(100)], [progress(250)]]);
 });
 
-it("writes what was noted during a slow write as soon as that has ended", async () => {
+it("writes progress noted during a slow write as soon as that ends", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp((rows) => {
@@ -88,7 +88,7 @@ it("writes what was noted during a slow write as soon as that has ended", async 
   expect(written).toEqual([[progress(1)], [progress(2)], [progress(3)]]);
 });
 
-it("keeps what could not be written for the next write, never going back", async () => {
+it("keeps the rows of a failed write for the next one, and never moves a cursor back", async () => {
   const written: (readonly Progress[])[] = [];
   let isBroken = true;
   const { clock, writer } = setUp(async (rows) => {
@@ -105,7 +105,7 @@ it("keeps what could not be written for the next write, never going back", async
   expect(written).toEqual([[progress(6)]]);
 });
 
-it("what could not be written is tried again soon though nothing more comes: after 100 ms, and twice as long each time up to a second", async () => {
+it("retries a failed write with no new progress: after 100 ms, doubling up to a second", async () => {
   const triedAt: number[] = [];
   let isAway = true;
   const { clock, writer } = setUp(async () => {
@@ -126,7 +126,7 @@ it("what could not be written is tried again soon though nothing more comes: aft
   expect(triedAt.slice(8)).toEqual([64_050, 64_150]);
 });
 
-it("a cursor that was noted while an older one could not be written is not set back", async () => {
+it("a failed write does not replace a newer cursor", async () => {
   const written: (readonly Progress[])[] = [];
   const gate = createDeferred<readonly SubscriptionId[]>();
   let isFirst = true;
@@ -146,7 +146,7 @@ it("a cursor that was noted while an older one could not be written is not set b
   expect(written).toEqual([[progress(2)]]);
 });
 
-it("tells what was refused, by the row that was", async () => {
+it("reports refused rows", async () => {
   const refused: Progress[] = [];
   const { store, clock } = { store: createMemoryStore(), clock: new VirtualClock() };
   const onRefused = (rows: readonly Progress[]): void => void refused.push(...rows);
@@ -156,7 +156,7 @@ it("tells what was refused, by the row that was", async () => {
   expect(refused).toEqual([progress(1)]);
 });
 
-it("forgets what was noted under an epoch, and not under another: one that is made anew may begin at a lower one", async () => {
+it("drops noted progress of one epoch only, since a recreated row may have a lower one", async () => {
   const { writer } = setUp(async () => []);
   writer.note({ ...progress(1), epoch: 2 });
   for (const epoch of [1, 3]) writer.forget({ id, epoch });
@@ -165,7 +165,7 @@ it("forgets what was noted under an epoch, and not under another: one that is ma
   expect(writer.find(id)).toBeUndefined();
 });
 
-it("what is forgotten while its write fails is not written later", async () => {
+it("does not write later what was dropped while its write failed", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const written: (readonly Progress[])[] = [];
   const { clock, writer } = setUp((rows) => {
@@ -181,13 +181,13 @@ it("what is forgotten while its write fails is not written later", async () => {
   expect(written).toEqual([[progress(1)]]);
 });
 
-it("flush writes what is noted, and says when it cannot", async () => {
+it("flush writes noted progress, and throws when it cannot", async () => {
   const { writer } = setUp(() => Promise.reject(new Error("disk full")));
   writer.note(progress(1));
   await expect(writer.flush()).rejects.toThrow("disk full");
 });
 
-it("a flush waits for one that is under way: when it answers, nothing older comes any more", async () => {
+it("flush waits for the write under way, so nothing older is written after it returns", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp(() => gate.promise);
   writer.note(progress(1));

@@ -12,13 +12,13 @@ export interface ProgressWriterParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: EngineLimits;
-  /** Told of what the store refused: a subscription is no more, or another's by now. */
+  /** Called with the rows that the store refused: the subscription is gone, or another node owns it. */
   readonly onRefused?: (rows: readonly Progress[]) => void;
 }
 
 /**
- * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. What was
- * noted and not written when the process dies is delivered again. A write that fails is tried again soon, or with the next.
+ * Writes cursors in groups: at most `progressEventsMax` acknowledged events or `progressDelayMs` after the first of them. After a kill, events
+ * whose acknowledgement was not written are delivered again. A write that fails is retried.
  */
 export class ProgressWriter {
   readonly #parts: ProgressWriterParts;
@@ -27,12 +27,12 @@ export class ProgressWriter {
   /** Rows of the write under way. */
   #underWay = new Map<SubscriptionId, Progress>();
   #notedCount = 0;
-  /** Writes in a row that failed. */
+  /** Failed writes in a row. */
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
   /** Never rejects. */
   #writing: Promise<void> | undefined;
-  /** Flushes that wait or write; no other write begins meanwhile. */
+  /** Number of flushes that wait or write. No other write begins meanwhile. */
   #flushes = 0;
 
   constructor(parts: ProgressWriterParts) {
@@ -47,14 +47,13 @@ export class ProgressWriter {
     else this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
-  /** The progress that is noted and not written yet. */
+  /** The noted progress that no write has taken yet. */
   find(id: SubscriptionId): Progress | undefined {
     return this.#noted.get(id);
   }
 
   /**
-   * Forgets what was noted of a subscription under this epoch: it is no more, or its cursor goes back. A write under way may still bring it
-   * to the store.
+   * Drops the noted progress of a subscription under this epoch, because the subscription is gone or moves. A write under way may still store it.
    */
   forget({ id, epoch }: SubscriptionKey): void {
     for (const rows of [this.#noted, this.#underWay]) {
@@ -62,13 +61,13 @@ export class ProgressWriter {
     }
   }
 
-  /** Forgets all that was noted. A write under way may still bring it to the store. */
+  /** Drops all noted progress. A write under way may still store it. */
   forgetAll(): void {
     this.#noted.clear();
     this.#underWay.clear();
   }
 
-  /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
+  /** Returns when everything noted so far is written, and no earlier write is under way. @throws what the store throws. */
   async flush(): Promise<void> {
     this.#flushes += 1;
     try {
@@ -92,7 +91,7 @@ export class ProgressWriter {
     });
   }
 
-  /** One write at a time: what is noted meanwhile goes with the next, which follows at once. */
+  /** One write at a time. Progress noted meanwhile goes with the next write, which follows at once. */
   #writeSoon(): void {
     if (this.#writing !== undefined || this.#flushes > 0 || this.#noted.size === 0) return;
     this.#begin().catch((error: unknown) => this.#trouble.failed(error));
@@ -126,7 +125,7 @@ export class ProgressWriter {
     }
   }
 
-  /** Keeps the rows for the next write, but for those that have moved on since. */
+  /** Keeps the rows for the next write, except those with newer progress. */
   #takeBack(rows: ReadonlyMap<SubscriptionId, Progress>): void {
     for (const [id, progress] of rows) if (!this.#noted.has(id)) this.#noted.set(id, progress);
     const { progressRetryDelayMsMin: delayMsMin, progressRetryDelayMsMax: delayMsMax } = this.#parts.limits;

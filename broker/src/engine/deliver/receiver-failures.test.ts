@@ -38,7 +38,7 @@ it("logs the first failure at once, then one line a minute with the count, and o
   expect(takeLines()).toEqual([{ message: "delivery works again", receiver, failures: 61 }]);
 });
 
-it("takes the urls of one host and port for one receiver, and those of others for others", () => {
+it("counts urls of one host and port as one receiver", () => {
   const { fail, takeLines } = setUp();
   for (const path of ["/a", "/b", "/c?t=1"]) fail(`http://one${path}`);
   fail("http://one:81/a");
@@ -46,7 +46,7 @@ it("takes the urls of one host and port for one receiver, and those of others fo
   expect(takeLines().map((line) => line["receiver"])).toEqual(["one", "one:81", "two"]);
 });
 
-it("logs one failure and one recovery a minute where a receiver fails and accepts by turns", async () => {
+it("logs one failure and one recovery a minute when a receiver alternates", async () => {
   const { clock, fail, accept, takeLines } = setUp();
   for (let second = 0; second < 300; second += 1) {
     fail("http://one/bad");
@@ -57,7 +57,7 @@ it("logs one failure and one recovery a minute where a receiver fails and accept
   expect(messages).toEqual(Array.from({ length: 5 }, () => ["delivery failed", "delivery works again"]).flat());
 });
 
-it("says nothing of a receiver that always accepts", () => {
+it("logs nothing about a receiver that always accepts", () => {
   const { accept, fail, takeLines } = setUp();
   fail("http://two/");
   takeLines();
@@ -65,7 +65,7 @@ it("says nothing of a receiver that always accepts", () => {
   expect(takeLines()).toEqual([]);
 });
 
-it("forgets the receiver that began first when too many fail", () => {
+it("drops the oldest receiver when too many fail", () => {
   const { fail, takeLines } = setUp();
   for (let index = 0; index <= 10_000; index += 1) fail(`http://host-${index}/`);
   takeLines();

@@ -1,24 +1,24 @@
 import type { Logger, LogFields } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** Least time between two lines about failures of one receiver, in milliseconds. */
+/** Minimum time between two log lines about failures of one receiver, in milliseconds. */
 const reportEveryMs = 60_000;
-/** Receivers whose failures are counted. When more fail, the one that began first is forgotten, and its next failure is logged at once. */
+/** Maximum number of receivers whose failures are counted. When more fail, the oldest entry is dropped, and its next failure is logged at once. */
 const receiversCountedMax = 10_000;
 
 interface Trouble {
-  /** When a failure was logged last, in monotonic time. */
+  /** When a failure was last logged, in monotonic time. */
   loggedAt: number;
-  /** Failures since the last line about one, and since the receiver worked the last time. */
+  /** Failures since the last log line. */
   unlogged: number;
   total: number;
-  /** Whether the log's last line about the receiver says that it fails. */
+  /** Whether the last log line about the receiver says that it fails. */
   isReported: boolean;
 }
 
 /**
- * Logs the failures of each receiver at most once a minute, with their count, and once that it works again. A receiver is known by host and
- * port: many subscriptions of one that is down are one trouble, and nothing else of an address may be shown, since it may hold a token.
+ * Logs the failures of each receiver at most once a minute, with their count, and logs once when it works again. A receiver is a host and port: if
+ * it is down, all its subscriptions fail together. The rest of the address is not logged, since it may contain a token.
  */
 export class ReceiverFailures {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class ReceiverFailures {
     this.#clock = clock;
   }
 
-  /** An attempt at `url` failed. `fields` say which and why. */
+  /** An attempt at `url` failed. `fields` say which attempt, and why. */
   failed(url: string, { logger, fields }: { readonly logger: Logger; readonly fields: LogFields }): void {
     const receiver = hostOf(url);
     const trouble = this.#troubles.get(receiver) ?? this.#begin(receiver);
@@ -50,7 +50,7 @@ export class ReceiverFailures {
     const trouble = this.#troubles.get(receiver);
     if (trouble === undefined) return;
     if (trouble.isReported) logger.info("delivery works again", { receiver, failures: trouble.total });
-    // Where one subscription of a receiver fails and another does not, that is still one line a minute.
+    // If one subscription of a receiver fails and another does not, that is still one line a minute.
     if (this.#clock.monotonic() - trouble.loggedAt >= reportEveryMs) this.#troubles.delete(receiver);
     else Object.assign(trouble, { total: 0, isReported: false });
   }

@@ -92,7 +92,7 @@ class SteadyFeed {
   }
 }
 
-it("a feed that is never empty gives every event in order", async () => {
+it("a feed that is never empty returns every event in order", async () => {
   const feed = new SteadyFeed();
   await feed.start();
   const sequences: number[] = [];
@@ -100,7 +100,7 @@ it("a feed that is never empty gives every event in order", async () => {
   expect(sequences).toEqual(Array.from({ length: 1000 }, (_, index) => index + 2));
 });
 
-it("a feed that is never empty lets go of what was taken", async () => {
+it("a feed that is never empty releases passed events", async () => {
   const feed = new SteadyFeed();
   await feed.start();
   const [taken] = (await feed.step()).map((event) => new WeakRef(event));
@@ -110,7 +110,7 @@ it("a feed that is never empty lets go of what was taken", async () => {
   expect(taken?.deref()).toBeUndefined();
 });
 
-it("a feed from a row of an index that this node has not seen yet is fed nothing, and passes nothing, before it is seen", async () => {
+it("a feed with a position of an unseen generation reads and passes nothing until this node reaches that generation", async () => {
   const progress = new IndexProgress();
   progress.enterGeneration(0);
   progress.advanceTo(9);
@@ -145,7 +145,7 @@ it("a feed from a row of an index that this node has not seen yet is fed nothing
   expect((await next)?.blockNumber).toBe(4);
 });
 
-describe("a feed whose row may be of another index", () => {
+describe("a feed whose position may belong to another generation", () => {
   let generation: number;
   let looks: (() => void)[];
   let progress: IndexProgress;
@@ -198,7 +198,7 @@ describe("a feed whose row may be of another index", () => {
     },
   );
 
-  it("looks again when this node's index became another one while it looked", async () => {
+  it("looks again when this node's generation changes during the look", async () => {
     next = nextOf(feed);
     progress.enterGeneration(4);
     hub.fallBehind(defaultGroupId);
@@ -211,7 +211,7 @@ describe("a feed whose row may be of another index", () => {
   });
 });
 
-it("feeds that are behind together read the store so many at once, and each has its turn", async () => {
+it("feeds that are behind share a bounded number of reads, each in its turn", async () => {
   const progress = new IndexProgress();
   progress.advanceTo(3);
   const store = createMemoryStore();
@@ -240,7 +240,7 @@ it("feeds that are behind together read the store so many at once, and each has 
   expect(feeds.map(({ isCaughtUp }) => isCaughtUp)).toEqual([true, true, false, true, true]);
 });
 
-it("a hundred feeds that look through pages in memory for a rare topic leave the event loop free", async () => {
+it("a hundred feeds that search pages in memory for a rare topic do not block the event loop", async () => {
   const progress = new IndexProgress();
   progress.advanceTo(300);
   const store = createMemoryStore();

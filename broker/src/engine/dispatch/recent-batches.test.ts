@@ -69,7 +69,7 @@ function batchOf(blockNumber: number): EventBatch {
   };
 }
 
-it("serves every place in a page that was read, and reads what comes after it", async () => {
+it("serves every place in a page from memory, and reads what follows it", async () => {
   const index = new Index();
   const page = await index.read(0);
   expect(page?.batches.map(({ blockNumber }) => blockNumber)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -79,14 +79,14 @@ it("serves every place in a page that was read, and reads what comes after it", 
   expect(index.reads).toHaveLength(2);
 });
 
-it("reads once for all who come to the same place at once", async () => {
+it("reads once for concurrent calls at the same place", async () => {
   const index = new Index();
   const pages = await Promise.all(Array.from({ length: 50 }, () => index.read(20)));
   expect(new Set(pages).size).toBe(1);
   expect(index.reads).toHaveLength(1);
 });
 
-it("keeps no more than its budget, and forgets what was used longest ago", async () => {
+it("keeps at most its budget, and drops the least recently used page", async () => {
   const pageBytes = 10 * (contentBytes + 600);
   const index = new Index(3 * pageBytes);
   for (const blockNumber of [0, 10, 20]) await index.read(blockNumber);
@@ -95,7 +95,7 @@ it("keeps no more than its budget, and forgets what was used longest ago", async
   expect([0, 10, 20, 30].map((blockNumber) => index.has(blockNumber))).toEqual([true, false, true, true]);
 });
 
-it("gives nothing from before the index went back, nor what was being read then", async () => {
+it("returns nothing that was read before or during a roll-back", async () => {
   const index = new Index();
   await index.read(0);
   const reading = index.read(50);
@@ -104,7 +104,7 @@ it("gives nothing from before the index went back, nor what was being read then"
   expect([index.has(0), index.has(50)]).toEqual([false, false]);
 });
 
-it("reads nothing for a place that waited while the index rolled back", async () => {
+it("reads nothing for a place that waited during a roll-back", async () => {
   const index = new Index();
   const place = index.placeAfter(5);
   index.progress.rollBackTo(5);

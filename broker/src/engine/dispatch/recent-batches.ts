@@ -8,10 +8,10 @@ import type { Store } from "../../ports/store.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** What a decoded event takes in memory beside its bytes, about; also what an empty page takes. */
+/** Estimated memory of a decoded event beside its bytes, and of an empty page, in bytes. */
 const overheadBytes = 512;
 
-/** Every batch of a topic, or of all topics, that holds an event after `after` and up to `upTo`. */
+/** Every batch of a topic, or of all topics, with an event after `after` and up to `upTo`. */
 export interface Page {
   readonly after: Position;
   readonly upTo: Position;
@@ -21,11 +21,11 @@ export interface Page {
 interface KeptPage extends Page {
   readonly key: string;
   readonly bytes: number;
-  /** Of the progress when the page was read. */
+  /** Version of the progress when the page was read. */
   readonly version: number;
 }
 
-/** Where a subscription that is behind goes on. */
+/** Where a feed that is behind continues. */
 export interface Place {
   readonly groupId: GroupId;
   readonly progress: IndexProgress;
@@ -34,7 +34,7 @@ export interface Place {
   readonly after: Position;
   /** The end of the index. */
   readonly upTo: Position;
-  /** Of the progress, in the turn in which the end of the index was asked for. */
+  /** Version of the progress in the turn that read `upTo`. */
   readonly version: number;
 }
 
@@ -45,15 +45,15 @@ export interface RecentBatchesParts {
 }
 
 /**
- * What subscriptions read that are behind, `recentBytesMax` of it: those in the same range share a read, and none of them holds more than the
- * event that it delivers. At most `feedReadsMax` reads are under way, and each ends a slice of the event loop.
+ * Pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
+ * reads are under way.
  */
 export class RecentBatches {
   readonly #parts: RecentBatchesParts;
   readonly #turnstile: Turnstile;
-  /** By topic; of each, ascending by `after`. */
+  /** Pages by topic, ascending by `after`. */
   readonly #byKey = new Map<string, KeptPage[]>();
-  /** The one that was used longest ago first. */
+  /** All pages, least recently used first. */
   readonly #pages = new Set<KeptPage>();
   /** Reads of the store under way, by key and place. */
   readonly #loading = new Map<string, Promise<Page | undefined>>();
@@ -64,7 +64,7 @@ export class RecentBatches {
     this.#turnstile = new Turnstile(parts.limits.feedReadsMax);
   }
 
-  /** The page that the place lies in; undefined when it is not in memory. */
+  /** The page that contains the place; undefined if it is not in memory. */
   find({ groupId, topic, after, progress }: Place): Page | undefined {
     const page = lastUpTo(this.#byKey.get(keyOf(groupId, topic)) ?? [], after);
     if (page === undefined || page.upTo <= after) return undefined;
@@ -74,7 +74,7 @@ export class RecentBatches {
     return page;
   }
 
-  /** The page from the store, or from memory by then; undefined when `signal` aborts first, or the index goes back meanwhile. */
+  /** Reads the page from the store, unless it is in memory by then; undefined if `signal` aborts first, or the index rolls back meanwhile. */
   read(place: Place, signal: AbortSignal): Promise<Page | undefined> {
     return this.#turnstile.run(async () => {
       const page = this.find(place) ?? (await this.#loadOnce(place));
@@ -83,7 +83,7 @@ export class RecentBatches {
     }, signal);
   }
 
-  /** Those that go on at the same place share the read under way. */
+  /** Feeds that continue at the same place share the read under way. */
   async #loadOnce(place: Place): Promise<Page | undefined> {
     const name = `${place.version} ${place.after} ${keyOf(place.groupId, place.topic)}`;
     const loading = this.#loading.get(name) ?? this.#load(place);
@@ -98,7 +98,7 @@ export class RecentBatches {
   async #load({ groupId, topic, after, upTo, version, progress }: Place): Promise<Page | undefined> {
     const { store, limits } = this.#parts;
     const { readBatchesMax: batchesMax, readBytesMax: bytesMax } = limits;
-    // The place may have waited for its turn while the index rolled back: then it ends where there is nothing, or something else.
+    // The index may have rolled back while the read waited for its turn: `upTo` may be gone.
     if (version !== progress.version) return undefined;
     const batches = await store.readBatches(groupId, { after, upTo, topic, batchesMax, bytesMax });
     if (version !== progress.version) return undefined;

@@ -106,7 +106,7 @@ const healthOf = (node: Node) => node.broker.health()[0];
 const follows = (): readonly boolean[] => nodes.map((node) => healthOf(node)?.role === "follows");
 
 describe("a signer", () => {
-  it("is one node's: another that has it too is not up, and says whose it is, until that one leaves", async () => {
+  it("belongs to one node: a second node with it stays closed and names the owner until the owner leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);
@@ -128,7 +128,7 @@ describe("a signer", () => {
     expect(healthOf(second)).toMatchObject({ ready: true });
   });
 
-  it("is kept anew under each membership: where another node took it meanwhile, the group is closed until that one leaves", async () => {
+  it("is reserved again under each membership: if another node took it meanwhile, the group is closed until that node leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);
@@ -151,21 +151,21 @@ describe("a signer", () => {
 });
 
 describe("a chain without a registry", () => {
-  it("is started by one node; the others wait for it, and say so", async () => {
+  it("is started by one node; the others wait and report why", async () => {
     begin();
     const held = createDeferred<void>();
     for (const index of [0, 1, 2]) launch(index).held = held.promise;
     await clock.advance(10_000);
     expect(nodes.filter(({ starts }) => starts === 1)).toHaveLength(1);
     for (const node of nodes.filter(({ starts }) => starts === 0))
-      expect(healthOf(node)?.reason).toContain("another node is the first");
+      expect(healthOf(node)?.reason).toContain("another node deploys the topic registry");
     held.resolve();
     await clock.advance(defaultEngineLimits.startDelayMsMax);
     expect(nodes.map(({ starts }) => starts)).toEqual([1, 1, 1]);
     expect(nodes.map((node) => healthOf(node)?.ready)).toEqual([true, true, true]);
   });
 
-  it("is started by another node when it is away from the first", async () => {
+  it("is started by another node when the first one cannot reach it", async () => {
     begin();
     const first = launch(0);
     first.failure = new BrokerError("chainUnreachable", { details: "http://chain: the connection was refused" });
@@ -178,7 +178,7 @@ describe("a chain without a registry", () => {
 });
 
 describe("a follower whose chain is away", () => {
-  it("lets another node follow, and does not take it back", async () => {
+  it("gives the lease to another node, and does not take it back", async () => {
     begin();
     for (const index of [0, 1]) launch(index);
     await clock.advance(2_000);
@@ -196,7 +196,7 @@ describe("a follower whose chain is away", () => {
     expect(nodes.map((node) => healthOf(node)?.indexedBlock)).toEqual([chain.head, chain.head]);
   });
 
-  it("lets another node follow also when the chain answers, but cannot be read", async () => {
+  it("gives the lease to another node when the chain answers but cannot be read", async () => {
     begin();
     const first = launch(0);
     first.broken = new Error("the endpoint keeps no logs");
@@ -208,7 +208,7 @@ describe("a follower whose chain is away", () => {
     expect(healthOf(first)).toMatchObject({ ready: true, indexedBlock: chain.head });
   });
 
-  it("follows again when nobody else does", async () => {
+  it("follows again when no other node does", async () => {
     begin();
     const only = launch(0);
     await clock.advance(2_000);

@@ -8,10 +8,10 @@ import type { Member, Membership } from "../cluster/member.ts";
 import type { Group } from "../group.ts";
 import { pause } from "../../lib/pause.ts";
 
-/** Wait between two tries to keep a signer that another node has, in milliseconds. */
+/** Wait before this node tries again to reserve a signer that another node has, in milliseconds. */
 const signerTryMs = 1_000;
 
-/** A registry that is known is not made. */
+/** For a group whose registry is known. */
 const nobody: LedgerStartOptions = { mayDeploy: () => false };
 
 export interface AdmissionParts {
@@ -23,10 +23,10 @@ export interface AdmissionParts {
   readonly logger: Logger;
 }
 
-/** Lets one of the nodes that share a store go first where two at once would do harm: in signing with an address, and on a chain without a registry. */
+/** Lets one node at a time sign with an address, and one node deploy the registry of a chain that has none. */
 export class Admission {
   readonly #parts: AdmissionParts;
-  /** Taken to deploy a registry. */
+  /** The right to deploy a registry. */
   #lease: GroupLease | undefined;
 
   constructor(parts: AdmissionParts) {
@@ -34,8 +34,8 @@ export class Admission {
   }
 
   /**
-   * Answers when this node may start the group's ledger: its signer is kept for it, and the group's registry is known, or this node's to
-   * deploy. Also when `signal` aborts. @throws Error why it may not as yet.
+   * Returns when this node may start the group's ledger: it has reserved its signer, and the registry is known or this node may deploy it.
+   * Also returns when `signal` aborts. @throws Error with the reason why this node must wait.
    */
   async toLedger(signal: AbortSignal): Promise<LedgerStartOptions> {
     const { group, coordinator, member, records } = this.#parts;
@@ -45,12 +45,11 @@ export class Admission {
     if (taken !== undefined) throw new Error(taken);
     if ((await records.findGroupRecord(group.id)) !== undefined) return nobody;
     this.#lease = await coordinator.takeLease(group.id, membership.nodeId);
-    if (this.#lease === undefined)
-      throw new Error("another node is the first on its chain, and makes the topic registry");
+    if (this.#lease === undefined) throw new Error("another node deploys the topic registry on its chain");
     return { mayDeploy: () => membership.isLive() };
   }
 
-  /** When this node could not start the group's ledger, another one may try. Never rejects. */
+  /** Lets another node try after this node could not start the group's ledger. Never rejects. */
   async giveWay(): Promise<void> {
     const { coordinator, logger } = this.#parts;
     const lease = this.#lease;
@@ -62,7 +61,7 @@ export class Admission {
     }
   }
 
-  /** Answers when the signer is kept for this membership, or `signal` aborts; where another node has it, the group takes no calls until then. */
+  /** Returns when the signer is reserved for this membership, or `signal` aborts. While another node has the signer, the group takes no calls. */
   async keepSigner({ nodeId }: Membership, signal: AbortSignal): Promise<void> {
     const { group, clock, logger } = this.#parts;
     while (!signal.aborted) {
@@ -72,7 +71,7 @@ export class Admission {
         if (taken === undefined) return;
         logger.error("group closed", { reason: taken });
       } catch (error) {
-        logger.debug("signer not kept", { error });
+        logger.debug("signer not reserved, trying again", { error });
       }
       await pause(clock, signerTryMs, signal);
     }

@@ -9,7 +9,7 @@ import type { SkippedEntry, Store } from "../../ports/store.ts";
 import { findTopicName, indexBlocks } from "../index-block.ts";
 import { RetainedChanges } from "./retained-changes.ts";
 
-/** Names of topics that a follower keeps, about 200 bytes each; past it, it begins anew. */
+/** Maximum number of topic names in memory, about 200 bytes each. When it is reached, all are dropped. */
 const namesKeptMax = 65_536;
 
 export interface BlockIndexerParts {
@@ -17,19 +17,19 @@ export interface BlockIndexerParts {
   readonly store: Store;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** What the keys of extensions begin with. */
+  /** Prefix of the keys of extensions. */
   readonly extensionPrefix: string;
-  /** Told of each topic that is closed, once the index has it so. */
+  /** Called for each closed topic after the index has committed it. */
   readonly onTopicClosed: (name: TopicName) => void;
   /** The right to write the index, where nodes share the store. */
   readonly lease?: GroupLease | undefined;
 }
 
-/** Writes blocks of the chain to the index, and tells of what was left out. */
+/** Writes blocks of the chain to the index, and reports the entries that it skips. */
 export class BlockIndexer {
   readonly #parts: BlockIndexerParts;
   readonly #retained: RetainedChanges;
-  /** Topics of the index by their contracts. Only going back takes one away. */
+  /** Topics of the index by contract. Only a roll-back removes one. */
   readonly #names = new Map<Address, TopicName>();
 
   constructor(parts: BlockIndexerParts) {
@@ -37,7 +37,7 @@ export class BlockIndexer {
     this.#retained = new RetainedChanges(parts.extensionPrefix);
   }
 
-  /** Answers the batches of the blocks that follow `head`, in their order, once all is committed. @throws LeaseLostError, and what the store throws. */
+  /** Commits the blocks that follow `head`, and returns their batches in order. @throws LeaseLostError, and what the store throws. */
   async write(blocks: readonly LedgerBlock[], head: BlockRef | undefined): Promise<readonly EventBatch[]> {
     const { ledger, store, lease, onTopicClosed } = this.#parts;
     await this.#learnNames(blocks);
@@ -51,12 +51,12 @@ export class BlockIndexer {
     return indexed.flatMap(({ batches }) => batches);
   }
 
-  /** To be called when the index has gone back. */
+  /** Call it when the index rolls back. */
   forgetNames(): void {
     this.#names.clear();
   }
 
-  /** Notes the indexed topics that the blocks speak of; those that are known already cost no look at the index. */
+  /** Reads the names of the topics in the blocks that are not in memory. */
   async #learnNames(blocks: readonly LedgerBlock[]): Promise<void> {
     const { ledger, store } = this.#parts;
     if (this.#names.size > namesKeptMax) this.#names.clear();
@@ -67,7 +67,7 @@ export class BlockIndexer {
     }
   }
 
-  /** Names that the blocks open and the index has, and the contracts that have them. */
+  /** Names that the blocks open although the index has them already. */
   async #findTaken(blocks: readonly LedgerBlock[]): Promise<ReadonlySet<TopicName>> {
     const { ledger, store } = this.#parts;
     const opened = namesOpenedIn(blocks);
@@ -76,7 +76,7 @@ export class BlockIndexer {
     return new Set(topics.map(({ name }) => name));
   }
 
-  /** One line for each reason, so that a stranger who writes nonsense fills no disk. */
+  /** Logs one line for each reason, so that a stranger who writes nonsense cannot fill the disk. */
   #report(left: readonly SkippedEntry[]): void {
     if (left.length === 0) return;
     const { metrics, ledger, logger } = this.#parts;

@@ -9,19 +9,19 @@ import type { IndexProgress } from "../index-progress.ts";
 export interface FollowerParts extends BlockIndexerParts {
   readonly progress: IndexProgress;
   readonly health: IndexHealth;
-  /** Called after the batches are committed to the store, in their order, before the progress is advanced. */
+  /** Called with the committed batches, in order, before the progress advances. */
   readonly onIndexed: (batches: readonly EventBatch[]) => void;
   /** See {@link Restarter.rollBack}. */
   readonly rollBack: (to: BlockRef) => Promise<RollBack>;
 }
 
-/** Reads final blocks of one group, commits each round to the store in one transaction, and tells who waits. */
+/** Reads final blocks of one group, commits each round to the store in one transaction, and advances the progress. */
 export class Follower {
   readonly #parts: FollowerParts;
   readonly #indexer: BlockIndexer;
   /** The newest indexed block. */
   #head: BlockRef | undefined;
-  /** Times that the chain was reorganised since a block of it was indexed. */
+  /** Reorgs in a row, with no indexed block between them. */
   #reorganisations = 0;
 
   constructor(parts: FollowerParts) {
@@ -29,15 +29,15 @@ export class Follower {
     this.#indexer = new BlockIndexer(parts);
   }
 
-  /** The newest indexed block, once it has begun. */
+  /** The newest indexed block; undefined before {@link begin}, and for an empty index. */
   get head(): BlockRef | undefined {
     return this.#head;
   }
 
   /**
-   * Begins at the newest indexed block; undefined for an empty index. What the chain has taken back while nobody followed is taken back
-   * here. An index that is ahead of its chain waits; one that is beside every chain would hide events: better not to begin.
-   * @throws Error when the index was made from another chain.
+   * Begins at the newest indexed block; undefined for an empty index. Rolls back blocks that the chain removed while nobody followed. If the
+   * index is ahead of the chain, it waits. If they share no block, it refuses to begin: events would be missing.
+   * @throws Error if the index was made from another chain.
    */
   async begin(head: BlockRef | undefined, signal: AbortSignal): Promise<void> {
     this.#head = head;
@@ -51,7 +51,7 @@ export class Follower {
     if (hash !== undefined || !(await this.#isBehind(ancestor, signal))) await this.#rollBack(head, ancestor);
   }
 
-  /** Follows until `signal` aborts, calling `onStep` after each step; after a failure it can be called again. @throws LeaseLostError, and what ledger and store throw. */
+  /** Follows until `signal` aborts, and calls `onStep` after each step. Call it again after a failure. @throws LeaseLostError, and what ledger and store throw. */
   async follow(signal: AbortSignal, onStep: () => void): Promise<void> {
     for await (const step of this.#parts.ledger.follow(this.#head, signal)) {
       if (step.kind === "reorganised") await this.#onReorganised(step.common, signal);
@@ -60,7 +60,7 @@ export class Follower {
     }
   }
 
-  /** Whether the chain has all blocks of the index up to its own height. */
+  /** Whether the chain is only shorter than the index: both agree up to the height of the chain. */
   async #isBehind(ancestor: BlockRef, signal: AbortSignal): Promise<boolean> {
     const { ledger, store } = this.#parts;
     const height = await ledger.finalBlockNumber(signal);
@@ -77,7 +77,7 @@ export class Follower {
     return ancestor;
   }
 
-  /** A chain that others run may show this for a while: its node is being restored, or another one answers that is far behind. */
+  /** A remote chain may look like this for a while: its node is being restored, or a node that is far behind answers. */
   #anotherChain(head: BlockRef, found: string): Error {
     const { groupId, isFinal } = this.#parts.ledger;
     const seen = `its newest block is ${head.number} with hash ${head.hash}, but ${found}`;
@@ -109,11 +109,11 @@ export class Follower {
     this.#indexer.forgetNames();
     const done = await rollBack(to);
     this.#head = to;
-    this.#tell({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
+    this.#report({ blocks: head.number - to.number, to: to.number, events: done.eventCount, topics: done.topicCount });
     this.#parts.metrics.reorganised(ledger.groupId, { events: done.eventCount });
   }
 
-  #tell(what: {
+  #report(what: {
     readonly blocks: number;
     readonly to: number;
     readonly events: number;

@@ -78,7 +78,7 @@ async function subscribeMany(count: number): Promise<readonly string[]> {
 }
 
 describe("who follows", () => {
-  it("is one node at a time, and every node has its index", async () => {
+  it("is one node at a time, and every node reads its index", async () => {
     await start(3);
     const ids = await subscribeMany(6);
     for (const index of [0, 1, 2]) await publishMany(index, 2);
@@ -89,7 +89,7 @@ describe("who follows", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(6)));
   });
 
-  it("changes when the follower dies, without a gap and without a repeat elsewhere", async () => {
+  it("changes when the follower dies, with no gap, and no repeat at other nodes", async () => {
     await start(3);
     const ids = await subscribeMany(6);
     await publishMany(0, 2);
@@ -115,7 +115,7 @@ describe("who follows", () => {
     expect(indexedBlocks()).toEqual([cluster.chain.head]);
   });
 
-  it("a follower that was halted is refused, and watches what the other indexes", async () => {
+  it("a follower that was paused is refused, and reads what the new follower indexes", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -139,7 +139,7 @@ describe("who follows", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("a follower whose membership another node ended is refused at its next block, feeds nobody from it, and watches", async () => {
+  it("a follower whose membership another node ended is refused at its next block and delivers nothing of it", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 1);
@@ -162,7 +162,7 @@ describe("who follows", () => {
   });
 });
 
-it("a follower that lost its lease, and not its membership, ends at the first refusal and watches", async () => {
+it("a follower that lost only its lease stops following at the first refusal", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   await publishMany(0, 1);
@@ -184,7 +184,7 @@ it("a follower that lost its lease, and not its membership, ends at the first re
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("what the last follower indexed and the next one had not seen yet is fed there all the same, once", async () => {
+it("a new follower delivers once what the last one indexed and it had not seen", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.tell = () => {};
@@ -199,8 +199,8 @@ it("what the last follower indexed and the next one had not seen yet is fed ther
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(8)));
 });
 
-describe("a node that watches", () => {
-  it("is told by hints at once, and without them a little later", async () => {
+describe("a node that does not follow", () => {
+  it("sees a new block at once by a hint, and without hints at the next poll", async () => {
     await start(2);
     const watcher = 1 - followerIndex();
     await cluster.clock.advance(10);
@@ -215,7 +215,7 @@ describe("a node that watches", () => {
     expect(cluster.node(watcher).broker.health()[0]?.indexedBlock).toBe(cluster.chain.head);
   });
 
-  it("answers from the index as it is in the store, also where it has not looked yet", async () => {
+  it("answers from the index in the store, also before it has read the newest block", async () => {
     await start(2);
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
@@ -239,7 +239,7 @@ describe("a node that watches", () => {
     expect([cluster.sink.sequencesOf(last), cluster.sink.sequencesOf(first)]).toEqual([[3], [1, 2, 3]]);
   });
 
-  it("waits out a database that is away, says so, and then misses nothing", async () => {
+  it("reports a database that is away, and misses nothing afterwards", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     const watcher = 1 - followerIndex();
@@ -256,7 +256,7 @@ describe("a node that watches", () => {
 });
 
 describe("a reorganisation", () => {
-  it("is seen at every node: what came back in another place is delivered again, and the counts are right", async () => {
+  it("reaches every node: moved events are delivered again, and the counts are right", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);
@@ -277,7 +277,7 @@ describe("a reorganisation", () => {
     for (const { broker } of cluster.nodes) expect(broker.health()[0]?.warning).toContain("took back");
   });
 
-  it("is seen by a node that looks only when the index is higher than before; and whoever subscribes then is fed at either node", async () => {
+  it("is seen by a node that looks only after the index has grown again; new subscriptions work at both nodes", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     await publishMany(0, 3);
@@ -296,7 +296,7 @@ describe("a reorganisation", () => {
     expect(later.map((id) => cluster.sink.sequencesOf(id))).toEqual([[6], [6]]);
   });
 
-  it("that takes a block back before the node that published it has seen it in the index, answers TIMEOUT", async () => {
+  it("answers TIMEOUT when it removes a block before the publishing node saw it in the index", async () => {
     await start(2);
     await publishMany(0, 1);
     const watcher = 1 - followerIndex();
@@ -328,7 +328,7 @@ describe("a reorganisation", () => {
     },
   );
 
-  it("that takes a block back which no node has indexed, answers TIMEOUT and not what another block has there", async () => {
+  it("answers TIMEOUT, not another block's event, when it removes a block that no node indexed", async () => {
     await start(2);
     await publishMany(0, 1);
     await cluster.clock.advance(500);
@@ -342,7 +342,7 @@ describe("a reorganisation", () => {
   });
 });
 
-it("a database that lost what it had confirmed is given it again, and nobody misses an event", async () => {
+it("a database that lost confirmed writes is filled again, and no subscription misses an event", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   await publishMany(0, 2);
@@ -369,7 +369,7 @@ it("a database that lost what it had confirmed is given it again, and nobody mis
   for (const id of ids) expect([...new Set(cluster.sink.sequencesOf(id))]).toEqual(sequences(4));
 });
 
-it("the index that several nodes made in turn is the one of the chain", async () => {
+it("the index that several nodes wrote in turn equals the chain", async () => {
   await start(3);
   for (let round = 0; round < 4; round += 1) {
     await publishMany(round % 3, 2);

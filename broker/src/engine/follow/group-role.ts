@@ -6,7 +6,7 @@ import { type Role, untilCaughtUp } from "./role.ts";
 import { Standstill } from "./standstill.ts";
 import { retryDelayMs, Term, type TermParts } from "./term.ts";
 
-/** Wait between two tries to take a group's lease when no hint comes, in milliseconds. */
+/** Wait between two attempts to take a group's lease when no hint comes, in milliseconds. */
 const leaseTryMs = 1_000;
 
 export interface GroupRoleParts extends TermParts {
@@ -16,8 +16,8 @@ export interface GroupRoleParts extends TermParts {
 }
 
 /**
- * The role of a node among others: it watches what another node indexes, and follows the chain itself for as long as it has the group's
- * lease.
+ * The role of a node that shares the store: it follows the chain while it has the group's lease, and otherwise watches the index that another
+ * node writes.
  */
 export class GroupRole implements Role {
   readonly #parts: GroupRoleParts;
@@ -26,11 +26,11 @@ export class GroupRole implements Role {
   #membership: Membership | undefined;
   readonly #standstill: Standstill;
   #term: Term | undefined;
-  /** When the lease is tried for next, in monotonic time, and before which not even a hint helps. */
+  /** When to try for the lease next, and the time before which a hint is ignored. Both in monotonic time. */
   #tryAt = Number.NEGATIVE_INFINITY;
   #restUntil = Number.NEGATIVE_INFINITY;
-  #isRoused = false;
-  #rouse = (): void => {};
+  #isDue = false;
+  #wake = (): void => {};
 
   constructor(parts: GroupRoleParts) {
     this.#parts = parts;
@@ -56,19 +56,19 @@ export class GroupRole implements Role {
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     const unlisten = this.#parts.member.onHint((hint) => this.#onHint(hint));
-    const besides = [this.#belong(signal), this.#standstill.watch(() => this.#isWatching, signal)];
+    const others = [this.#joinInTurn(signal), this.#standstill.watch(() => this.#isWatching, signal)];
     for (let failures = 0; !signal.aborted; ) {
-      const office = await this.#takeOffice();
-      if (office !== undefined) await this.#hold(office);
+      const held = await this.#takeLease();
+      if (held !== undefined) await this.#hold(held);
       failures = (await this.#watch()) ? 0 : failures + 1;
       await this.#rest(failures);
     }
     unlisten();
-    await Promise.all(besides);
+    await Promise.all(others);
   }
 
-  /** Knows the membership that there is, one after the other; only one under which this node may sign. */
-  async #belong(signal: AbortSignal): Promise<void> {
+  /** Waits for each membership in turn, until this node holds its signer reservation under it. */
+  async #joinInTurn(signal: AbortSignal): Promise<void> {
     const { member, admission } = this.#parts;
     while (!signal.aborted) {
       const membership = await member.membership(signal);
@@ -94,14 +94,14 @@ export class GroupRole implements Role {
     if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
 
-  /** What happened before this call is seen by a look that begins after it. */
+  /** Looks again at once: a look that is under way may have missed the change. */
   #look(): void {
-    this.#isRoused = true;
-    this.#rouse();
+    this.#isDue = true;
+    this.#wake();
   }
 
-  /** The lease, if it is time to try and no other node has it. A node whose chain is away tries more seldom, so that others go first. */
-  async #takeOffice(): Promise<Office | undefined> {
+  /** Takes the lease if it is time to try and no other node has it. A node whose chain is away tries less often, so that others go first. */
+  async #takeLease(): Promise<HeldLease | undefined> {
     const { coordinator, ledger, clock, logger, limits } = this.#parts;
     const membership = this.#membership;
     const now = clock.monotonic();
@@ -112,12 +112,12 @@ export class GroupRole implements Role {
       const lease = await coordinator.takeLease(ledger.groupId, membership.nodeId);
       return lease && { lease, membership };
     } catch (error) {
-      logger.debug("group lease not asked for", { error });
+      logger.debug("group lease not taken", { error });
       return undefined;
     }
   }
 
-  async #hold({ lease, membership }: Office): Promise<void> {
+  async #hold({ lease, membership }: HeldLease): Promise<void> {
     const { logger, clock, limits } = this.#parts;
     logger.info("following began", { epoch: lease.epoch });
     const until = AbortSignal.any([this.#stopping.signal, membership.ended]);
@@ -129,7 +129,7 @@ export class GroupRole implements Role {
     if (outcome !== "lost" && membership.isLive()) await this.#release(lease);
   }
 
-  /** A lease that is not released ends with the membership. */
+  /** If the release fails, the lease ends with the membership. */
   async #release(lease: GroupLease): Promise<void> {
     try {
       await this.#parts.coordinator.releaseLease(lease);
@@ -138,10 +138,10 @@ export class GroupRole implements Role {
     }
   }
 
-  /** Looks once at what others have indexed; false when that failed. */
+  /** Catches up once with the index that other nodes write; returns false if that failed. */
   async #watch(): Promise<boolean> {
     const { watcher, health, logger } = this.#parts;
-    this.#isRoused = false;
+    this.#isDue = false;
     try {
       await watcher.catchUp(this.#stopping.signal);
       const { failure } = this.#standstill;
@@ -149,27 +149,27 @@ export class GroupRole implements Role {
       else health.failed(new Error(failure));
       return true;
     } catch (error) {
-      if (health.failure === undefined) logger.warn("index not watched, trying again", { error });
+      if (health.failure === undefined) logger.warn("index not read, trying again", { error });
       health.failed(error);
       return false;
     }
   }
 
-  /** Waits until it is time to look again. After failures no hint helps. */
+  /** Waits until it is time to look again. After a failure, hints are ignored. */
   async #rest(failures: number): Promise<void> {
     const { clock, limits } = this.#parts;
     const { signal } = this.#stopping;
     if (failures > 0) await pause(clock, retryDelayMs(failures, this.#parts), signal);
-    else if (!this.#isRoused && !signal.aborted) {
+    else if (!this.#isDue && !signal.aborted) {
       const resting = new AbortController();
-      this.#rouse = () => resting.abort();
+      this.#wake = () => resting.abort();
       await pause(clock, limits.watchPollMs, resting.signal);
     }
   }
 }
 
-/** A lease, and the membership under which it was taken. */
-interface Office {
+/** A lease, with the membership under which it was taken. */
+interface HeldLease {
   readonly lease: GroupLease;
   readonly membership: Membership;
 }

@@ -1,9 +1,9 @@
 import type { Clock } from "../../ports/clock.ts";
 
-/** How long health warns of a reorganisation of final blocks. */
+/** How long health shows a warning, in milliseconds. */
 const warningMs = 3_600_000;
 
-/** How a group's index is doing on this node, whoever writes it. */
+/** Health of a group's index at this node, whichever node writes it. */
 export class IndexHealth {
   readonly #clock: Clock;
   #failure: string | undefined;
@@ -13,12 +13,12 @@ export class IndexHealth {
     this.#clock = clock;
   }
 
-  /** Why the index does not follow; undefined while it does. */
+  /** Why the index does not follow the chain; undefined while it does. */
   get failure(): string | undefined {
     return this.#failure;
   }
 
-  /** What an operator should know of the last hour; undefined when there is nothing. */
+  /** The newest warning of the last hour; undefined if there is none. */
   get warning(): string | undefined {
     const isRecent = this.#warning !== undefined && this.#clock.monotonic() - this.#warning.at < warningMs;
     return isRecent ? this.#warning?.text : undefined;
@@ -32,7 +32,7 @@ export class IndexHealth {
     this.#failure = undefined;
   }
 
-  /** Tells of what happened in the last hour. */
+  /** Shows a warning for an hour. */
   warn(text: string): void {
     this.#warning = { at: this.#clock.monotonic(), text: `in the last hour ${text}` };
   }

@@ -15,7 +15,7 @@ export interface LoneRoleParts extends FollowerParts {
   readonly restarter: Restarter;
 }
 
-/** The role of the only node: it follows, and tries again after each failure. */
+/** The role of a single node: it follows the chain, and tries again after each failure. */
 export class LoneRole implements Role {
   readonly isFollowing = true;
   readonly #parts: LoneRoleParts;
@@ -30,7 +30,7 @@ export class LoneRole implements Role {
     this.#follower = new Follower(parts);
   }
 
-  /** @throws Error when the index was made from another chain. */
+  /** @throws Error if the index was made from another chain. */
   async start(signal: AbortSignal): Promise<void> {
     if (this.#running === undefined) await this.#begin(signal);
     await untilCaughtUp(this.#parts, signal);
@@ -58,7 +58,7 @@ export class LoneRole implements Role {
     for (let failures = 0; !signal.aborted; ) {
       try {
         if (restarter.isDue) await restarter.restart();
-        // Who waits for a block that this follower has not given may have heard of it on a branch that is no more.
+        // Callers may wait for a block of a branch that is gone: end their waits.
         if (failures > 0 && !ledger.isFinal) progress.rollBackTo(this.#follower.head?.number ?? -1);
         await this.#follower.follow(signal, () => {
           failures = 0;

@@ -4,7 +4,7 @@ import type { EngineLimits } from "../limits.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import { findFinal } from "./standstill.ts";
 
-/** How long the index may stand still before a block that another node has, where this node's chain has it too, in milliseconds. */
+/** How long the index may lack a block that this node's chain names and does not give, in milliseconds. Publishes wait 30 s for the index. */
 const stuckAfterMs = 12_000;
 
 export interface OvertakenParts {
@@ -14,17 +14,17 @@ export interface OvertakenParts {
   readonly limits: EngineLimits;
 }
 
-/** What the node that follows makes of what others tell of their chains. */
+/** Decides whether the follower must give way to a node whose chain is ahead. */
 export class Overtaken {
   readonly #parts: OvertakenParts;
-  /** The highest block that was told of, where the index was then, and since when it has been there. */
+  /** The highest reported block, the index at that time, and since when it has been there. */
   #heard: { readonly blockNumber: number; readonly index: number; readonly since: number } | undefined;
 
   constructor(parts: OvertakenParts) {
     this.#parts = parts;
   }
 
-  /** Another node's chain has had that block for a while. What comes late is of a block that is indexed, and says nothing. */
+  /** Another node reports that its chain has had this block for a while. Reports of indexed blocks are late, and ignored. */
   hear(blockNumber: number): void {
     const { progress, clock } = this.#parts;
     const index = progress.blockNumber;
@@ -32,7 +32,7 @@ export class Overtaken {
     this.#heard = { index, since: clock.monotonic(), ...this.#heard, blockNumber };
   }
 
-  /** Whether another node should follow: the index stands still, and this node's chain lacks the block, or does not give it. */
+  /** Whether another node should follow: the index stands still, and this node's chain lacks the block or does not give it. */
   async look(signal: AbortSignal): Promise<boolean> {
     const { progress, clock } = this.#parts;
     const heard = this.#heard;

@@ -1,20 +1,20 @@
 import type { Ledger } from "../../ports/ledger.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-/** What a node does for a group's index: it writes it, or lets itself be told of what another node writes. */
+/** The part of a node in keeping a group's index: it writes the index, or reads what another node writes. */
 export interface Role {
-  /** Whether this node writes the index at this moment. */
+  /** Whether this node writes the index now. */
   readonly isFollowing: boolean;
   /**
-   * Assumes that ledger and store are started. Answers when the index has what was final at this moment, or when `signal` aborts. It may
-   * be called again after it has failed.
+   * Assumes that ledger and store are started. Returns when the index contains every block that was final at the time of the call, or when
+   * `signal` aborts. Call it again after a failure.
    */
   start(signal: AbortSignal): Promise<void>;
-  /** Ends; what is being written is finished. */
+  /** Stops after the write under way. */
   stop(): Promise<void>;
 }
 
-/** Waits until the index has what is final by now, or `signal` aborts. @throws BrokerError 200205. */
+/** Waits until the index contains every block that is final now, or `signal` aborts. @throws BrokerError 200205. */
 export async function untilCaughtUp(
   { ledger, progress }: { readonly ledger: Ledger; readonly progress: IndexProgress },
   signal: AbortSignal,

@@ -12,10 +12,10 @@ beforeEach(async () => {
 });
 afterEach(() => cluster.stopAll());
 
-describe("what is committed, while the index cannot be read to confirm it,", () => {
+describe("a commit that the index cannot confirm because its read fails", () => {
   const failures = [new BrokerError("busy"), new BrokerError("storeUnreachable"), new Error("unforeseen")] as const;
 
-  it.each(failures)("is answered TIMEOUT to its publisher: %s", async (failure) => {
+  it.each(failures)("is answered TIMEOUT to the publisher: %s", async (failure) => {
     const { store } = cluster.shared;
     store.findBatch = async () => Promise.reject(failure);
     expect([await cluster.run(cluster.publish(0, "a", "1")), await cluster.run(cluster.publish(1, "a", "2"))]).toEqual([
@@ -25,7 +25,7 @@ describe("what is committed, while the index cannot be read to confirm it,", () 
     expect((await store.findTopic(defaultGroupId, parseTopicName("a")))?.sequence).toBe(2);
   });
 
-  it.each(failures)("is answered with 200201 to whoever closes a topic: %s", async (failure) => {
+  it.each(failures)("is answered 200201 to a close call: %s", async (failure) => {
     const { store } = cluster.shared;
     const findTopic = store.findTopic.bind(store);
     store.findTopic = async (groupId, name) => {
@@ -37,7 +37,7 @@ describe("what is committed, while the index cannot be read to confirm it,", () 
   });
 });
 
-it("subscriptions that begin behind at the same place share one read of the store", async () => {
+it("subscriptions that start behind at the same position share one read of the store", async () => {
   for (const text of ["1", "2", "3"]) await cluster.run(cluster.publish(0, "a", text));
   const { store } = cluster.shared;
   const readBatches = store.readBatches.bind(store);

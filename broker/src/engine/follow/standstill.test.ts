@@ -122,10 +122,10 @@ describe("a follower is replaced before the publishes of other nodes time out, w
   });
 });
 
-describe("a follower whose chain answers and stands still", () => {
+describe("a follower whose endpoint answers and shows no new block", () => {
   beforeEach(() => start(3));
 
-  it("gives way, so that what the others publish is answered, and delivered once", async () => {
+  it("gives way, so that publishes of other nodes are answered and delivered once", async () => {
     const ids = [await cluster.run(cluster.subscribe(0, "a")), await cluster.run(cluster.subscribe(1, "a"))];
     await cluster.clock.advance(3_000);
     const stuck = follower();
@@ -146,7 +146,7 @@ describe("a follower whose chain answers and stands still", () => {
     ]);
   });
 
-  it("gives way until one has it whose chain goes on", async () => {
+  it("gives way until a node with a growing chain follows", async () => {
     const healthy = (follower() + 2) % 3;
     for (const [index, endpoint] of endpoints.entries()) if (index !== healthy) endpoint.stopAt(cluster.chain.head);
     publishFromOutside();
@@ -155,7 +155,7 @@ describe("a follower whose chain answers and stands still", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("gives way later when its chain shows the block, and does not give it", async () => {
+  it("gives way later when its endpoint names the block and does not give it", async () => {
     const stuck = follower();
     endpoints[stuck]?.giveUpTo(cluster.chain.head);
     publishFromOutside();
@@ -166,7 +166,7 @@ describe("a follower whose chain answers and stands still", () => {
     expect(indexed()).toEqual([cluster.chain.head, cluster.chain.head, cluster.chain.head]);
   });
 
-  it("is complained of by the others when it does not hear of it", async () => {
+  it("makes the others report it when it gets no hint", async () => {
     for (const { gate } of cluster.nodes) gate.tell = () => {};
     const stuck = follower();
     endpoints[stuck]?.stopAt(cluster.chain.head);
@@ -186,7 +186,7 @@ describe("a follower whose chain answers and stands still", () => {
 describe("a follower keeps the lease", () => {
   beforeEach(() => start(3));
 
-  it("while its chain is a moment behind those of others, again and again", async () => {
+  it("while its chain is repeatedly a moment behind those of others", async () => {
     const first = follower();
     for (let round = 0; round < 40; round += 1) {
       endpoints[first]?.stopAt(cluster.chain.head);
@@ -216,7 +216,7 @@ describe("a follower keeps the lease", () => {
     },
   );
 
-  it("while nothing happens on the chain, whatever comes late of blocks that are indexed", async () => {
+  it("while the chain is idle and late reports of indexed blocks arrive", async () => {
     const first = follower();
     for (let round = 0; round < 20; round += 1) {
       await cluster.shared.coordinator.tellAhead({ groupId: defaultGroupId, blockNumber: cluster.chain.head });
@@ -225,7 +225,7 @@ describe("a follower keeps the lease", () => {
     }
   });
 
-  it("when the block that was told of is indexed after all", async () => {
+  it("when the reported block is indexed in the end", async () => {
     const first = follower();
     endpoints[first]?.giveUpTo(cluster.chain.head);
     publishFromOutside();

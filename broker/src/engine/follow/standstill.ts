@@ -7,7 +7,7 @@ import { pause } from "../../lib/pause.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-/** Wait between two looks at the index, in milliseconds; the chain is asked more seldom. */
+/** Wait between two looks at the index, in milliseconds. The chain is asked less often. */
 const lookMs = 1_000;
 
 export interface StandstillParts {
@@ -19,7 +19,7 @@ export interface StandstillParts {
   readonly logger: Logger;
 }
 
-/** A block that was final here while the index ended before it; and how long the index has been where it is. */
+/** A block that is final at this node and missing from the index, the index then, and since when it has been there. */
 interface Sight {
   readonly blockNumber: number;
   readonly index: number;
@@ -27,8 +27,8 @@ interface Sight {
 }
 
 /**
- * Finds that the index stands still before a block that has long been final on this node's own chain, as it does when the endpoint of the node
- * that follows answers and moves no more; and tells that node, which knows whether it has the block.
+ * Detects an index that stalls before a block that has long been final on this node's own chain, and reports the block to the follower. This
+ * happens when the follower's endpoint answers and shows no new block.
  */
 export class Standstill {
   readonly #parts: StandstillParts;
@@ -39,7 +39,7 @@ export class Standstill {
     this.#parts = parts;
   }
 
-  /** Why nothing is indexed although this node's chain goes on; undefined while the node that follows has had no time to give way. */
+  /** Why nothing is indexed although this node's chain grows; undefined while the follower has had no time to give way. */
   get failure(): string | undefined {
     const { clock, limits, progress } = this.#parts;
     const sight = this.#sight;
@@ -47,7 +47,7 @@ export class Standstill {
     if (clock.monotonic() - sight.since < 2 * limits.outageToleranceMs) return undefined;
     return (
       `the index stands still at block ${sight.index}, and block ${sight.blockNumber} has long been final on this node's chain: ` +
-      "see the node that follows"
+      "look at the log of the node that follows"
     );
   }
 
@@ -66,7 +66,7 @@ export class Standstill {
     const index = progress.blockNumber;
     if (this.#sight === undefined || index >= this.#sight.blockNumber) await this.#ask(signal);
     else if (index !== this.#sight.index) this.#sight = { ...this.#sight, index, since: now };
-    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#tell(this.#sight);
+    else if (now - this.#sight.since >= limits.outageToleranceMs) await this.#report(this.#sight);
   }
 
   async #ask(signal: AbortSignal): Promise<void> {
@@ -79,18 +79,18 @@ export class Standstill {
     if (blockNumber > index) this.#sight = { blockNumber, index, since: clock.monotonic() };
   }
 
-  async #tell({ blockNumber, index }: Sight): Promise<void> {
+  async #report({ blockNumber, index }: Sight): Promise<void> {
     const { coordinator, ledger, logger } = this.#parts;
-    logger.debug("index stands still", { index, blockNumber });
+    logger.debug("index stalled", { index, blockNumber });
     try {
       await coordinator.tellAhead({ groupId: ledger.groupId, blockNumber });
     } catch (error) {
-      logger.debug("standstill not told", { error });
+      logger.debug("stalled index not reported", { error });
     }
   }
 }
 
-/** The newest final block of this node's chain; -1 when the chain does not say in time. */
+/** The newest final block of this node's chain; -1 if the chain does not answer in time. */
 export async function findFinal(
   { ledger, clock, limits }: Pick<StandstillParts, "ledger" | "clock" | "limits">,
   signal: AbortSignal,

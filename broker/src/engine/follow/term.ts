@@ -15,11 +15,11 @@ import type { IndexProgress } from "../index-progress.ts";
 import { Overtaken } from "./overtaken.ts";
 import type { Watcher } from "./watcher.ts";
 
-/** Failures in a row, with no block between them, after which another node may try. */
+/** Failures in a row, with no indexed block between them, after which another node may try. */
 const failuresMax = 6;
-/** Longest wait between two tries of a node that shares the store, in milliseconds. */
+/** Longest wait between two attempts of a node that shares the store, in milliseconds. */
 const retryDelayMsMax = 1_000;
-/** Wait between two looks at whether the chain is away, in milliseconds. */
+/** Wait between two checks whether the chain is away, in milliseconds. */
 const outagePollMs = 1_000;
 
 export interface TermParts {
@@ -34,10 +34,10 @@ export interface TermParts {
   readonly logger: Logger;
 }
 
-/** `lost`: another node has the lease. `away`: another node may be nearer to the chain. `ended`: it was told to end. */
+/** `lost`: another node has the lease. `away`: another node may reach the chain better. `ended`: `until` aborted. */
 export type TermOutcome = "lost" | "away" | "ended";
 
-/** This node's following of a group, from the taking of the lease to its end. */
+/** Follows a group for as long as this node holds the lease. */
 export class Term {
   readonly #parts: TermParts;
   readonly #lease: GroupLease;
@@ -52,7 +52,7 @@ export class Term {
     this.#trouble = new ReportedTrouble(parts.logger, "following failed", "following again");
   }
 
-  /** Another node's chain has had that block for a while. */
+  /** See {@link Overtaken.hear}. */
   hearOf(blockNumber: number): void {
     this.#overtaken.hear(blockNumber);
   }
@@ -87,14 +87,14 @@ export class Term {
   }
 
   /**
-   * What an earlier follower has indexed, this one before a failure included, is dispatched first: then the progress is where the store
-   * is, and with this lease nobody else moves the store.
+   * Offers the readers first what an earlier follower indexed, also this one before a failure. Then the progress equals the store's, and nobody
+   * else moves the store under this lease.
    */
   async #follow(signal: AbortSignal): Promise<void> {
     const { watcher, createFollower, ledger, progress, health } = this.#parts;
     const head = await watcher.catchUp(signal);
     if (signal.aborted) return;
-    // Who waits for a block that was not given before the failure may have heard of it on a branch that is no more.
+    // Callers may wait for a block of a branch that is gone: end their waits.
     if (this.#failures > 0 && !ledger.isFinal) progress.rollBackTo(progress.blockNumber);
     const follower = createFollower(this.#lease);
     await follower.begin(head && { number: head.blockNumber, hash: head.hash }, signal);
@@ -124,13 +124,14 @@ export class Term {
     const since = clock.monotonic();
     while (!signal.aborted) {
       const isOvertaken = await this.#overtaken.look(signal);
-      if (isOvertaken) logger.warn("chain is behind those of other nodes", { index: progress.blockNumber });
+      if (isOvertaken)
+        logger.warn("chain is behind those of other nodes, leaving the group to them", { index: progress.blockNumber });
       if (isOvertaken || this.#isChainAway(since)) away.abort();
       else await pause(clock, outagePollMs, signal);
     }
   }
 
-  /** Whether the chain has been away for too long, in this term. */
+  /** Whether the chain has been away for too long during this term. */
   #isChainAway(since: number): boolean {
     const { clock, ledger, limits } = this.#parts;
     const { outage } = ledger.view();
@@ -138,7 +139,7 @@ export class Term {
   }
 }
 
-/** Wait after so many failures in a row, of a node that shares the store. */
+/** Wait after a number of failures in a row, for a node that shares the store. */
 export function retryDelayMs(
   failures: number,
   { randomness, limits }: { readonly randomness: Randomness; readonly limits: EngineLimits },

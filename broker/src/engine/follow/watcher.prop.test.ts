@@ -271,7 +271,7 @@ async function untilIdle(scheduler: fc.Scheduler): Promise<void> {
   }
 }
 
-it("feeds every worker each matching event once and in order, whatever comes between two answers of the store", async () => {
+it("delivers each matching event once and in order, under any interleaving with answers of the store", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 1, max: 6 }), bytesMax: fc.constantFrom(20, 60, 1_000) });
   const options = fc.record({
     page: pages,
@@ -297,7 +297,7 @@ it("feeds every worker each matching event once and in order, whatever comes bet
   );
 });
 
-it("feeds workers that keep up without a read of their own, however many pages there are, also where a page ends inside a block", async () => {
+it("feeds workers that keep up without reads of their own, also when a page ends inside a block", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 5, max: 9 }), bytesMax: fc.constant(1_000) });
   const blocks = steps.map((all) => all.filter(({ what }) => what.kind === "block" || what.kind === "hint"));
   await fc.assert(

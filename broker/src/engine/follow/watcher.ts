@@ -8,7 +8,7 @@ import type { IndexHealth } from "./index-health.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { Restarter } from "./restarter.ts";
 
-/** How much is read at once of what another node has indexed; a block that alone is more than that is read by each worker itself. */
+/** Limits of one read of the index that another node writes. Readers read a block themselves that does not fit. */
 export interface WatchPage {
   readonly batchesMax: number;
   readonly bytesMax: number;
@@ -28,13 +28,12 @@ export interface WatcherParts {
 }
 
 /**
- * Feeds this node's workers what another node has indexed, and tells who waits here. The seam is the one of the feed: what is dispatched
- * begins after the progress and ends where the progress is in the same turn, at the end of a block; where one page does not reach
- * the head, the next one goes on from there.
+ * Offers this node's readers what another node indexes, and advances the progress. The seam is that of the feed: each page begins after the progress
+ * and ends at the end of a block, to which the progress moves in the same turn. If a page does not reach the head, the next one continues.
  */
 export class Watcher {
   readonly #parts: WatcherParts;
-  /** Whether the database lost a part of the index, which was not reported yet. */
+  /** Whether the database lost a part of the index, and no line of the log says so yet. */
   #hasLost = false;
 
   constructor(parts: WatcherParts) {
@@ -42,8 +41,8 @@ export class Watcher {
   }
 
   /**
-   * Answers the newest indexed block, read after this call, when everything up to it is dispatched; undefined for an empty index.
-   * Called by one at a time, and not while this node follows. @throws what the store throws; then it is to be called again.
+   * Offers everything up to the newest indexed block, and returns that block; undefined for an empty index. Make one call at a time, and none
+   * while this node follows. @throws what the store throws; call it again then.
    */
   async catchUp(signal: AbortSignal): Promise<IndexHead | undefined> {
     let head = await this.#findHead();
@@ -62,7 +61,7 @@ export class Watcher {
     return !restarter.isDue && blockNumber === numberOf(head) && generation === generationOf(head);
   }
 
-  /** Goes as far as `head`, or finds that it is to be looked at again. Answers the head of now. */
+  /** Catches up towards `head`. Returns the head that the index has now. */
   async #approach(head: IndexHead | undefined): Promise<IndexHead | undefined> {
     const { progress, hub, groupId } = this.#parts;
     const isFirst = progress.generation === -1;
@@ -77,7 +76,7 @@ export class Watcher {
     const { progress, hub, groupId } = this.#parts;
     const fill = await this.#read(head);
     const now = await this.#findHead();
-    // What was read under another generation may be of blocks that are no more.
+    // Batches read under another generation may belong to blocks that are gone.
     if (generationOf(now) !== head.generation) return now;
     if (fill.batches === undefined) hub.fallBehind(groupId);
     else hub.offer(groupId, fill.batches);
@@ -93,7 +92,7 @@ export class Watcher {
     return this.#hasLost;
   }
 
-  /** What comes after the progress: up to the head, or to the last block of which all is in the page. */
+  /** Reads what comes after the progress: up to the head, or to the last block that is whole in the page. */
   async #read(head: IndexHead): Promise<Fill> {
     const { store, groupId, progress, page = watchPageDefault } = this.#parts;
     const after = progress.blockNumber < 0 ? positionZero : endOfBlock(progress.blockNumber);
@@ -135,13 +134,13 @@ export class Watcher {
   }
 }
 
-/** All batches after the progress up to the end of a block; undefined where that is one block that is more than a page. */
+/** All batches after the progress up to the end of a block; undefined if one block is more than a page. */
 interface Fill {
   readonly batches: readonly EventBatch[] | undefined;
   readonly upTo: number;
 }
 
-/** An index that holds nothing has not gone back, or to its beginning. */
+/** An empty index never rolled back, or rolled back to its beginning. */
 function generationOf(head: IndexHead | undefined): number {
   return head?.generation ?? 0;
 }
