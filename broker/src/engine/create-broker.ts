@@ -50,7 +50,7 @@ import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { Sessions } from "./session/sessions.ts";
-import type { SessionParts } from "./session/session.ts";
+import type { ReaderParts } from "./session/session.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
@@ -346,17 +346,15 @@ class Engine implements RunningBroker {
     return this.#options.logger.child({ groupId });
   }
 
-  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): Omit<SessionParts, "shares"> {
-    const progress = this.#groups.find(groupId)?.progress ?? new IndexProgress();
+  #toSessionParts(groupId: GroupId, mayReceive: (topic: TopicName) => boolean): ReaderParts {
+    const feedParts = this.#feedParts(groupId);
     return {
       ...this.#options,
-      groupId,
-      progress,
+      ...feedParts,
       eventIds: this.#eventIds,
-      slices: this.#slices,
       logger: this.#loggerOf(groupId),
       mayReceive,
-      createFeed: (order) => new Feed({ ...this.#feedParts(groupId), ...order, mayReceive }),
+      createFeed: (order) => new Feed({ ...feedParts, ...order, mayReceive }),
     };
   }
 

@@ -23,7 +23,7 @@ export interface Reading {
   readonly feed: Feed;
   readonly ending: AbortController;
   /** Never rejects. */
-  readonly ended: Promise<void>;
+  readonly ended: Promise<unknown>;
 }
 
 /** Whether the peer may be given another event. */

@@ -79,10 +79,10 @@ export class Memberships {
    * it (MQTT 5.0, [MQTT-4.8.2-4]).
    */
   handBack(window: DeliveryWindow): void {
-    for (const { ticket, share, qos, topic, position } of [...window.entries]) {
-      if (share === undefined || qos !== 1) continue;
+    const shared = Array.from(window.entries).filter(({ share, qos }) => share !== undefined && qos === 1);
+    for (const { ticket, share, topic, position } of shared) {
       window.acknowledge(ticket);
-      this.#parts.shares.takeBack(share, [{ topic, position }]);
+      if (share !== undefined) this.#parts.shares.takeBack(share, { topic, position });
     }
   }
 

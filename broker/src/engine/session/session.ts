@@ -24,6 +24,9 @@ export interface SessionParts extends RetainedParts, WaitingParts, MembershipsPa
   readonly createFeed: (order: FeedOrder) => Feed;
 }
 
+/** What a session and a share of one group work with. */
+export type ReaderParts = Omit<SessionParts, "shares">;
+
 interface Standing extends SessionFilter {
   /** Only events after this position: those since the filter was added. */
   readonly after: Position;
@@ -212,7 +215,7 @@ export class Session implements ConnectedSession, Interest {
     const { signal } = ending;
     const failed = (error: unknown): void => this.#fail(error, connection.peer);
     const loops = [this.#run(connection, { feed, signal }), this.#runRetained(connection, signal)];
-    const ended = Promise.all(loops.map(async (loop) => loop.catch(failed))).then(() => {});
+    const ended = Promise.all(loops.map(async (loop) => loop.catch(failed)));
     connection.reading = { feed, ending, ended };
     this.#memberships.wake();
   }

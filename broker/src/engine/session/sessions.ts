@@ -13,7 +13,7 @@ import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Peer } from "./peer.ts";
 import type { Wills } from "./wills.ts";
-import { Session, type SessionParts } from "./session.ts";
+import { type ReaderParts, Session } from "./session.ts";
 import { Shares } from "./shares.ts";
 
 /** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
@@ -26,10 +26,7 @@ export interface SessionsParts {
   readonly access: Access;
   readonly wills: Wills;
   /** What a session or share of a group works with, given which topics may reach it. */
-  readonly toSessionParts: (
-    groupId: GroupId,
-    mayReceive: (topic: TopicName) => boolean,
-  ) => Omit<SessionParts, "shares">;
+  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ReaderParts;
 }
 
 interface Kept {

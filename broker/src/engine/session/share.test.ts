@@ -114,7 +114,7 @@ describe("a share", () => {
     await first.detach(kept);
     await engine.publishMany("a", 2);
     const again = await Client.attach("first");
-    expect(again.peer.sequences.toSorted()).toEqual([2, 3, 4]);
+    expect(new Set(again.peer.sequences)).toEqual(new Set([2, 3, 4]));
   });
 
   it("completes an event of QoS 2 with the member that has it, and gives it to nobody else", async () => {

@@ -75,9 +75,9 @@ export class Share implements Interest {
     this.wake();
   }
 
-  /** Gives events to another member, or to the same one again, that a member had and did not acknowledge. */
-  takeBack(places: readonly SharePlace[]): void {
-    for (const place of places) this.#returned.set(place.position, place);
+  /** Gives an event to another member, or to the same one again, that a member had and did not acknowledge. */
+  takeBack(place: SharePlace): void {
+    this.#returned.set(place.position, place);
     this.wake();
   }
 
@@ -96,7 +96,7 @@ export class Share implements Interest {
     const { signal } = ending;
     const failed = (error: unknown): void => this.#parts.logger.error("delivery to a share failed", { error });
     const loops = [this.#run(feed, signal), this.#runReturned(signal)];
-    this.#reading = { feed, ending, ended: Promise.all(loops.map(async (loop) => loop.catch(failed))).then(() => {}) };
+    this.#reading = { feed, ending, ended: Promise.all(loops.map(async (loop) => loop.catch(failed))) };
   }
 
   /** After the answer, and until {@link start}, nothing is given. Never rejects. To be called when no member is left, too. */

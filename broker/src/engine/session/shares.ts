@@ -33,8 +33,8 @@ export class Shares {
   }
 
   /** See {@link Share.takeBack}. Without effect where the share has no member any more. */
-  takeBack(text: TopicFilter, places: readonly SharePlace[]): void {
-    this.#shares.get(text)?.takeBack(places);
+  takeBack(text: TopicFilter, place: SharePlace): void {
+    this.#shares.get(text)?.takeBack(place);
   }
 
   /** See {@link Share.wake}. */
