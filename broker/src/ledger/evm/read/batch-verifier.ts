@@ -4,17 +4,17 @@ import type { BatchFault } from "../../../ports/ledger.ts";
 import type { Hex } from "../hex.ts";
 import { toHex } from "../hex.ts";
 
-/** Encoded bytes kept of batches that this process wrote until they come back, so that they need not be verified then. */
+/** Encoded bytes of own batches that are kept until the chain returns them, so that they need no verification. */
 const ownBytesMax = 16_777_216;
 
-/** What a batch on the chain claims, and its bytes. */
+/** A batch on the chain: its claims and its bytes. */
 export interface ClaimedBatch {
   readonly count: number;
   readonly eventsRoot: Hex;
   readonly events: Uint8Array;
 }
 
-/** Holds every batch against its count and root, and against what may be published. */
+/** Verifies every batch against its count, its root and the event rules. */
 export class BatchVerifier {
   readonly #own = new Map<Hex, { readonly count: number; readonly events: Uint8Array }>();
   readonly #rules: EventRules;
@@ -24,14 +24,14 @@ export class BatchVerifier {
     this.#rules = rules;
   }
 
-  /** Computes the root of a batch of ours, and remembers the batch: with the same bytes, count and root it is known to be good. */
+  /** Computes the root of an own batch, and remembers that this batch is valid. */
   rootOf(events: Uint8Array, count: number): Uint8Array {
     const root = merkleRoot(events);
     this.#remember(toHex(root), { count, events });
     return root;
   }
 
-  /** Undefined when the batch is what it claims to be, else what is wrong with it. */
+  /** Why the batch is malformed; undefined if it is valid. */
   fault(batch: ClaimedBatch): { readonly fault: BatchFault; readonly reason: string } | undefined {
     if (this.#takeOwn(batch)) return undefined;
     try {
@@ -52,7 +52,7 @@ export class BatchVerifier {
     }
   }
 
-  /** Whether this process wrote the batch. It comes back once as a rule; when it does again, it is verified like any other. */
+  /** Whether this process wrote the batch. It usually returns once; when it returns again, it is verified like any other. */
   #takeOwn(batch: ClaimedBatch): boolean {
     const own = this.#own.get(batch.eventsRoot);
     if (own === undefined || own.count !== batch.count || Buffer.compare(own.events, batch.events) !== 0) return false;

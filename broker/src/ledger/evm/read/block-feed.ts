@@ -13,17 +13,17 @@ import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 import { StalledReading } from "./stalled-reading.ts";
 
-/** Headers that came with notifications, kept until their blocks are read. */
+/** Notified headers, kept until their blocks are read. */
 const headsMax = 64;
-/** Looks in a row at a chain that is shorter than ours, and another, before it is believed: it may be one node that is behind. */
-const shorterLooksMax = 8;
+/** Consecutive polls that must show a shorter fork before we accept it; one poll may hit a lagging node. */
+const shorterPollsMax = 8;
 const retryLimits = { delayMsMin: 50, delayMsMax: 5000 };
 
 export interface BlockFeedOptions {
   readonly rpc: Rpc;
   readonly reader: BlockReader;
   readonly finality: FinalityPolicy;
-  /** Whether the chain never takes a block back. */
+  /** Whether the chain never has reorgs. */
   readonly isFinal: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -36,7 +36,7 @@ export interface FeedListener {
   readonly onReorganised: (blockNumber: number) => void;
 }
 
-/** Reads every new final block once and lets any number of followers have it; older blocks are read for each follower. */
+/** Reads every new final block once for all followers; older blocks are read for each follower. */
 export class BlockFeed {
   readonly #options: BlockFeedOptions;
   readonly #stopping = new AbortController();
@@ -44,17 +44,17 @@ export class BlockFeed {
   readonly #headers = new Map<number, Header>();
   readonly #recent = new RecentBlocks();
   readonly #reading: Reading;
-  /** Of the feed itself, and of each follower. */
+  /** The reading of the feed itself and of each follower. */
   readonly #readings = new Set<Reading>();
-  /** The newest block heard of. */
+  /** The newest known block. */
   #head: Header | undefined;
-  /** A head that was not looked at yet. */
+  /** A head that is not processed yet. */
   #news: Header | undefined;
   #final = -1;
-  /** The newest block that was read; undefined before the first. */
+  /** The newest block that the feed read; undefined before the first. */
   #tail: BlockRef | undefined;
-  #shorterLooks = 0;
-  /** Where the last follower began: what an earlier run has read. */
+  #shorterPolls = 0;
+  /** Where the last follower began, which is how far an earlier run read. */
   #begun = -1;
   #running: Promise<void> | undefined;
   readonly #listeners: FeedListener[] = [];
@@ -64,7 +64,7 @@ export class BlockFeed {
     this.#reading = this.#createReading(this.#stopping.signal);
   }
 
-  /** Begins after the final block of now; those up to it are history. @throws RpcFailure. */
+  /** Starts after the current final block; earlier ones are history. @throws RpcFailure. */
   async start(head: Header): Promise<void> {
     const { finality, rpc } = this.#options;
     const { number, header } = await finality.finalAt(head);
@@ -84,36 +84,36 @@ export class BlockFeed {
     await this.#running;
   }
 
-  /** The newest block that has been read, so what happened up to it is known. */
+  /** The newest block that the feed read; -1 before the first. */
   get tail(): number {
     return this.#tail?.number ?? -1;
   }
 
-  /** Whether a block that is not above the tail is on the chain that was read. @throws RpcFailure. */
+  /** Whether a block up to the tail is on the branch that the feed read. @throws RpcFailure. */
   async isRead(block: BlockRef): Promise<boolean> {
     if (this.#options.isFinal) return true;
     const name = this.#recent.findName(block.number);
     return name === undefined ? this.#options.reader.isOnChain(block) : name.hash === block.hash;
   }
 
-  /** What cannot be read for too long; undefined while there is no such block. */
+  /** The block that has been unreadable for too long; undefined if there is none. */
   get outage(): Outage | undefined {
     for (const { stall } of this.#readings) if (stall.outage !== undefined) return stall.outage;
     return undefined;
   }
 
-  /** Whether the endpoint answers, and has long not given a block: what is published now is not acknowledged in time. */
+  /** Whether the endpoint answers but has long refused a block: a publish now would time out. */
   get isRefused(): boolean {
     return [...this.#readings].some(({ stall }) => stall.isRefused);
   }
 
-  /** The newest block that was read, by an earlier run as well. */
+  /** The newest block that this or an earlier run read. */
   get reached(): number {
     return Math.max(this.tail, this.#begun);
   }
 
   onHead(head: Header): void {
-    const isKnown = head.hash === this.#head?.hash && this.#shorterLooks === 0;
+    const isKnown = head.hash === this.#head?.hash && this.#shorterPolls === 0;
     this.#head = head;
     if (isKnown) return;
     this.#news = head;
@@ -144,7 +144,7 @@ export class BlockFeed {
         return;
       }
       if (result === "held") isHeld = true;
-      // Nothing may have come between the look and here.
+      // Wait only if no block arrived meanwhile.
       else if (result === "none" && this.tail <= (at?.number ?? -1)) await this.#changed.wait(ended);
       else if (result === "none") continue;
       else {
@@ -154,7 +154,7 @@ export class BlockFeed {
     }
   }
 
-  /** Whether a follower begins on this chain; `none` while the chain is not that high. */
+  /** Whether a follower begins on this branch; `none` while the chain is not that high. */
   async #hold(at: BlockRef | undefined, reading: Reading): Promise<"held" | "gone" | "none"> {
     if (at === undefined || this.tail < at.number) return "none";
     const name = this.#recent.findName(at.number);
@@ -194,18 +194,18 @@ export class BlockFeed {
     }
   }
 
-  /** What is tried again after a failure begins with the newest head: the blocks that were wanted may be no more. */
+  /** A retry starts from the newest head: the blocks of the failed attempt may be gone. */
   async #advance(): Promise<void> {
     const news = this.#news;
     this.#news = undefined;
-    if (news !== undefined && (await this.#consider(news)) === "fork") await this.#goBack();
+    if (news !== undefined && (await this.#consider(news)) === "fork") await this.#rollBack();
     if (this.#final <= this.tail) return;
     const round = await this.#read(this.#tail, { to: this.#final, size: this.#reading.size });
-    if (round === "gone") await this.#goBack();
+    if (round === "gone") await this.#rollBack();
     else this.#take(round);
   }
 
-  /** Learns what is final now. Answers `fork` when what was final no longer is. */
+  /** Updates the final block. Returns `fork` if a block that was final is no longer on the chain. */
   async #consider(head: Header): Promise<"fork" | undefined> {
     const { finality, isFinal, rpc } = this.#options;
     const final = await finality.finalAt(head);
@@ -216,17 +216,17 @@ export class BlockFeed {
     this.#final = Math.max(this.tail, final.number);
     const name = this.#recent.findName(final.number);
     if (final.number > this.tail || name === undefined) {
-      this.#shorterLooks = 0;
+      this.#shorterPolls = 0;
       return undefined;
     }
     const isOurs = (final.header?.hash ?? (await rpc.header(final.number)).hash) === name.hash;
     const isShorter = final.number < this.tail;
-    this.#shorterLooks = isShorter && !isOurs ? this.#shorterLooks + 1 : 0;
-    return isOurs || (isShorter && this.#shorterLooks < shorterLooksMax) ? undefined : "fork";
+    this.#shorterPolls = isShorter && !isOurs ? this.#shorterPolls + 1 : 0;
+    return isOurs || (isShorter && this.#shorterPolls < shorterPollsMax) ? undefined : "fork";
   }
 
-  /** Looks for the newest block that is still on the chain, and goes on from there. */
-  async #goBack(): Promise<void> {
+  /** Rolls back to the newest block that is still on the chain, and continues from there. */
+  async #rollBack(): Promise<void> {
     const { rpc, logger } = this.#options;
     const names = this.#recent.names;
     const place = await findFirstTrue(names.length, async (index) => {
@@ -235,13 +235,15 @@ export class BlockFeed {
     });
     const ancestor = names[place];
     if (ancestor !== undefined && ancestor.hash === this.#tail?.hash) {
-      throw new RpcFailure("refused", "the chain has no child of the newest block that was read", { cause: ancestor });
+      throw new RpcFailure("refused", "the chain has no child of the newest block that the feed read", {
+        cause: ancestor,
+      });
     }
-    logger.info("chain reorganised below what was read", { from: this.tail, to: ancestor?.number });
+    logger.info("chain reorganised below the blocks that were read", { from: this.tail, to: ancestor?.number });
     if (ancestor === undefined) await this.#beginAnew();
     else this.#begin(ancestor);
     this.#headers.clear();
-    this.#shorterLooks = 0;
+    this.#shorterPolls = 0;
     for (const reading of this.#readings)
       reading.fork = { common: reading.fork === undefined ? ancestor : lower(ancestor, reading.fork.common) };
     this.#begun = -1;
@@ -276,7 +278,7 @@ export class BlockFeed {
     this.#changed.wake();
   }
 
-  /** Reads from the beginning of the stretch as much as the endpoint takes. */
+  /** Reads from the start of the range as much as the endpoint gives. */
   async #read(
     after: BlockRef | undefined,
     { to, size }: { readonly to: number; readonly size: RangeSize },
@@ -289,7 +291,7 @@ export class BlockFeed {
     return round ?? "gone";
   }
 
-  /** Known headers of the chain that the head is on: one of another chain would link as well, and be read as if it were still there. */
+  /** Known headers of the head's branch. Those of another branch link too, and would be read as if they were still on the chain. */
   #headersOfChain(): ReadonlyMap<number, Header> {
     const headers = new Map<number, Header>();
     let header = this.#head;
@@ -301,7 +303,7 @@ export class BlockFeed {
     return headers;
   }
 
-  /** Tries until it succeeds; undefined when it is ended first. */
+  /** Retries until it succeeds; undefined if it is aborted first. */
   async #try<T>(task: () => Promise<T>, place: ReadingAt): Promise<T | undefined> {
     for (let attempt = 1; !place.ended.aborted; attempt += 1) {
       try {
@@ -315,7 +317,7 @@ export class BlockFeed {
     return undefined;
   }
 
-  /** What failed is asked again in a smaller piece: a stranger's logs may be what the endpoint does not give, or not in time. */
+  /** Retries with a smaller range: another account's logs may be too many for the endpoint. */
   async #recover(
     error: unknown,
     { from, stall, size, ended, attempt }: ReadingAt & { readonly attempt: number },
@@ -340,7 +342,7 @@ export class BlockFeed {
   }
 }
 
-/** The feed's own reading of the chain, or a follower's. */
+/** State of one reader: the feed itself, or a follower. */
 interface Reading {
   readonly size: RangeSize;
   readonly stall: StalledReading;
@@ -349,7 +351,7 @@ interface Reading {
   fork: { readonly common: BlockRef | undefined } | undefined;
 }
 
-/** A reading that stands before a block. */
+/** A reader that waits for a block. */
 interface ReadingAt extends Reading {
   readonly from: number;
 }

@@ -8,14 +8,14 @@ import { RpcFailure } from "../endpoint/rpc-failure.ts";
 export interface BlockLogsOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
-  /** The account that signs for us. */
+  /** Our signer. */
   readonly account: Address;
 }
 
 /**
- * The registry's logs of one block, named by its hash: an endpoint that has not got the block says so, where a question by number would be
- * answered with nothing. Anyone can make the registry write that it refused something, for 3,500 gas each. When the endpoint does not give all
- * logs of the block, refusals to others are left out.
+ * Reads the registry's logs of one block by its hash: an endpoint without the block then fails, while a request by number would return nothing.
+ * Anyone can make the registry log a rejection for 3,500 gas. If the endpoint does not return all logs of the block, the rejections of other
+ * accounts are skipped.
  */
 export class BlockLogs {
   readonly #options: BlockLogsOptions;
@@ -25,7 +25,7 @@ export class BlockLogs {
     this.#options = options;
   }
 
-  /** In the order of the block; none is missing but refusals to others. @throws RpcFailure. */
+  /** In block order; complete except for rejections of other accounts. @throws RpcFailure. */
   async read(block: BlockRef): Promise<readonly RpcLog[]> {
     try {
       return await this.#ask(block, { signatures: logSignatures });
@@ -41,7 +41,7 @@ export class BlockLogs {
     return logs.toSorted((left, right) => Number(left.logIndex) - Number(right.logIndex));
   }
 
-  /** Logs under these signatures, under one at a time where the endpoint does not give them at once. */
+  /** Logs of these signatures; one signature at a time if the endpoint refuses all at once. */
   async #readChanges(signatures: readonly Hex[], block: BlockRef): Promise<readonly RpcLog[]> {
     try {
       return await this.#ask(block, { signatures });
@@ -85,7 +85,7 @@ function changed({ number }: BlockRef, cause: unknown): RpcFailure {
   return new RpcFailure("refused", `block ${number} changed while it was read`, { cause });
 }
 
-/** Endpoints refuse a long answer in many words, or give it too late. Surely not, where nobody took the request. */
+/** Endpoints refuse long answers in many ways, or are too slow. If nobody processed the request, its size is not the cause. */
 function mayBeTooMuch(error: unknown): boolean {
   return error instanceof RpcFailure && error.kind !== "unreached";
 }

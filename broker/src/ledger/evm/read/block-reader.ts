@@ -8,18 +8,18 @@ import { type HeldBlock, hold, type PushedBlocks } from "./pushed-blocks.ts";
 import type { Header, Rpc, RpcLog } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
-/** Blocks below the head that are read one by one, each held against the one before it. */
+/** Blocks below the head that are read one by one, each checked against its parent. */
 export const nearBlocks = 64;
-/** Headers asked for at once. */
+/** Concurrent header requests. */
 const requestsAtOnce = 16;
-/** Blocks whose logs are asked for at once: a stranger can make each answer as long as is read. */
+/** Concurrent log requests: another account can make each answer as long as the limit. */
 const blocksOfLogsAtOnce = 4;
 
-/** Blocks read at once. */
+/** Blocks that were read together. */
 export interface Round {
-  /** The first block that was looked at. */
+  /** The first block that was read. */
   readonly from: number;
-  /** Blocks with entries, and the last one looked at. */
+  /** Blocks with entries, and the last one that was read. */
   readonly blocks: readonly LedgerBlock[];
   /** All logs of the registry in them. */
   readonly logs: readonly ContractLog[];
@@ -30,31 +30,31 @@ export interface Round {
 export interface BlockReaderOptions {
   readonly rpc: Rpc;
   readonly registry: Address;
-  /** The account that signs for us. */
+  /** Our signer. */
   readonly account: Address;
   readonly verifier: BatchVerifier;
-  /** Blocks that the chain hands over by itself; nothing is asked for them. */
+  /** Blocks that a chain in this process hands over; they need no request. */
   readonly pushed?: PushedBlocks;
 }
 
-/** What to read: blocks after `after` up to `to`, as many as may be asked for at once. */
+/** The range to read: blocks after `after` up to `to`, at most `blocksMax`. */
 export interface Stretch {
   /** Undefined before the first block. */
   readonly after: BlockRef | undefined;
   readonly to: number;
   readonly blocksMax: number;
-  /** The newest block heard of. */
+  /** The newest known block. */
   readonly head: number;
-  /** Headers that are known already. */
+  /** Known headers. */
   readonly headers: ReadonlyMap<number, Header>;
 }
 
-/** Turns blocks into what happened in them. */
+/** Reads blocks and parses their entries. */
 export class BlockReader {
   readonly #options: BlockReaderOptions;
   readonly #blockLogs: BlockLogs;
   readonly #bloom: LogBloom;
-  /** Blocks near the head that are read at once. */
+  /** Blocks near the head that are read together. */
   #atOnce = requestsAtOnce;
 
   constructor(options: BlockReaderOptions) {
@@ -63,7 +63,7 @@ export class BlockReader {
     this.#bloom = new LogBloom(options.registry);
   }
 
-  /** Reads blocks of a chain that takes none back. @throws RpcFailure. */
+  /** Reads blocks of a chain without reorgs. @throws RpcFailure. */
   async readFinal({ after, to, blocksMax, headers }: Stretch): Promise<Round> {
     const from = (after?.number ?? -1) + 1;
     const range = { from, to: Math.min(to, from + blocksMax - 1) };
@@ -71,7 +71,7 @@ export class BlockReader {
     return held === undefined ? this.#readRange(range, headers) : this.#readHeld(from, held);
   }
 
-  /** Reads one block as the chain has it now, for whoever can do without it; undefined above the newest final one. @throws RpcFailure. */
+  /** Reads one block as the chain has it now, for optional uses; undefined above the newest final one. @throws RpcFailure. */
   async readOne(number: number, final: number): Promise<LedgerBlock | undefined> {
     if (number > final) return undefined;
     const range = { from: number, to: number };
@@ -81,9 +81,9 @@ export class BlockReader {
   }
 
   /**
-   * Reads blocks that continue the chain which `after` is on; answers undefined when it is on the chain no more. Far below the head logs are
-   * asked for by range, which an endpoint that is behind would answer with less than there is; near the head block by block.
-   * @throws RpcFailure; also when the chain changed while it was read, or endpoints disagree: then it is to be read again.
+   * Reads blocks that continue the branch of `after`; returns undefined if `after` is no longer on the chain. Far below the head it requests logs by
+   * range; near the head block by block, since a lagging endpoint would return too few logs for a range.
+   * @throws RpcFailure, also if the chain changed meanwhile or endpoints disagree; then read again.
    */
   async read(stretch: Stretch): Promise<Round | undefined> {
     const { after, to, blocksMax, head, headers } = stretch;
@@ -95,12 +95,12 @@ export class BlockReader {
     return from === 0 ? this.#withFirst(round) : round;
   }
 
-  /** @throws RpcFailure, also when the endpoint does not have that number. */
+  /** @throws RpcFailure, also if the endpoint lacks that block. */
   async isOnChain(block: BlockRef): Promise<boolean> {
     return (await this.#options.rpc.header(block.number)).hash === block.hash;
   }
 
-  /** After a failure one block at a time, so that an endpoint which often fails is got through; then more again. */
+  /** After a failure it reads single blocks, so that an unreliable endpoint suffices; then more again. */
   async #readLinked(stretch: Stretch): Promise<Round | undefined> {
     const atOnce = this.#atOnce;
     this.#atOnce = 1;
@@ -147,7 +147,7 @@ export class BlockReader {
     return { from: range.from, logs, bytes: bytesOf(logs), blocks };
   }
 
-  /** The same from a chain that hands blocks over; undefined where there is none. */
+  /** The same from a chain in this process; undefined for other chains. */
   async #findHeld(range: {
     readonly from: number;
     readonly to: number;
@@ -163,7 +163,7 @@ export class BlockReader {
     return { from, blocks, logs: logs.flat(), bytes: bytesOf(logs.flat()) };
   }
 
-  /** The first block of all is the one that an index can always go back to. */
+  /** An index can always roll back to the first block of the chain. */
   async #withFirst(round: Round): Promise<Round> {
     if (round.blocks[0]?.number === 0) return round;
     return { ...round, blocks: [toBlock(await this.#options.rpc.header(0), []), ...round.blocks] };
@@ -224,7 +224,7 @@ export class BlockReader {
   }
 }
 
-/** Headers up to where one is not the child of the one before: the chain changed in between, or endpoints disagree. */
+/** Headers up to the first that is not the child of the one before: the chain changed meanwhile, or endpoints disagree. */
 function linked(headers: readonly Header[]): readonly Header[] {
   const broken = headers.findIndex((header, index) => index > 0 && header.parentHash !== headers[index - 1]?.hash);
   return broken === -1 ? headers : headers.slice(0, broken);
@@ -234,10 +234,10 @@ function changed(header: Header): RpcFailure {
   return new RpcFailure("refused", `block ${header.number} changed while it was read`, { cause: header.hash });
 }
 
-/** What a log takes beside its events: with many topics a batch may hold one event, and this is most of it (seen in a heap snapshot). */
+/** Memory of a log beside its events, in bytes. It dominates batches with one event (from a heap snapshot). */
 const logBytes = 768;
 
-/** Memory that the logs take. */
+/** Memory of the logs, in bytes. */
 function bytesOf(logs: readonly ContractLog[]): number {
   return logs.reduce((sum, log) => sum + logBytes + (log.kind === "events-published" ? log.events.length : 0), 0);
 }

@@ -1,9 +1,9 @@
 import type { Header } from "../endpoint/rpc.ts";
 
-/** How far the newest block's time may run ahead of the clock before health tells of it, in milliseconds. Chains allow 15 s. */
+/** How far the newest block's time may be ahead of the clock without a warning, in milliseconds. Chains allow 15 s. */
 const aheadMsMax = 60_000;
 
-/** What an operator should know of a chain whose blocks are dated after `now`: a block's time never goes back. */
+/** The warning for a chain whose blocks are dated after `now`. A block's time never decreases. */
 export function blockTimeWarning({ number, timestamp }: Header, now: number): string | undefined {
   const aheadMs = timestamp - now;
   if (aheadMs <= aheadMsMax) return undefined;

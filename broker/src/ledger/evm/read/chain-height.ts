@@ -4,13 +4,13 @@ import { behind } from "../registry/settle-registry.ts";
 
 export interface ChainHeightOptions {
   readonly clock: Clock;
-  /** The block that the endpoint named last as its newest. */
+  /** The block that the endpoint named last. */
   readonly head: () => number;
-  /** The newest block that was read, now or by an earlier run. */
+  /** The newest block that this or an earlier run read. */
   readonly reached: () => number;
 }
 
-/** Sees when the chain is lower than what was read of it, which it never is for long unless its node is behind or has lost its state. */
+/** Detects a chain that is shorter than what was read of it: its node lags, or lost its state. */
 export class ChainHeight {
   readonly #options: ChainHeightOptions;
   #since: number | undefined;
@@ -19,7 +19,7 @@ export class ChainHeight {
     this.#options = options;
   }
 
-  /** To be called at every head, so that it is known since when. */
+  /** Call it with every head, so that it knows since when. */
   look(): Outage | undefined {
     const { head, reached, clock } = this.#options;
     if (head() >= reached()) {

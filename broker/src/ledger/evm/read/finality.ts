@@ -1,19 +1,19 @@
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
-/** Which blocks are final: all, those with so many blocks on top, or those that the chain itself calls `safe` or `finalized`. */
+/** Which blocks are final: all, those with that many blocks on top, or those that the chain calls `safe` or `finalized`. */
 export type Finality = "latest" | "safe" | "finalized" | number;
 
-/** The newest final block; its header where it is known without another question. */
+/** The newest final block, with its header if that is known without another request. */
 export interface FinalBlock {
-  /** -1 when none is final yet. */
+  /** -1 if none is final yet. */
   readonly number: number;
   readonly header: Header | undefined;
 }
 
 const none: FinalBlock = { number: -1, header: undefined };
 
-/** Says which block is final by a group's setting. */
+/** Finds the final block by a group's setting. */
 export class FinalityPolicy {
   readonly #rpc: Rpc;
   readonly #finality: Finality;
@@ -23,7 +23,7 @@ export class FinalityPolicy {
     this.#finality = finality;
   }
 
-  /** The newest final block when `latest` is the head. @throws RpcFailure. */
+  /** The newest final block if `latest` is the head. @throws RpcFailure. */
   async finalAt(latest: Header): Promise<FinalBlock> {
     const finality = this.#finality;
     if (finality === "latest") return { number: latest.number, header: latest };
@@ -31,7 +31,7 @@ export class FinalityPolicy {
     return latest.number < finality ? none : { number: latest.number - finality, header: undefined };
   }
 
-  /** Nodes answer null or an error as long as there is no such block; an endpoint that knows no such name never has one. */
+  /** Nodes answer null or an error while there is no such block; an endpoint without that tag never has one. */
   async #tagged(tag: "safe" | "finalized"): Promise<FinalBlock> {
     try {
       const header = await this.#rpc.findHeader(tag);

@@ -4,21 +4,21 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { Header, Rpc } from "../endpoint/rpc.ts";
 import { RpcFailure } from "../endpoint/rpc-failure.ts";
 
-/** Looks for a block that must be there. Together they take 2.25 s. */
+/** Attempts to find a block that must exist. Together they take 2.25 s. */
 const looksMax = 8;
 const pauses = { delayMsMin: 50, delayMsMax: 500 };
 
 export interface FindBlockOptions {
   readonly rpc: Rpc;
   readonly clock: Clock;
-  /** The newest block heard of. */
+  /** The newest known block. */
   readonly latest: () => number;
   readonly signal: AbortSignal;
 }
 
 /**
- * The header of that number; undefined when the chain is not that high. Nodes behind one address may not be equally far: one that has not
- * got a block that another one has named is given time. @throws RpcFailure, also when aborted.
+ * The header of that number; undefined if the chain is not that high. Nodes behind one address may differ: one that lacks a block that another one
+ * named gets time to catch up. @throws RpcFailure, also if aborted.
  */
 export async function findBlock(blockNumber: number, options: FindBlockOptions): Promise<Header | undefined> {
   const { rpc, clock, latest, signal } = options;

@@ -7,11 +7,11 @@ import type { EvmProvider, KnownTransaction } from "../endpoint/rpc.ts";
 interface OwnChainCheckParts {
   readonly provider: EvmProvider;
   readonly verifier: BatchVerifier;
-  /** The newest block that was heard of. */
+  /** The newest known block. */
   readonly head: () => number;
 }
 
-/** The check of a chain in this process; undefined of any other. */
+/** The check of a chain in this process; undefined for other chains. */
 export function createChainCheck({ provider, verifier, head }: OwnChainCheckParts): ChainCheck | undefined {
   const { checkState } = provider;
   if (checkState === undefined) return undefined;
@@ -33,7 +33,7 @@ function toTransaction(batches: Batches, verifier: BatchVerifier): KnownTransact
   return { hash: fromHex(batches[0].transactionHash), data: encodePublish(encoded), logged };
 }
 
-/** In the order of their logs, which is that of the call. */
+/** In the order of their logs, which is the order of the call. */
 function groupByTransaction(batches: readonly AddressedBatch[]): readonly Batches[] {
   const groups = new Map<string, Batches>();
   for (const batch of batches.toSorted((one, other) => one.logIndex - other.logIndex)) {

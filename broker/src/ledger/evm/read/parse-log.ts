@@ -12,11 +12,11 @@ interface LogPlace {
   readonly blockHash: Hash;
   readonly transactionHash: Hash;
   readonly logIndex: number;
-  /** The topic that it is about. */
+  /** The topic's address. */
   readonly address: Address;
 }
 
-/** A log of the registry that we read. Of `events-published` the events are not checked yet. */
+/** A parsed log of the registry. The events of `events-published` are not verified yet. */
 export type ContractLog = LogPlace &
   (
     | { readonly kind: "topic-opened"; readonly name: string; readonly sender: Address }
@@ -25,7 +25,7 @@ export type ContractLog = LogPlace &
     | {
         readonly kind: "events-published";
         readonly firstSequence: number;
-        /** Who called the registry. */
+        /** The account that called the registry. */
         readonly sender: Address;
         readonly count: number;
         readonly eventsRoot: Hex;
@@ -44,14 +44,14 @@ const reopened = signatureOf("TopicReopened");
 const closed = signatureOf("TopicClosed");
 const refused = signatureOf("OpenRejected");
 const rejected = signatureOf("BatchRejected");
-/** First topic of the log of a batch. */
+/** First topic of a batch's log. */
 export const publishedSignature = signatureOf("EventsPublished");
 
-/** Logs that change what is known of a topic. */
+/** Logs that change a topic. */
 export const changeSignatures: readonly Hex[] = [opened, reopened, closed, publishedSignature];
-/** Logs that say that nothing was changed, for whoever asked for it. */
+/** Logs of rejected calls. */
 export const refusalSignatures: readonly Hex[] = [refused, rejected];
-/** First topics of all logs that we read. */
+/** First topics of all logs that the ledger reads. */
 export const logSignatures: readonly Hex[] = [...changeSignatures, ...refusalSignatures];
 
 const rejections: readonly (Rejection | undefined)[] = [
@@ -64,7 +64,7 @@ const rejections: readonly (Rejection | undefined)[] = [
 ];
 const word = 32;
 
-/** A log with its data as bytes and its numbers read. */
+/** A log with its data as bytes and its numbers parsed. */
 export interface RawLog extends Omit<LogPlace, "address"> {
   /** The contract that wrote it, in lower case. */
   readonly address: Address;
@@ -72,7 +72,7 @@ export interface RawLog extends Omit<LogPlace, "address"> {
   readonly data: Buffer;
 }
 
-/** As `parseRawLog`, of a log as an endpoint gives it. */
+/** Like `parseRawLog`, for a log from an endpoint. */
 export function parseLog(log: RpcLog, registry: Address): ContractLog | undefined {
   const { topics, blockHash, transactionHash } = log;
   const address: Address = `0x${log.address.slice(2).toLowerCase()}`;
@@ -82,12 +82,12 @@ export function parseLog(log: RpcLog, registry: Address): ContractLog | undefine
   return parseRawLog({ address, topics, data, blockNumber, blockHash, transactionHash, logIndex }, registry);
 }
 
-/** Reads a log of the registry; undefined for a log that another contract wrote, or of another kind. */
+/** Parses a log of the registry; undefined for logs of other contracts or kinds. */
 export function parseRawLog(log: RawLog, registry: Address): ContractLog | undefined {
   const [signature, topic] = log.topics;
   if (log.address !== registry || topic === undefined) return undefined;
   const place = placeOf(log, addressIn(topic));
-  // Names that come after a spread make V8 give each object a hidden class of its own, for 15 µs and 400 bytes a log.
+  // Properties after a spread give each object its own hidden class in V8, which costs 15 µs and 400 bytes per log.
   if (signature === publishedSignature) return parsePublished(log, place);
   if (signature === opened) return parseOpened(log, place);
   if (signature === reopened) return { kind: "topic-reopened", ...place };
@@ -101,7 +101,7 @@ function placeOf({ blockNumber, blockHash, transactionHash, logIndex }: RawLog, 
   return { address, blockNumber, blockHash, transactionHash, logIndex };
 }
 
-/** By hand, so that no two names on the chain read the same: a byte order mark stays, and what is no UTF-8 becomes U+FFFD. */
+/** Explicit, so that no two names on the chain decode to the same text: a byte order mark stays; invalid UTF-8 becomes U+FFFD. */
 const nameDecoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Data is the set of writers, offset of the name, length of the name, name. */
@@ -114,7 +114,7 @@ function addressIn(topic: string | undefined): Address {
   return `0x${(topic ?? "").slice(-40)}`;
 }
 
-/** By hand: the one log that comes in masses. Data is root, count, offset of events, length of events, events. */
+/** By hand, because this log is frequent. Data is root, count, offset of events, length of events, events. */
 function parsePublished(log: RawLog, place: LogPlace): ContractLog {
   const { data } = log;
   return {
@@ -128,7 +128,7 @@ function parsePublished(log: RawLog, place: LogPlace): ContractLog {
   };
 }
 
-/** The bytes that begin at `at`; the word before holds their length. */
+/** The bytes at `at`; the word before contains their length. */
 function bytesIn(data: Buffer, at: number): Buffer {
   return data.length < at ? data.subarray(0, 0) : data.subarray(at, at + data.readUInt32BE(at - 4));
 }

@@ -1,4 +1,4 @@
-/** A block as a chain in this process hands it over, once it can no longer change: with all its logs, as bytes. */
+/** A final block of a chain in this process, with all its logs as bytes. */
 export interface PushedBlock {
   readonly hash: Uint8Array;
   readonly header: {

@@ -4,25 +4,25 @@ import type { RawLog } from "./parse-log.ts";
 import type { PushedBlock } from "./pushed-block.ts";
 import type { Header } from "../endpoint/rpc.ts";
 
-/** A block that was handed over, ready to be read. */
+/** A block that the chain handed over, in the reader's format. */
 export interface HeldBlock {
   readonly header: Header;
   readonly logs: readonly RawLog[];
-  /** Of the data of its logs. */
+  /** Bytes of the data of its logs. */
   readonly bytes: number;
 }
 
-/** Most blocks that wait to be read; of older ones the logs are asked for. */
+/** Upper bound on the blocks that wait to be read; older ones are requested. */
 const pushedBlocksMax = 64;
-/** Most data in the logs of those blocks, in bytes; the newest is kept in any case. */
+/** Upper bound on the data in their logs, in bytes; the newest block is always kept. */
 const pushedBytesMax = 67_108_864;
 
-/** Blocks that the chain handed over and that were not read yet, in order and without a gap. */
+/** Blocks that the chain handed over and nobody has read yet, in order and without a gap. */
 export class PushedBlocks {
   readonly #blocks = new Map<number, HeldBlock>();
   #bytes = 0;
 
-  /** Keeps a block and answers its header. */
+  /** Keeps a block and returns its header. */
   add(block: PushedBlock): Header {
     const held = hold(block);
     const { header } = held;
@@ -35,7 +35,7 @@ export class PushedBlocks {
     return header;
   }
 
-  /** The blocks from one number to another, as far as they follow each other; undefined when the first of them is not here. No block up to there is kept. */
+  /** The consecutive blocks of a range; undefined if its first block is missing. Removes all blocks up to its end. */
   take({ from, to }: { readonly from: number; readonly to: number }): readonly HeldBlock[] | undefined {
     const taken: HeldBlock[] = [];
     for (const [number, block] of this.#blocks) {
@@ -56,7 +56,7 @@ export class PushedBlocks {
   }
 }
 
-/** Makes a block ready to be read. */
+/** Converts a block to the reader's format. */
 export function hold(block: PushedBlock): HeldBlock {
   const header = toHeader(block);
   const logs = toLogs(block, header);

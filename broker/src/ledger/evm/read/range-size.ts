@@ -1,12 +1,12 @@
 const blocksAtFirst = 16;
-/** Blocks asked for at once, at most. */
+/** Upper bound on the blocks of one request. */
 const blocksMax = 8192;
-/** Encoded events wanted at most in one answer; a range that brings more is halved. */
+/** Upper bound on the encoded events of one answer, in bytes; a range with more is halved. */
 const bytesWanted = 4_194_304;
-/** Answers at the most that an endpoint took before more is tried again. */
+/** Answers at the endpoint's limit before a larger range is tried. */
 const answersBeforeMore = 16;
 
-/** How many blocks to ask for at once: as many as the endpoint takes and memory should hold. */
+/** The number of blocks per request: as many as the endpoint answers and memory allows. */
 export class RangeSize {
   #blocks = blocksAtFirst;
   #max = blocksMax;
@@ -16,7 +16,7 @@ export class RangeSize {
     return this.#blocks;
   }
 
-  /** After an answer with `bytes` of encoded events. */
+  /** Call it after an answer with `bytes` of encoded events. */
   onAnswer(bytes: number): void {
     this.#answers += 1;
     if (this.#answers >= answersBeforeMore) this.#raise();
@@ -24,12 +24,12 @@ export class RangeSize {
     else if (bytes < bytesWanted / 4) this.#blocks = Math.min(this.#max, this.#blocks * 2);
   }
 
-  /** After an answer that was lost or came too late: it may have been too long, and the endpoint may be away. */
+  /** Call it after a lost or late answer: it may have been too long, or the endpoint may be down. */
   onLost(): void {
     this.#blocks = Math.max(1, this.#blocks >> 1);
   }
 
-  /** After a refusal; false when there is nothing to take back. */
+  /** Call it after a refusal; false if the range is a single block already. */
   onRefusal(): boolean {
     this.#answers = 0;
     if (this.#blocks === 1) return false;

@@ -1,21 +1,21 @@
 import type { BlockRef, LedgerBlock } from "../../../ports/ledger.ts";
 import type { Round } from "./block-reader.ts";
 
-/** Rounds kept for followers that keep up; whoever is behind them reads for itself. */
+/** Rounds kept for followers that keep up; slower ones read for themselves. */
 const roundsMax = 256;
-/** Memory that those rounds take, in bytes. */
+/** Upper bound on the memory of those rounds, in bytes. */
 const bytesMax = 8_388_608;
-/** Names kept of blocks that were read, to find where a reorganisation began. */
+/** Number and hash of blocks that were read, kept to find where a reorg began. */
 const namesMax = 4096;
 
-/** The blocks that were read last. */
+/** The newest blocks that were read. */
 export class RecentBlocks {
   readonly #rounds: Round[] = [];
   #bytes = 0;
-  /** Ascending; of a chain that takes blocks back. */
+  /** Ascending; empty for chains without reorgs. */
   #names: BlockRef[] = [];
 
-  /** The first block that is kept whole; undefined when there is none. */
+  /** The first block of the kept rounds; undefined if there is none. */
   get from(): number | undefined {
     return this.#rounds[0]?.from;
   }
@@ -28,7 +28,7 @@ export class RecentBlocks {
     }
   }
 
-  /** Blocks from `next` on; undefined when they reach back less far. */
+  /** Blocks from `next` on; undefined if `next` is no longer kept. */
   read(next: number): readonly LedgerBlock[] | undefined {
     if ((this.from ?? Number.POSITIVE_INFINITY) > next) return undefined;
     const start = this.#rounds.findLastIndex(({ from }) => from <= next);

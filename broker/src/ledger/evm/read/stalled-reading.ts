@@ -11,13 +11,13 @@ interface Stall {
   readonly blockNumber: number;
   /** On the monotonic clock. */
   readonly since: number;
-  /** By the time of day, for people. */
+  /** By the wall clock, for the message. */
   readonly date: number;
-  /** Whether the endpoint answered, and what it answered is of no use. */
+  /** Whether the endpoint answered, but not with the block. */
   readonly isAnswered: boolean;
 }
 
-/** Notes how long one reader of the chain has stood before the same block. */
+/** Measures how long one reader has waited for the same block. */
 export class StalledReading {
   readonly #clock: Clock;
   readonly #trouble: ReportedTrouble;
@@ -28,7 +28,7 @@ export class StalledReading {
     this.#trouble = new ReportedTrouble(logger, "block not read, trying again", "blocks read again");
   }
 
-  /** Undefined while blocks are read, or fail for a moment only. */
+  /** Undefined while blocks are read, or have failed only briefly. */
   get outage(): Outage | undefined {
     const stall = this.#stall;
     if (stall === undefined || this.#clock.monotonic() - stall.since < toleranceMs) return undefined;
@@ -36,12 +36,12 @@ export class StalledReading {
     return { reason: `cannot read ${this.#trouble.reason} (since ${time})`, since: stall.since };
   }
 
-  /** Whether the endpoint is there and still does not give the block: whatever is published now is not read in time. */
+  /** Whether the endpoint answers but does not return the block: a publish now would time out. */
   get isRefused(): boolean {
     return this.outage !== undefined && this.#stall?.isAnswered === true;
   }
 
-  /** The block could not be read. */
+  /** Call it when the block could not be read. */
   failed(blockNumber: number, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error);
     this.#trouble.failed(new Error(`block ${blockNumber}: ${reason}`, { cause: error }));

@@ -15,9 +15,9 @@ import { type SignedTransaction, signTransaction } from "../write/transaction.ts
 
 const gasMargin = 1.2;
 const pauseMs = 50;
-/** Looks between two sends of a deployment that no block holds. */
+/** Checks between two sends of a deployment that no block contains. */
 const looksPerSend = 20;
-/** Looks that find no receipt though the nonce is used, before it is believed: endpoints may not be equally far. */
+/** Checks without a receipt, though the nonce is used, before the deployment counts as lost: one endpoint may lag. */
 const lostLooksMax = 40;
 
 export interface DeployOptions {
@@ -38,8 +38,8 @@ export interface Deployment extends SignedTransaction {
 }
 
 /**
- * Signs the registry's creation. `isRemembered`: its address will be, so that it need not be among the key's first contracts.
- * @throws BrokerError 200202 when it could not be found again later.
+ * Signs the registry's creation. Unless its address `isRemembered`, it must be among the key's first contracts.
+ * @throws BrokerError 200202 if it could not be found again later.
  */
 export async function signDeployment(
   rpc: Rpc,
@@ -57,8 +57,8 @@ export async function signDeployment(
 }
 
 /**
- * Sends a deployment, again where the chain has lost it, and waits until it stands in a final block. Answers false when another
- * transaction has its nonce. @throws BrokerError 200202 when it was refused or reverted; 200205 when it is not final in time.
+ * Sends a deployment, again if the chain lost it, and waits until a final block contains it. Returns false if another transaction used its nonce.
+ * @throws BrokerError 200202 if it was refused or reverted; 200205 if it is not final in time.
  */
 export async function completeDeployment(rpc: Rpc, options: DeployOptions, deployment: Deployment): Promise<boolean> {
   const { clock, deadlineMs, finality, signer } = options;
@@ -84,7 +84,7 @@ export async function completeDeployment(rpc: Rpc, options: DeployOptions, deplo
   });
 }
 
-/** A start before this one may have sent the same; that its nonce is used shows by what comes of it. */
+/** An earlier start may have sent the same; whether its nonce is used shows at the next check. */
 async function sendOnce(rpc: Rpc, { raw }: SignedTransaction): Promise<void> {
   try {
     await rpc.sendRaw(raw);

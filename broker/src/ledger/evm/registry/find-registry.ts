@@ -5,12 +5,12 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 
 /**
- * The registry is the first contract that the signer's key creates, so it is found again without being remembered. A few nonces
- * more are looked at, since the first transactions of a key may have failed or been something else.
+ * First nonces of a key among which its registry is searched. Usually the registry is the key's first transaction, but earlier ones may have failed or
+ * been something else.
  */
 export const registryNoncesMax = 16;
 
-/** The registry that `deployer` has created; undefined when there is none among its first transactions. */
+/** The registry that `deployer` created; undefined if there is none among its first transactions. */
 export async function findRegistry(rpc: Rpc, deployer: Address): Promise<Address | undefined> {
   const used = await rpc.transactionCount(deployer, "latest");
   for (let nonce = 0; nonce < Math.min(used, registryNoncesMax); nonce += 1) {
@@ -20,7 +20,7 @@ export async function findRegistry(rpc: Rpc, deployer: Address): Promise<Address
   return undefined;
 }
 
-/** Whether there is a registry at an address: code that answers as one. */
+/** Whether the code at an address answers like a registry. */
 export async function isRegistry(rpc: Rpc, { address, from }: { address: Address; from: Address }): Promise<boolean> {
   if ((await rpc.code(address)).length <= 2) return false;
   const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "topics", args: [0n, 0n] });
@@ -33,7 +33,7 @@ export async function isRegistry(rpc: Rpc, { address, from }: { address: Address
   }
 }
 
-/** Where a contract goes that `deployer` creates with this nonce. */
+/** The address of the contract that `deployer` creates with this nonce. */
 export function createdAddress(deployer: Address, nonce: number): Address {
   return getContractAddress({ from: deployer, nonce: BigInt(nonce) }).toLowerCase() as Address; // An address in lower case.
 }

@@ -4,11 +4,11 @@ import type { GroupMemory } from "./settle-registry.ts";
 
 export interface IdentifyOptions {
   readonly memory: GroupMemory;
-  /** The chain that is wanted; any when undefined. */
+  /** The expected chain; any if undefined. */
   readonly chainId: number | undefined;
 }
 
-/** Which chain the endpoint serves. @throws BrokerError 200205 when it is not the one that is wanted; RpcFailure. */
+/** Which chain the endpoint serves. @throws BrokerError 200205 if it is not the expected one; RpcFailure. */
 export async function identifyChain(rpc: Rpc, options: IdentifyOptions): Promise<ChainIdentity> {
   const remembered = await options.memory.find();
   if (remembered !== undefined) rpc.provider.expectChain?.(remembered);

@@ -14,9 +14,9 @@ import type { Rpc } from "../endpoint/rpc.ts";
 import { isUnanswered, RpcFailure } from "../endpoint/rpc-failure.ts";
 import type { GroupMemory } from "./settle-registry.ts";
 
-/** Pause between two looks for signers of the group that are no members of its set yet. */
+/** Pause between two searches for signers of the group that are not in its set yet, in milliseconds. */
 const lookPauseMs = 2_000;
-/** Signers that one transaction makes members; further ones are added one by one. */
+/** Members that the creating transaction adds; further ones are added one by one. */
 const accountsMax = 64;
 
 const createdEvent = topicRegistryAbi.find((item) => item.type === "event" && item.name === "WritersCreated");
@@ -33,23 +33,23 @@ export interface OwnWritersOptions {
   readonly memory: GroupMemory;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The newest block heard of. */
+  /** The newest known block. */
   readonly head: () => number;
-  /** Whether the chain is lower than what was read of it. */
+  /** Whether the chain is shorter than what was read of it. */
   readonly isBehind: () => boolean;
-  /** Sends a transaction to the registry; answers once its block is final. @throws BrokerError as the Ledger port has it. */
+  /** Sends a transaction to the registry; resolves once its block is final. @throws BrokerError as the Ledger port says. */
   readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;
 }
 
 /**
- * The set of accounts that may write to the topics which a group opens. The node that opens the first topic creates it and becomes its
- * owner; each member adds the signers of the group's other nodes.
+ * The accounts that may write to the topics that a group opens. The node that opens the first topic creates the set and owns it. Each member adds the
+ * signers of the group's other nodes.
  */
 export class OwnWriters {
   readonly #options: OwnWritersOptions;
   readonly #trouble: ReportedTrouble;
   readonly #stopping = new AbortController();
-  /** Those that were members when this node looked: they are not asked for again. */
+  /** Known members; they are not checked again. */
   readonly #members = new Set<Address>();
   #set: WriterSet | undefined;
   #settling: Promise<WriterSet> | undefined;
@@ -60,12 +60,12 @@ export class OwnWriters {
     this.#options = options;
     this.#trouble = new ReportedTrouble(
       options.logger,
-      "writers not looked at, trying again",
-      "writers looked at again",
+      "set of writers not read, trying again",
+      "set of writers read again",
     );
   }
 
-  /** Why this node may not write to the group's topics; undefined when it may, as far as it knows. */
+  /** Why this node may not write to the group's topics; undefined if it may, as far as known. */
   get warning(): string | undefined {
     return this.#warning;
   }
@@ -84,9 +84,9 @@ export class OwnWriters {
   }
 
   /**
-   * The set for topics that are opened now. Asks the registry each time: another member may have removed this account, and a chain that took
-   * blocks back or lost its registry may have another's set under the number. Then the group has a new set from here on.
-   * @throws BrokerError 100113 this account is no member; else as `send` does.
+   * The set for new topics. It asks the registry each time: another member may have removed this account, and after a reorg the number may belong to
+   * somebody else's set. Then the group creates a new set.
+   * @throws BrokerError 100113 if this account is no member; otherwise as `send` does.
    */
   async forOpening(): Promise<number> {
     const set = await this.#settle();
@@ -95,7 +95,7 @@ export class OwnWriters {
     return set.number;
   }
 
-  /** Two nodes that create a set at once agree on the one that was remembered first; nobody uses the other. */
+  /** Two nodes that create a set at once use the one that is remembered first. */
   async #settle(): Promise<WriterSet> {
     this.#settling ??= this.#findOrCreate();
     try {
@@ -111,7 +111,10 @@ export class OwnWriters {
     const known = memory.saveWriters === undefined ? await this.#findOnChain() : await this.#recall();
     if (known !== undefined && (await this.#isThere(known))) return this.#use(known);
     if (known !== undefined)
-      logger.warn("set of writers is gone from the chain", { writers: known.number, owner: known.owner });
+      logger.warn("set of writers is no longer on the chain, creating another", {
+        writers: known.number,
+        owner: known.owner,
+      });
     const made = await this.#create();
     const kept = (await memory.saveWriters?.(made, known)) ?? made;
     logger.info("set of writers created", {
@@ -129,7 +132,7 @@ export class OwnWriters {
     return set;
   }
 
-  /** @throws BrokerError 200205 when the chain may come to have it. */
+  /** @throws BrokerError 200205 if the chain is behind and may have it later. */
   async #isThere({ number, owner }: WriterSet): Promise<boolean> {
     const { registry, isBehind } = this.#options;
     if ((await registry.ownerOf(number)) === owner) return true;
@@ -153,13 +156,13 @@ export class OwnWriters {
     return (await this.#options.memory.find())?.writers;
   }
 
-  /** The oldest of the signer's sets. An endpoint may refuse to search all blocks: then another set does as well. */
+  /** The oldest of the signer's sets. If the endpoint refuses to search all blocks, the group creates another set. */
   async #findOnChain(): Promise<WriterSet | undefined> {
     try {
       return (await this.#readCreated(0, this.#options.head())).at(0);
     } catch (error) {
       if (!(error instanceof RpcFailure) || isUnanswered(error)) throw error;
-      this.#options.logger.warn("set of writers not searched for, creating one", { error });
+      this.#options.logger.warn("endpoint refused to search for the set of writers, creating one", { error });
       return undefined;
     }
   }

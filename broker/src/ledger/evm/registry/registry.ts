@@ -6,20 +6,20 @@ import { fromHex, type Hex, toHex, toQuantity } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 import type { Rpc } from "../endpoint/rpc.ts";
 
-/** What a topic is to the account that asks; `of-others` is open, and for other writers. */
+/** The status of a topic for the asking account; `of-others` is open for other writers only. */
 export type TopicStatus = "never-opened" | "open" | "closed" | "of-others";
 
 export interface RegistryOptions {
   readonly address: Address;
   readonly from: Address;
-  /** What is thrown when there is no code at the address. */
+  /** The error if there is no code at the address. */
   readonly onMissing: () => Error;
 }
 
-/** Where Solidity lays the first item of the array. */
+/** The storage slot of the array's first item. */
 const ownersStart = BigInt(toHex(keccak256(fromHex(`0x${writerOwnersSlot.toString(16).padStart(64, "0")}`))));
 
-/** The registry's views, and the calldata of what changes topics. */
+/** The registry's views, and the calldata of its changes. */
 export class Registry {
   readonly address: Address;
   readonly #rpc: Rpc;
@@ -31,7 +31,7 @@ export class Registry {
     this.address = options.address;
   }
 
-  /** @throws what is thrown when there is no code at the address. */
+  /** Checks that the registry is there. @throws the error of `onMissing`. */
   async look(): Promise<void> {
     await this.#call(encodeFunctionData({ abi: topicRegistryAbi, functionName: "topicCount" }));
   }
@@ -62,13 +62,13 @@ export class Registry {
     return decodeFunctionResult({ ...ask, data });
   }
 
-  /** The account that created the set of that number; the zero address where nobody has. */
+  /** The account that created that set; the zero address if there is none. */
   async ownerOf(writers: number): Promise<Address> {
     const owner = await this.#rpc.storage(this.address, toQuantity(ownersStart + BigInt(writers)));
     return `0x${owner.slice(2).padStart(40, "0").slice(-40)}`;
   }
 
-  /** Where the topic of that name is, or would be. */
+  /** The address of that topic, open or not. */
   addressOf(name: string): Address {
     return toHex(topicAddress({ registry: fromHex(this.address), name }, keccak256));
   }

@@ -7,36 +7,36 @@ import { findRegistry, isRegistry } from "./find-registry.ts";
 import { missing } from "./registry-deployer.ts";
 import type { ChainIdentity, Rpc } from "../endpoint/rpc.ts";
 
-/** What is remembered of one group's chain. */
+/** The remembered chain and registry of one group. */
 export interface GroupMemory {
   find(): Promise<GroupRecord | undefined>;
-  /** Keeps the first record, and answers the one that is kept. */
+  /** Saves the first record; returns the saved one. */
   save(record: GroupRecord): Promise<GroupRecord>;
-  /** Keeps a set of writers for a group that has none, or still the one that is `gone`; answers the one that is kept. */
+  /** Saves a set of writers unless the group has one other than `gone`; returns the saved one. */
   saveWriters?(writers: WriterSet, gone: WriterSet | undefined): Promise<WriterSet>;
-  /** The addresses that the group's live nodes sign with. */
+  /** The signers of the group's live nodes. */
   listSigners?(): Promise<readonly Address[]>;
-  /** The newest block that the index has; a chain below it has lost blocks, or is behind. */
+  /** The newest block of the index; a shorter chain lost blocks, or lags. */
   findIndexedBlock?(): Promise<number | undefined>;
 }
 
-/** Remembers nothing: for a chain that belongs to this process. */
+/** Remembers nothing, for a chain that ends with this process. */
 export const noMemory: GroupMemory = { find: async () => undefined, save: async (record) => record };
 
-/** Which registry a group is on: an address, a new one, or (undefined) one that the signer has deployed, else a new one. */
+/** The registry of a group: an address, a new one, or if undefined, one that the signer deployed, otherwise a new one. */
 export type RegistryChoice = Address | "deploy" | undefined;
 
 export interface SettleOptions {
   readonly memory: GroupMemory;
   readonly choice: RegistryChoice;
-  /** Whether this node is the one that may give the group a registry, where it has none yet. */
+  /** Whether this node may deploy the group's registry if there is none. */
   readonly mayDeploy: () => boolean;
   readonly chain: ChainIdentity;
   /** The signer's address. */
   readonly signer: Address;
   readonly logger: Logger;
   readonly finality: FinalityPolicy;
-  /** Deploys a new one, which stands in a final block when it answers. */
+  /** Deploys a new one; resolves once a final block contains it. */
   readonly deploy: (options: { readonly isRemembered: boolean }) => Promise<Address>;
   /** Deploys a remembered registry again that the chain lost. Only the key that deployed it can do that. */
   readonly restore: (address: Address) => Promise<void>;
@@ -44,7 +44,7 @@ export interface SettleOptions {
 
 /**
  * Finds the group's registry or has it deployed, and remembers it with its chain.
- * @throws BrokerError 200205 for another chain than the remembered one, another registry, or none where one should be.
+ * @throws BrokerError 200205 if the chain or the registry is not the remembered one, or the registry is missing.
  */
 export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<Address> {
   const remembered = await options.memory.find();
@@ -66,7 +66,7 @@ export async function settleRegistry(rpc: Rpc, options: SettleOptions): Promise<
   return address;
 }
 
-/** @throws BrokerError 200205 when another node was faster, with another registry: the next start finds that one. */
+/** @throws BrokerError 200205 if another node remembered another registry first; the next start uses that one. */
 async function remember(registryAddress: Address, { memory, chain }: SettleOptions): Promise<void> {
   const kept = await memory.save({ ...chain, registryAddress });
   if (kept.registryAddress === registryAddress) return;
@@ -84,7 +84,7 @@ async function restore(rpc: Rpc, address: Address, options: SettleOptions): Prom
   await options.restore(address);
 }
 
-/** One that is remembered must not go away with the next reorganisation. */
+/** A remembered registry must not vanish in the next reorg. */
 async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOptions): Promise<void> {
   const head = await rpc.header("latest");
   const { number } = await finality.finalAt(head);
@@ -94,7 +94,7 @@ async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOpti
   });
 }
 
-/** What is told of a chain that is lower than what was read of it. */
+/** The reason for a chain that is shorter than what was read of it. */
 export function behind(head: number, indexed: number): string {
   return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
 }

@@ -8,21 +8,21 @@ import type { Inclusion } from "../write/transaction-state.ts";
 import { openCalldata, type Registry } from "./registry.ts";
 import { toBrokerError } from "../endpoint/rpc-failure.ts";
 
-/** Most gas of one transaction: EIP-7825 allows 2^24. */
+/** Upper bound on the gas of one transaction; EIP-7825 allows 2^24. */
 const gasMax = 16_000_000;
-/** Callers that may wait for a transaction that opens their topic. */
+/** Upper bound on callers that wait for their topic. */
 const openingsWaitingMax = 10_000;
 
 export interface TopicOpenerOptions {
   readonly registry: Registry;
   readonly clock: Clock;
-  /** Transactions that may be under way at once. */
+  /** Upper bound on concurrent transactions. */
   readonly underWayMax: () => number;
-  /** Gas that one transaction may ask for on this chain. */
+  /** Upper bound on the gas of one transaction on this chain. */
   readonly blockGas: () => number;
-  /** The set of writers that new topics are for; undefined for everyone. @throws BrokerError 100113 when this account is not in it. */
+  /** The set of writers of new topics; undefined for everyone. @throws BrokerError 100113 if this account is not in it. */
   readonly findWriters: () => Promise<number | undefined>;
-  /** Sends one transaction to the registry. @throws BrokerError as the Ledger port has it. */
+  /** Sends one transaction to the registry. @throws BrokerError as the Ledger port says. */
   readonly send: (data: Buffer, gas: number, signal: AbortSignal) => Promise<Inclusion>;
 }
 
@@ -32,10 +32,10 @@ interface Opening {
   readonly deferred: Deferred<{ readonly blockNumber: number }>;
 }
 
-/** Opens topics in groups: those that come together, or while transactions are under way, share the next transaction. */
+/** Opens topics in batches: calls that arrive together, or during other transactions, share the next transaction. */
 export class TopicOpener {
   readonly #options: TopicOpenerOptions;
-  /** In the order in which they came. */
+  /** In the order of the calls. */
   readonly #waiting = new Set<Opening>();
   #underWay = 0;
   #isPumpDue = false;
@@ -45,9 +45,9 @@ export class TopicOpener {
   }
 
   /**
-   * Answers the block from which on the topic is open.
-   * @throws BrokerError 100113 it is closed, and for other accounts; 200202 given up before it was sent; 200300 too many wait; else as the
-   * sender says.
+   * Returns the block since which the topic is open.
+   * @throws BrokerError 100113 if it is closed and for other accounts; 200202 if aborted before it was sent; 200300 if too many wait; otherwise as the
+   * sender does.
    */
   async open(name: TopicName, signal: AbortSignal): Promise<{ readonly blockNumber: number }> {
     if (signal.aborted) throw notSent();
@@ -70,7 +70,7 @@ export class TopicOpener {
     if (this.#waiting.delete(opening)) opening.deferred.reject(notSent());
   }
 
-  /** Pumps once the input at hand is read, so that calls that came together share a transaction. */
+  /** Waits until pending input is read, so that calls that arrive together share a transaction. */
   #schedule(): void {
     if (this.#isPumpDue) return;
     this.#isPumpDue = true;
@@ -84,7 +84,7 @@ export class TopicOpener {
     while (this.#waiting.size > 0 && this.#underWay < this.#options.underWayMax()) void this.#open(this.#take());
   }
 
-  /** The longest waiting, as many as fit into one transaction. */
+  /** The oldest calls, as many as fit into one transaction. */
   #take(): readonly Opening[] {
     const names = new Set<TopicName>();
     const taken: Opening[] = [];
@@ -117,7 +117,7 @@ export class TopicOpener {
     }
   }
 
-  /** The registry reverts an `open` for a set that the sender has just left: then the reason is asked for. */
+  /** The registry reverts an `open` for a set that the sender has just left; then this asks for the reason. */
   async #send(names: readonly TopicName[], signal: AbortSignal): Promise<Inclusion> {
     const { findWriters, send } = this.#options;
     const writers = await findWriters();
@@ -141,7 +141,7 @@ export class TopicOpener {
     }
   }
 
-  /** A topic without a log was open already, or there is no registry that would write one. */
+  /** A topic without a log was open already, or the registry is missing. */
   async #confirm(name: TopicName): Promise<void> {
     const status = await this.#options.registry.statusOf(name);
     if (status === "open" || status === "of-others") return;
@@ -149,7 +149,7 @@ export class TopicOpener {
   }
 }
 
-/** Those who wait for one transaction. Who goes does not know its fate; with the last of them it is given up. */
+/** The callers of one transaction. A caller that leaves gets TIMEOUT; when the last one leaves, the transaction is given up. */
 class Callers implements Disposable {
   readonly #gone = new AbortController();
   readonly #listening = new AbortController();
