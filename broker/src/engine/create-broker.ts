@@ -45,6 +45,7 @@ import { type Scrubbable, Scrubber, type ScrubReport } from "./integrity/scrubbe
 import { Troubles } from "./integrity/troubles.ts";
 import type { EngineLimits } from "./limits.ts";
 import { Inlet } from "./publish/inlet.ts";
+import { createNodesView } from "./publish/nodes-view.ts";
 import { EventQuery } from "./query/event-query.ts";
 import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
@@ -263,12 +264,7 @@ class Engine implements RunningBroker {
   #sharing(): Pick<GroupParts, "isShared" | "nodes"> {
     const { cluster } = this.#options;
     if (cluster === undefined) return { isShared: false };
-    const listSigners = (groupId: GroupId): Promise<readonly string[]> => cluster.coordinator.listSigners(groupId);
-    const mayStart = (): (() => boolean) => {
-      const membership = this.#cluster?.member.current;
-      return () => membership?.isLive() === true;
-    };
-    return { isShared: true, nodes: { listSigners, mayStart } };
+    return { isShared: true, nodes: createNodesView(cluster.coordinator, () => this.#cluster?.member.current) };
   }
 
   #nodeHealth(): NodeHealth | undefined {

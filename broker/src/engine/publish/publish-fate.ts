@@ -1,18 +1,10 @@
-import type { GroupId } from "../../domain/group-id.ts";
 import type { Ledger } from "../../ports/ledger.ts";
 import type { Store } from "../../ports/store.ts";
 import type { PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { pause } from "../../lib/pause.ts";
 import type { IndexProgress } from "../index-progress.ts";
-
-/** What a publish has to know of nodes that share the store. */
-export interface NodesView {
-  /** Accounts by which live nodes sign on the chain of a group. */
-  readonly listSigners: (groupId: GroupId) => Promise<readonly string[]>;
-  /** Whether this node is the member that it was at the time of the call: once false, it stays so. */
-  readonly mayStart: () => () => boolean;
-}
+import type { NodesView } from "./nodes-view.ts";
 
 export interface PublishFateParts {
   readonly ledger: Pick<Ledger, "groupId" | "sender" | "isFinal" | "settled" | "findBlockHash">;
