@@ -24,6 +24,7 @@ import type { Config } from "./config/settings.ts";
 import { parseGroupId } from "./domain/group-id.ts";
 import type { GroupHealth } from "./engine/broker.ts";
 import { type ClusterOptions, createBroker, type RunningBroker } from "./engine/create-broker.ts";
+import type { ProcessTrouble } from "./engine/group-life.ts";
 import { defaultEngineLimits, type EngineLimits } from "./engine/limits.ts";
 import { cryptoInUse, keccak256, Signer } from "./ledger/evm/native-crypto.ts";
 import { Closers } from "./lib/closers.ts";
@@ -31,6 +32,7 @@ import { createDeferred } from "./lib/deferred.ts";
 import type { Logger } from "./lib/logger.ts";
 import { createSystemClock } from "./lib/system/clock.ts";
 import { type DataFolder, openDataFolder } from "./lib/system/data-folder.ts";
+import { DescriptorWatch } from "./lib/system/descriptor-watch.ts";
 import { NewFiles } from "./lib/system/new-files.ts";
 import { createSystemRandomness } from "./lib/system/randomness.ts";
 import type { GroupRecords } from "./ports/group-records.ts";
@@ -193,7 +195,11 @@ export async function startEngine(
   }
   const box = new SecretBox(loadSecretKeys(config, { folder, logger }));
   const sealed = createSealedStore(store, { box, logger });
-  const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster });
+  const descriptors = new DescriptorWatch({ clock, logger });
+  descriptors.start();
+  closers.add(() => descriptors.stop());
+  const processTrouble = (): ProcessTrouble => descriptors.trouble;
+  const broker = createEngine(config, { ledgers, store: sealed, sink, metrics, logger, cluster, processTrouble });
   closers.add(() => broker.stop(graceMs()));
   signal?.throwIfAborted();
   const file = embedded && chainFile(folder);
@@ -347,6 +353,7 @@ interface EngineParts {
   readonly metrics: MetricsRegistry;
   readonly logger: Logger;
   readonly cluster: ClusterOptions | undefined;
+  readonly processTrouble: () => ProcessTrouble;
 }
 
 function createEngine(config: Config, parts: EngineParts): RunningBroker {

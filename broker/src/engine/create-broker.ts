@@ -67,7 +67,7 @@ export interface ClusterOptions {
   readonly records: Pick<GroupRecords, "findGroupRecord">;
 }
 
-export interface EngineOptions {
+export interface EngineOptions extends Pick<GroupLifeParts, "processTrouble"> {
   readonly ledgers: readonly Ledger[];
   readonly store: Store;
   readonly sink: Sink;
@@ -324,7 +324,6 @@ class Engine implements RunningBroker {
     });
   }
 
-  /** Only a chain in this process can be inspected. */
   async #inspectBlock({ id, ledger, chainDamage }: Group, blockNumber: number): Promise<BlockState> {
     const { chainCheck } = ledger;
     if (chainCheck === undefined) return "intact";

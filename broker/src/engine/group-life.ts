@@ -16,6 +16,13 @@ import type { EngineLimits } from "./limits.ts";
 import { pause } from "../lib/pause.ts";
 import { untilAborted } from "./time.ts";
 
+/** What health says of the process itself. */
+export interface ProcessTrouble {
+  /** Why the node is not ready. */
+  readonly reason: string | undefined;
+  readonly warning: string | undefined;
+}
+
 export interface GroupLifeParts {
   readonly group: Group;
   readonly role: Role;
@@ -23,6 +30,7 @@ export interface GroupLifeParts {
   readonly troubles: Troubles;
   readonly chainDamage: ChainDamage;
   readonly scrubber: Scrubber;
+  readonly processTrouble?: (() => ProcessTrouble) | undefined;
   /** Where nodes share the store. */
   readonly admission?: Admission | undefined;
   /** Active subscriptions of the group that this node delivers. */
@@ -81,10 +89,12 @@ export class GroupLife {
 
   health(): GroupHealth {
     const { group, indexHealth, chainDamage, role, countSubscriptions } = this.#parts;
-    const reason =
-      this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? this.#parts.troubles.reasonOf(group.id);
+    const ofProcess = this.#parts.processTrouble?.();
+    const ofDelivery = (): string | undefined => this.#parts.troubles.reasonOf(group.id);
+    const reason = this.#closedBecause() ?? this.#outage() ?? indexHealth.failure ?? ofDelivery() ?? ofProcess?.reason;
     const { headBlock, facts, warning } = group.ledger.view();
-    const warnings = [warning, indexHealth.warning, chainDamage.warning].filter((text) => text !== undefined);
+    const all = [warning, indexHealth.warning, chainDamage.warning, ofProcess?.warning];
+    const warnings = all.filter((text) => text !== undefined);
     return {
       groupId: group.id,
       ready: reason === undefined,

@@ -77,12 +77,14 @@ class HttpServer implements Listener {
   readonly #app: FastifyInstance;
   readonly #webSockets: WebSockets;
   readonly #basePath: string;
+  readonly #logger: Logger;
   readonly #closeDelayMs: number;
   readonly #closeDeadlineMs: number;
   #isClosing = false;
 
   constructor(options: HttpServerOptions) {
     this.#basePath = toBasePath(options.basePath);
+    this.#logger = options.logger;
     this.#closeDelayMs = options.closeDelayMs ?? 0;
     this.#closeDeadlineMs = options.closeDeadlineMs ?? closeDeadlineDefaultMs;
     const { app, webSockets } = createApp({ ...options, basePath: this.#basePath }, () => this.#isClosing);
@@ -91,7 +93,10 @@ class HttpServer implements Listener {
   }
 
   async listen(place: Place): Promise<string> {
-    return `${await this.#app.listen({ ...place, backlog: connectionsWaitingMax })}${this.#basePath}`;
+    const address = await this.#app.listen({ ...place, backlog: connectionsWaitingMax });
+    // Without a listener, a connection that the system does not give would end the process.
+    this.#app.server.on("error", (error) => this.#logger.error("connection not accepted", { error }));
+    return `${address}${this.#basePath}`;
   }
 
   async drain(): Promise<void> {
