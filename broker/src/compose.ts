@@ -72,16 +72,16 @@ export interface RunningServer {
 const clock = createSystemClock();
 const randomness = createSystemRandomness();
 
-/** How long a broker whose start has failed takes to stop in order what had started. */
+/** Time to stop cleanly after a failed start, in milliseconds. */
 const failedStartGraceMs = 1_000;
-/** What a node among others keeps of the time of its stop for handing over and leaving, at most. */
+/** Upper bound on shutdown time, in milliseconds, that a node of a cluster reserves for handing over and leaving. */
 const leavingMsMax = 2_000;
-/** The embedded chain has at least this long to finish its block and close its file, also when the deadline has passed. */
+/** Minimum time for the embedded chain to finish its block and close its file, in milliseconds, even after the deadline. */
 const chainStopMsMin = 1_000;
 
 /**
- * Builds the graph and starts it, from the data folder up to the listening port. What was started is stopped again when a part fails, or
- * when `signal` aborts before all of it has started.
+ * Builds all parts and starts them, from the data folder up to the listening port. If a part fails, or `signal` aborts before the start is complete,
+ * it stops the parts that run.
  * @throws Error whose message says which part failed and what to do; the reason of `signal`.
  */
 export async function startServer(config: Config, options: ServerOptions): Promise<RunningServer> {
@@ -216,7 +216,7 @@ export async function startEngine(
   };
 }
 
-/** What a start makes for such groups nobody outside has seen. */
+/** Nobody outside has seen what a failed start made for such a group. */
 function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }

@@ -1,10 +1,10 @@
-/** Blocks that are named to an operator; of the others there is a number. */
+/** Blocks that the warning names; it counts the others. */
 const blocksNamedMax = 10;
 
 /** Different reasons that are kept for damage of the state. */
 const stateReasonsMax = 16;
 
-/** What is damaged in the file of a group's chain, as far as it was found. */
+/** Known damage in the file of a group's chain. */
 export class ChainDamage {
   readonly #reasons = new Map<number, string>();
   readonly #stateReasons = new Set<string>();
@@ -34,7 +34,7 @@ export class ChainDamage {
     this.#stateReasons.clear();
   }
 
-  /** What an operator should know; undefined while nothing is damaged. */
+  /** The warning for the operator; undefined while there is no damage. */
   get warning(): string | undefined {
     const warnings = [this.#blocksWarning, this.#stateWarning].filter((text) => text !== undefined);
     return warnings.length === 0 ? undefined : warnings.join("; ");

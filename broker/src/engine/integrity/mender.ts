@@ -12,11 +12,11 @@ import { IndexDamagedError, type Store } from "../../ports/store.ts";
 import { indexBlocks } from "../index-block.ts";
 import { Deadline } from "../time.ts";
 
-/** Blocks that may be mended before the one that is damaged can be, each for the sake of the next. */
+/** Most blocks that the mender repairs first because a damaged block depends on them. */
 const chainOfBlocksMax = 64;
-/** Times that one read is made again, each after a block was mended. */
+/** Most repeats of one read, each after the repair of a block. */
 const mendsPerReadMax = 256;
-/** Damages that are remembered as told; further ones are not told. */
+/** Damaged places that are remembered as logged; further ones are not logged. */
 const toldMax = 10_000;
 /** How long the chain may take to give a block. */
 const readTimeoutMs = 30_000;
@@ -29,7 +29,7 @@ export interface MenderParts {
   readonly logger: Logger;
 }
 
-/** Writes what is damaged in the index anew from the chain. */
+/** Repairs damaged batches of the index from the chain. */
 export class Mender {
   readonly #parts: MenderParts;
   readonly #turns = new KeyedMutex<GroupId>();
@@ -40,7 +40,7 @@ export class Mender {
     this.#parts = parts;
   }
 
-  /** Reads, and where the index is damaged, mends it and reads again. @throws BrokerError 200208 when the chain does not give what is damaged. */
+  /** Reads. If the index is damaged, repairs it and reads again. @throws BrokerError 200208 if the chain does not have the damaged part. */
   async read<Result>(groupId: GroupId, read: () => Promise<Result>): Promise<Result> {
     try {
       return await read();
@@ -50,7 +50,7 @@ export class Mender {
     }
   }
 
-  /** Batches of a group that were mended since the start. */
+  /** Number of batches of a group that were repaired since the start. */
   mendedIn(groupId: GroupId): number {
     return this.#mended.get(groupId) ?? 0;
   }
@@ -62,7 +62,7 @@ export class Mender {
         return await read();
       } catch (error) {
         if (!(error instanceof IndexDamagedError)) throw error;
-        // Where nothing was damaged any more, another node may have mended it; then it was worth another look.
+        // If nothing was damaged any more, another node may have repaired it: read once more.
         if (mended === 0 || reads > mendsPerReadMax) throw this.#refusal(groupId, error);
         mended = await this.#mend(groupId, error);
       }
@@ -80,7 +80,7 @@ export class Mender {
     }
   }
 
-  /** What is met again and again is told once. */
+  /** Logs each damaged place once. */
   #refusal(groupId: GroupId, damage: IndexDamagedError, cause?: unknown): BrokerError {
     const why = cause instanceof Error ? cause.message : "the chain holds nothing that fits";
     const key = keyOf(groupId, damage);
@@ -95,7 +95,7 @@ export class Mender {
     });
   }
 
-  /** Answers how many batches were damaged. What a batch is counted from may be damaged too, and is mended first. */
+  /** Returns the number of damaged batches. The batch before, which the counts build on, may be damaged too and is repaired first. */
   async #mendBlock(groupId: GroupId, blockNumber: number): Promise<number> {
     const due = [blockNumber];
     let count = 0;
@@ -124,7 +124,7 @@ export class Mender {
     }
   }
 
-  /** What the chain has in a block, as it is indexed. */
+  /** The batches of a block as the chain has them, indexed. */
   async #readBatches(groupId: GroupId, blockNumber: number): Promise<readonly EventBatch[]> {
     const { ledgers, store, clock } = this.#parts;
     const ledger = ledgers.find((one) => one.groupId === groupId);
@@ -137,7 +137,7 @@ export class Mender {
     return indexBlocks([block], names, namesOpenedIn(block)).flatMap(({ batches }) => batches);
   }
 
-  /** Names of the indexed topics that the block speaks of, also of those that it opens. */
+  /** Names of the indexed topics in the block, including those that it opens. */
   async #findNames(groupId: GroupId, { entries }: LedgerBlock): Promise<Map<Address, TopicName>> {
     const addresses = [...new Set(entries.map(({ address }) => address))];
     const topics = await this.#parts.store.findTopicsByAddress(groupId, addresses);
@@ -157,13 +157,13 @@ function keyOf(groupId: GroupId, { message }: IndexDamagedError): string {
   return `${groupId} ${message}`;
 }
 
-/** Which of them got their names is in the index: none gets one again. */
+/** Names of topics that the block opens. The index has them already. */
 function namesOpenedIn({ entries }: LedgerBlock): ReadonlySet<TopicName> {
   const names = entries.flatMap((entry) => (entry.kind === "topic-opened" ? [entry.name] : []));
   return new Set(names as readonly string[] as readonly TopicName[]); // Only compared.
 }
 
-/** The index remembers the hashes of its newest blocks alone. */
+/** The index keeps hashes of its newest blocks only. */
 function isSame(block: LedgerBlock, kept: BlockRef | undefined): boolean {
   return kept?.number !== block.number || kept.hash === block.hash;
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Metrics, ScrubPart } from "../../ports/metrics.ts";
 import type { EngineLimits } from "../limits.ts";
 
-/** Longest wait from a start to the first round, in milliseconds: a broker that is often restarted scrubs, too. */
+/** Longest wait from a start to the first round, in milliseconds, so that a broker that restarts often scrubs too. */
 const firstWaitMsMax = 3_600_000;
 /** Wait between two steps, so that a round takes little of the machine. */
 const restMs = 100;
@@ -14,19 +14,19 @@ export interface ScrubProgress {
   readonly checked: number;
   readonly damaged: number;
   readonly mended: number;
-  /** What to do where something stays damaged. */
+  /** What the operator can do about damage that remains. */
   readonly advice?: string | undefined;
 }
 
-/** Something that is gone through step by step, to find what is damaged in it before anybody asks for it. */
+/** A part that a scrub reads step by step, to find damage before anybody asks for the data. */
 export interface Scrubbable {
-  /** Reads on from where the last step ended, and mends what it finds. What cannot be mended is counted and passed over. Answers whether there is more. @throws what cannot be read for now. */
+  /** Continues after the last step and repairs what it can; counts and skips the rest. Returns whether there is more. @throws an error that may pass. */
   step(): Promise<boolean>;
   readonly part: ScrubPart;
   readonly progress: ScrubProgress;
 }
 
-/** What a round has found in a part of a group. */
+/** Result of a round in one part of a group. */
 export interface ScrubReport extends ScrubProgress {
   readonly groupId: GroupId;
   readonly part: Scrubbable["part"];
@@ -44,7 +44,7 @@ export interface ScrubberParts {
   readonly limits: Pick<EngineLimits, "scrubPeriodMs">;
 }
 
-/** Goes through what a group has, again and again, slowly. */
+/** Reads everything that a group has, slowly, in rounds. */
 export class Scrubber {
   readonly #parts: ScrubberParts;
 
@@ -64,7 +64,7 @@ export class Scrubber {
     }
   }
 
-  /** One round without rest. @throws what cannot be read. */
+  /** One round without pauses. @throws an error of a read. */
   async runOnce(): Promise<readonly ScrubReport[]> {
     const { groupId, begin } = this.#parts;
     const reports: ScrubReport[] = [];

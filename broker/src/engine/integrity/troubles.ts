@@ -7,7 +7,7 @@ interface Trouble {
   readonly reason: string;
 }
 
-/** Subscriptions, and groups as a whole, that are not delivered because what they need cannot be read from the store. */
+/** Subscriptions and whole groups that are not delivered because the store cannot be read. */
 export class Troubles {
   readonly #bySubscription = new Map<SubscriptionId, Trouble>();
   readonly #byGroup = new Map<GroupId, string>();

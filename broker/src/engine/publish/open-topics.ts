@@ -62,12 +62,12 @@ export class OpenTopics {
     void this.#serve(name);
   }
 
-  /** What the index or the chain says is closed, or not there. */
+  /** Forgets a topic that the index or the chain reports as closed or missing. */
   forget(name: TopicName): void {
     this.#known.delete(name);
   }
 
-  /** Never rejects. Who comes while the topic is being read may know of a later opening: a read that finds none is not theirs. */
+  /** Never rejects. A caller that arrives during a read may know of a later opening, so a read that finds no topic does not answer it. */
   async #serve(name: TopicName): Promise<void> {
     for (let callers = this.#waiting.get(name); callers !== undefined; callers = this.#waiting.get(name)) {
       const { length } = callers;
