@@ -6,6 +6,7 @@ import { mqttPortOf, servesMqtt } from "./config/mqtt-ports.ts";
 import type { Config } from "./config/settings.ts";
 import type { Broker } from "./engine/broker.ts";
 import { createHttpServer } from "./gateway/http-server.ts";
+import { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import type { Listener } from "./gateway/shared/connection/listener.ts";
 import type { UpgradeRoute } from "./gateway/shared/connection/upgrade.ts";
 import type { Logger } from "./lib/logger.ts";
@@ -25,11 +26,16 @@ interface ListenerParts {
   readonly closeDeadlineMs: number;
 }
 
+interface HttpParts extends ListenerParts {
+  readonly budget: MemoryBudget;
+}
+
 /** Every listener that the settings ask for, with its place; the first one serves HTTP. @throws Error where a certificate is wrong. */
 export function createListeners(config: Config, parts: ListenerParts): readonly PlacedListener[] {
-  const mqtt = servesMqtt(config) ? createMqtt(config, parts) : undefined;
+  const budget = new MemoryBudget({ bytesMax: config.memoryInFlightBytesMax, metrics: parts.metrics });
+  const mqtt = servesMqtt(config) ? createMqtt(config, { ...parts, budget }) : undefined;
   const http = {
-    listener: createHttp(config, parts, mqtt === undefined ? [] : [mqtt.route]),
+    listener: createHttp(config, { ...parts, budget }, mqtt === undefined ? [] : [mqtt.route]),
     place: httpPlaceOf(config),
   };
   if (mqtt === undefined) return [http];
@@ -64,7 +70,7 @@ function mqttTlsPlaceOf({ host, mqttTlsPort: port }: Config): ConfiguredPlace | 
   return port === "off" ? undefined : { host, port, hostSetting: "host", portSetting: "mqttTlsPort" };
 }
 
-function createHttp(config: Config, parts: ListenerParts, upgrades: readonly UpgradeRoute[]): Listener {
+function createHttp(config: Config, parts: HttpParts, upgrades: readonly UpgradeRoute[]): Listener {
   const { broker, chain, metrics, logger, closeDeadlineMs } = parts;
   return createHttpServer({
     broker,
@@ -72,6 +78,7 @@ function createHttp(config: Config, parts: ListenerParts, upgrades: readonly Upg
     logger,
     upgrades,
     listeners: parts.listeners,
+    budget: parts.budget,
     chain: config.chainEndpoint === "on" ? chain?.reader : undefined,
     version,
     defaultGroup: config.defaultGroup,

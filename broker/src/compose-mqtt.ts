@@ -1,26 +1,30 @@
 import type { Config } from "./config/settings.ts";
 import { parseTopicFilter } from "./domain/topic-filter.ts";
 import type { Broker } from "./engine/broker.ts";
+import type { MemoryBudget } from "./gateway/in-flight/memory-budget.ts";
 import { MqttServer } from "./gateway/mqtt/mqtt-server.ts";
 import { reason } from "./gateway/mqtt/reason-codes.ts";
 import type { MqttSettings } from "./gateway/mqtt/settings.ts";
 import { type CertificateFiles, readCertificate } from "./gateway/mqtt/tls/certificate.ts";
 import type { Logger } from "./lib/logger.ts";
 import type { Randomness } from "./ports/randomness.ts";
+import type { MetricsRegistry } from "./telemetry/metrics.ts";
 
 interface MqttParts {
   readonly broker: Broker;
   readonly logger: Logger;
   readonly randomness: Randomness;
+  readonly metrics: MetricsRegistry;
+  readonly budget: MemoryBudget;
 }
 
 /** The MQTT listener that the settings describe. */
-export function createMqtt(config: Config, { broker, logger, randomness }: MqttParts): MqttServer {
+export function createMqtt(config: Config, parts: MqttParts): MqttServer {
   return new MqttServer({
-    broker,
-    logger,
+    ...parts,
+    metrics: parts.metrics.mqtt,
     settings: toMqttSettings(config),
-    newClientId: () => randomness.uuid(),
+    newClientId: () => parts.randomness.uuid(),
     connectionsMax: config.mqttConnectionsMax,
   });
 }

@@ -11,7 +11,7 @@ import type { ChainSource } from "./chain/chain-reader.ts";
 import { createClientErrorHandler } from "./client-error.ts";
 import { createFallbacks } from "./fallbacks.ts";
 import { registerInFlight } from "./in-flight/in-flight.ts";
-import type { InFlightMetrics } from "./in-flight/memory-budget.ts";
+import { type InFlightMetrics, MemoryBudget } from "./in-flight/memory-budget.ts";
 import { registerJsonRpc } from "./jsonrpc/jsonrpc-plugin.ts";
 import {
   closeDeadlineDefaultMs,
@@ -43,6 +43,8 @@ export interface HttpServerOptions {
   readonly metrics: MetricsPage & InFlightMetrics;
   /** Memory for long requests and for long answers until their clients have read them. Past it, the server ends the slowest connections. */
   readonly memoryInFlightBytesMax: number;
+  /** The same memory, where other listeners share it; a budget of its own of that size when undefined. */
+  readonly budget?: MemoryBudget | undefined;
   readonly version: string;
   /** The group that a call without groupId means. */
   readonly defaultGroup: string;
@@ -165,7 +167,8 @@ function createApp(options: HttpServerOptions, isClosing: () => boolean): App {
     },
   });
   app.server.maxConnections = connectionsMax;
-  const findHolding = registerInFlight(app, { bytesMax: options.memoryInFlightBytesMax, metrics: options.metrics });
+  const { memoryInFlightBytesMax: bytesMax, metrics } = options;
+  const findHolding = registerInFlight(app, options.budget ?? new MemoryBudget({ bytesMax, metrics }));
   app.addHook("onRequest", (request, reply, done) => {
     if (!answersCaller(request, reply)) done();
   });

@@ -1,10 +1,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { createMqttMetrics, type MqttCounters } from "./mqtt-metrics.ts";
 import type { CallbackGauge, GroupGauge, Metrics, NodeGauge, ScrubPart } from "../ports/metrics.ts";
 import { createIntegrityMetrics } from "./integrity-metrics.ts";
 
 /** Metrics in the text format of Prometheus. */
 export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
+  readonly mqtt: MqttCounters;
   render(): Promise<string>;
   /** The broker closed a connection because its client was slow, or the slowest when memory ran low. */
   connectionEnded(reason: "slow" | "memory"): void;
@@ -41,11 +43,13 @@ class PrometheusMetrics implements MetricsRegistry {
   readonly #lookups: Counter<"outcome">;
   readonly #consents: Counter<"reply">;
   readonly #connectionsEnded: Counter<"reason">;
+  readonly mqtt: MqttCounters;
 
   constructor(registry: Registry) {
     const registers = [registry];
     const byGroup = { registers, labelNames: ["group"] as const };
     this.#registry = registry;
+    this.mqtt = createMqttMetrics(registry);
     this.#published = new Counter({
       ...byGroup,
       name: "stele_events_published_total",

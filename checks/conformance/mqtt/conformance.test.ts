@@ -5,6 +5,7 @@ import { type Case, statementsOf } from "./case.ts";
 import { connectCases } from "./cases/connect.ts";
 import { malformedCases } from "./cases/malformed.ts";
 import { publishCases } from "./cases/publish.ts";
+import { retainedCases } from "./cases/retained.ts";
 import { sessionCases } from "./cases/session.ts";
 import { subscribeCases } from "./cases/subscribe.ts";
 import { webSocketCases } from "./cases/websocket.ts";
@@ -18,6 +19,7 @@ const overAnything: readonly Case[] = [
   ...publishCases,
   ...subscribeCases,
   ...sessionCases,
+  ...retainedCases,
 ];
 const cases: Readonly<Record<Transport, readonly Case[]>> = {
   tcp: overAnything,

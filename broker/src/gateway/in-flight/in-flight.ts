@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { answerSliceBytes, pipelinedRequestBytes, smallBytesMax } from "../limits.ts";
 import { AnswerStream } from "./answer-stream.ts";
-import { type Holding, MemoryBudget, type MemoryBudgetOptions } from "./memory-budget.ts";
+import type { Holding, MemoryBudget } from "./memory-budget.ts";
 import { runPipelined } from "./pipelining.ts";
 
 declare module "fastify" {
@@ -19,8 +19,8 @@ declare module "fastify" {
 export type FindHolding = (request: FastifyRequest) => Holding;
 
 /** Counts long bodies and answers against one budget, and bounds what one connection can have waiting. */
-export function registerInFlight(app: FastifyInstance, options: MemoryBudgetOptions): FindHolding {
-  const holdings = new Holdings(new MemoryBudget(options));
+export function registerInFlight(app: FastifyInstance, budget: MemoryBudget): FindHolding {
+  const holdings = new Holdings(budget);
   const findHolding: FindHolding = (request) => holdings.of(request);
   app.decorateRequest("response");
   app.decorateRequest("holding", undefined);

@@ -91,7 +91,7 @@ export class MemoryBudget {
 
 /** A client that has to send or read bytes. */
 export interface Client {
-  readonly socket: Socket;
+  readonly socket: Pick<Socket, "destroyed">;
   /** Called once, when it has been too slow. */
   end(reason: EndReason): void;
   /** Whether it is excused though its time is over. */

@@ -25,12 +25,15 @@ import {
   UNSUPPORTED_PROTOCOL_VERSION,
 } from "./codec/packet-error.ts";
 import type { Properties } from "./codec/properties.ts";
+import { encodeWithReason } from "./encode-with-reason.ts";
 import { type Answer, Inbound } from "./inbound.ts";
 import { closeGraceMs, connectBytesMax, keepAliveFactor } from "./limits.ts";
 import type { LostPublishes } from "./lost-publishes.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { reason, toReasonCode, toReturnCode } from "./reason-codes.ts";
+import type { MqttMemory, UnfinishedPacket } from "./memory.ts";
+import type { MqttMetrics } from "./metrics.ts";
 import type { MqttSettings } from "./settings.ts";
 import { subscribeAll, unsubscribeAll } from "./subscriptions.ts";
 import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
@@ -42,6 +45,8 @@ export interface ConnectionParts {
   readonly known: KnownTopics;
   readonly losses: LostPublishes;
   readonly settings: MqttSettings;
+  readonly metrics: MqttMetrics;
+  readonly memory: MqttMemory;
   readonly logger: Logger;
   readonly newClientId: () => string;
   readonly onClosed: (connection: Connection) => void;
@@ -74,6 +79,7 @@ export class Connection {
   readonly #parts: ConnectionParts;
   readonly #framer: Framer;
   readonly #outbox: Outbox;
+  readonly #unfinished: UnfinishedPacket;
   #opened: Opened | undefined;
   #isClosed = false;
   /** Whether the client sends no more. */
@@ -86,7 +92,11 @@ export class Connection {
   constructor(stream: Duplex, parts: ConnectionParts) {
     this.#stream = stream;
     this.#parts = parts;
-    this.#outbox = new Outbox(stream);
+    this.#outbox = new Outbox(stream, parts.memory.unread);
+    this.#unfinished = parts.memory.hold({
+      socket: stream,
+      end: () => this.#end("others need the memory of its unfinished packet", reason.quotaExceeded),
+    });
     const { packetBytesMax, connectTimeoutMs } = parts.settings;
     this.#framer = new Framer(Math.min(connectBytesMax, packetBytesMax));
     this.#silence = setTimeout(() => this.#end("no CONNECT in time"), connectTimeoutMs);
@@ -99,6 +109,7 @@ export class Connection {
 
   /** Says why to a client of 5.0, and closes. */
   end(reasonCode: number): void {
+    this.#parts.metrics.answered("disconnect", reasonCode);
     if (this.#opened?.version === 5) this.#outbox.write(encodeReasoned("disconnect", reasonCode));
     this.#closed(false);
   }
@@ -132,12 +143,14 @@ export class Connection {
       this.#fail(error);
     }
     if (this.#isClosed) return;
+    this.#unfinished.hold(this.#framer.heldBytes);
     // Nothing more is read from a client that waits for us, or that does not read.
     if (this.#isBusy || !this.#outbox.hasRoom) this.#stream.pause();
     else this.#stream.resume();
   }
 
   #drained(): void {
+    this.#outbox.count();
     this.#opened?.attachment.session.wake();
     if (!this.#isBusy && !this.#isClosed) this.#stream.resume();
   }
@@ -208,6 +221,7 @@ export class Connection {
       onConnected: ({ session, isPresent: isSessionPresent }: Pick<Attachment, "session" | "isPresent">) => {
         outbound.begin(session);
         this.#outbox.write(toConnack(isSessionPresent));
+        this.#parts.metrics.answered("connack", reason.success);
       },
     };
     this.#expirySeconds = accepted.expirySeconds;
@@ -245,6 +259,7 @@ export class Connection {
     const reasonCode = error instanceof PacketError ? error.reasonCode : toReasonCode(toBrokerError(error));
     this.#parts.logger.info("MQTT connection refused", { reason: messageOf(error) });
     const code = version === 5 ? reasonCode : toReturnCode(reasonCode);
+    this.#parts.metrics.answered("connack", reasonCode);
     const encode = (properties: Properties): Buffer =>
       encodeConnack({ isSessionPresent: false, reasonCode: code, properties }, version);
     const bytes = encodeWithReason(encode, messageOf(error), packetBytesMax);
@@ -274,6 +289,7 @@ export class Connection {
       case "subscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await subscribeAll(packet, { attachment, version, settings: this.#parts.settings });
+          for (const code of reasonCodes) this.#parts.metrics.answered("suback", code);
           this.#answerWhole(encodeSuback({ packetId: packet.packetId, reasonCodes }, version), opened);
         });
         break;
@@ -328,6 +344,7 @@ export class Connection {
     const { wantsReasons, packetBytesMax } = opened.accepted;
     const reasonString = error !== undefined && wantsReasons ? `${error.code} ${error.message}` : undefined;
     const type = qos === 1 ? "puback" : "pubrec";
+    this.#parts.metrics.answered(type, reasonCode);
     const encode = (properties: Properties): Buffer =>
       encodeAcknowledgement(type, { packetId, reasonCode, properties }, opened.version);
     this.#outbox.write(encodeWithReason(encode, reasonString, packetBytesMax));
@@ -358,6 +375,8 @@ export class Connection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     clearTimeout(this.#silence);
+    this.#unfinished.release();
+    this.#outbox.close();
     if (this.#opened !== undefined) this.#leaveSession(this.#opened, isRegular);
     this.#stream.end();
     this.#stream.resume(); // else a client that still sends keeps the socket half open
@@ -368,16 +387,6 @@ export class Connection {
   #leaveSession({ attachment }: Opened, isRegular: boolean): void {
     attachment.detach({ expiryMs: this.#expirySeconds * 1000, isRegular });
   }
-}
-
-/** With the reason in words where the client takes a packet of that length ([MQTT-3.2.2-19], [MQTT-3.4.2-2], [MQTT-3.5.2-2]). */
-function encodeWithReason(
-  encode: (properties: Properties) => Buffer,
-  reasonString: string | undefined,
-  packetBytesMax: number,
-): Buffer {
-  const bytes = encode(reasonString === undefined ? {} : { reasonString });
-  return bytes.length <= packetBytesMax ? bytes : encode({});
 }
 
 function messageOf(error: unknown): string {

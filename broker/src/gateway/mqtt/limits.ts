@@ -22,6 +22,12 @@ export const clientIdBytesMax = 1_024;
 /** Bytes that wait for a client that reads slowly; until it has taken them, it gets no event and nothing it sends is read. */
 export const outboxBytesMax = 256 * 1024;
 
+/** Bytes that wait for all slow readers together. Above it, a client gets events only while it takes what it was sent before. */
+export const unreadBytesMax = 64 * 1024 * 1024;
+
+/** Unfinished packets that hold fewer bytes are not counted against the memory that connections share. */
+export const unfinishedBytesMin = 4 * 1024;
+
 /** Topics that one connection may open in a minute by publishing to them. */
 export const opensPerMinuteMax = 600;
 

@@ -1,3 +1,4 @@
+import { noMqttMetrics } from "./metrics.ts";
 import { BrokerError } from "@stele/wire";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type LogFields, type Logger, silentLogger } from "../../lib/logger.ts";
@@ -9,7 +10,7 @@ afterEach(() => void vi.useRealTimers());
 it("logs the first refusal at once and those of the next second by their count, with a short topic", () => {
   const lines: (LogFields | undefined)[] = [];
   const logger: Logger = { ...silentLogger, warn: (_, fields) => void lines.push(fields) };
-  const losses = new LostPublishes(logger);
+  const losses = new LostPublishes(logger, noMqttMetrics);
   const busy = new BrokerError("busy");
   for (let index = 0; index < 100; index += 1) losses.lost("t".repeat(60_000), busy);
   const first = { topic: "t".repeat(100), code: busy.code, count: 1 };

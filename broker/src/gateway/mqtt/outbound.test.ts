@@ -3,6 +3,7 @@ import { PassThrough } from "node:stream";
 import { expect, it } from "vitest";
 import type { Delivery } from "../../engine/session/peer.ts";
 import { outboundAliasesMax } from "./limits.ts";
+import { UnreadBytes } from "./memory.ts";
 import { Outbound } from "./outbound.ts";
 import { Outbox } from "./outbox.ts";
 import { testSettings } from "./testing/mqtt-world.ts";
@@ -16,7 +17,7 @@ function deliverAll(topicAliasMax: number, contents: readonly (readonly [topic: 
     found.push([topic, properties?.topicAlias]);
   });
   const outbound = new Outbound({
-    outbox: new Outbox(stream),
+    outbox: new Outbox(stream, new UnreadBytes()),
     version: 5,
     packetBytesMax: 200,
     topicAliasMax,

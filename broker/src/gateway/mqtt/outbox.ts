@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { outboxBytesMax } from "./limits.ts";
+import type { UnreadBytes } from "./memory.ts";
 
 /** What leaves for a socket: all that is written in one turn goes in one write. */
 export class Outbox {
@@ -9,13 +10,19 @@ export class Outbox {
   /** Of these, what had left when {@link hasMoved} was last asked. */
   #takenBytes = 0;
 
-  constructor(stream: Duplex) {
+  /** Of the shared bytes, those of this connection. */
+  #countedBytes = 0;
+  readonly #shared: UnreadBytes;
+
+  constructor(stream: Duplex, shared: UnreadBytes) {
     this.#stream = stream;
+    this.#shared = shared;
   }
 
   /** Whether the client keeps up; once it does again, the stream says `drain`. */
   get hasRoom(): boolean {
-    return this.#stream.writableLength < outboxBytesMax && !this.#stream.writableEnded;
+    const { writableLength, writableNeedDrain, writableEnded } = this.#stream;
+    return writableLength < outboxBytesMax && (this.#shared.hasRoom || !writableNeedDrain) && !writableEnded;
   }
 
   /** Whether the client has taken anything since this was last asked. */
@@ -38,5 +45,22 @@ export class Outbox {
     }
     this.#writtenBytes += bytes.length;
     this.#stream.write(bytes);
+    if (this.#stream.writableNeedDrain) this.count();
+  }
+
+  /** Counts what waits against what all connections share; to be called with each `drain` too. */
+  count(): void {
+    const { writableNeedDrain, writableLength } = this.#stream;
+    this.#setCounted(writableNeedDrain ? writableLength : 0);
+  }
+
+  /** What waits is given up. */
+  close(): void {
+    this.#setCounted(0);
+  }
+
+  #setCounted(bytes: number): void {
+    this.#shared.add(bytes - this.#countedBytes);
+    this.#countedBytes = bytes;
   }
 }

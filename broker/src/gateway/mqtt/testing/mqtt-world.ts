@@ -11,6 +11,8 @@ import { createSystemRandomness } from "../../../lib/system/randomness.ts";
 import type { Ledger } from "../../../ports/ledger.ts";
 import { noMetrics } from "../../../ports/metrics.ts";
 import { createMemoryStore } from "../../../store/memory/memory-store.ts";
+import { MemoryBudget } from "../../in-flight/memory-budget.ts";
+import { type MqttMetrics, noMqttMetrics } from "../metrics.ts";
 import { MqttServer } from "../mqtt-server.ts";
 import { reason } from "../reason-codes.ts";
 import type { MqttSettings } from "../settings.ts";
@@ -36,6 +38,9 @@ export interface MqttWorldOptions {
   readonly connectionsMax?: number;
   /** Limits of the engine that differ from its defaults. */
   readonly limits?: Partial<EngineLimits>;
+  readonly metrics?: Partial<MqttMetrics>;
+  /** Memory for unfinished packets. */
+  readonly memoryBytesMax?: number;
   /** Those that differ from {@link testSettings}. */
   readonly settings?: Partial<MqttSettings>;
 }
@@ -46,7 +51,14 @@ export class MqttWorld {
   readonly server: MqttServer;
   port = 0;
 
-  private constructor({ change = () => {}, connectionsMax = 1_000, settings, limits }: MqttWorldOptions) {
+  private constructor({
+    change = () => {},
+    connectionsMax = 1_000,
+    settings,
+    limits,
+    metrics,
+    memoryBytesMax = 2 ** 26,
+  }: MqttWorldOptions) {
     const clock = createSystemClock();
     const randomness = createSystemRandomness();
     const finality = { isFinal: true, confirmations: 0 };
@@ -72,6 +84,11 @@ export class MqttWorld {
       settings: { ...testSettings, ...settings },
       newClientId: () => randomness.uuid(),
       connectionsMax,
+      metrics: { ...noMqttMetrics, ...metrics },
+      budget: new MemoryBudget({
+        bytesMax: memoryBytesMax,
+        metrics: { connectionEnded: () => {}, watchBytesInFlight: () => {} },
+      }),
     });
   }
 

@@ -1,0 +1,65 @@
+import { PassThrough } from "node:stream";
+import { afterEach, expect, it } from "vitest";
+import { outboxBytesMax } from "./limits.ts";
+import { UnreadBytes } from "./memory.ts";
+import { Outbox } from "./outbox.ts";
+import { reason } from "./reason-codes.ts";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let world: MqttWorld | undefined;
+afterEach(async () => {
+  await world?.stop();
+  world = undefined;
+});
+
+it("counts unfinished packets against the shared memory, and ends those that hold it for longest", async () => {
+  world = await MqttWorld.start({ memoryBytesMax: 250_000 });
+  const clients: RawClient[] = [];
+  for (const clientId of ["oldest", "second", "newest"]) {
+    const client = await RawClient.connect(world.port, 5, { clientId });
+    client.sendBytes(Buffer.concat([Buffer.of(0x30, 0xa0, 0x8d, 0x06), Buffer.alloc(90_000)])); // 90,000 of 100,000 bytes
+    await RawClient.connect(world.port, 5, { clientId: `after ${clientId}` }); // by its answer, they were read
+    clients.push(client);
+  }
+  const [oldest, second, newest] = clients;
+  expect(await oldest?.next("disconnect")).toMatchObject({ reasonCode: reason.quotaExceeded });
+  for (const client of [second, newest]) {
+    client?.sendBytes(Buffer.alloc(10_000));
+    client?.send({ cmd: "pingreq" });
+  }
+  // U+0000 in its topic: each whole packet was read.
+  for (const client of [second, newest]) expect((await client?.nextAny())?.cmd).toBe("disconnect");
+});
+
+it("gives a slow reader nothing more while others wait for as much as all may", () => {
+  const shared = new UnreadBytes(outboxBytesMax / 2);
+  const [slow, quick] = [new Outbox(new PassThrough(), shared), new Outbox(new PassThrough(), shared)];
+  slow.write(Buffer.alloc(outboxBytesMax / 2));
+  expect([slow.hasRoom, quick.hasRoom]).toEqual([false, true]);
+  slow.close();
+  expect(slow.hasRoom).toBe(true);
+});
+
+it("counts answers by reason code, lost publishes and connections", async () => {
+  const answers: string[] = [];
+  let [lost, connections] = [0, (): number => 0];
+  world = await MqttWorld.start({
+    metrics: {
+      answered: (packet, code) => void answers.push(`${packet} ${code}`),
+      publishLost: () => void (lost += 1),
+      watchConnections: (read) => void (connections = read),
+    },
+  });
+  const client = await RawClient.connect(world.port, 5);
+  client.send({ cmd: "subscribe", messageId: 1, subscriptions: ["a", "a+"].map((topic) => ({ topic, qos: 1 })) });
+  await client.next("suback");
+  client.send({ cmd: "publish", topic: "\u00fcmlaut", payload: "x", qos: 0 });
+  client.send({ cmd: "publish", topic: "\u00fcmlaut", payload: "x", qos: 1, messageId: 1 });
+  await client.next("puback");
+  expect(connections()).toBe(1);
+  client.sendBytes(Buffer.of(0, 0));
+  await client.closed;
+  expect(answers).toEqual(["connack 0", "suback 1", "suback 143", "puback 144", "disconnect 129"]);
+  expect(lost).toBe(1);
+});

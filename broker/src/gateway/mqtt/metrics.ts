@@ -1,0 +1,12 @@
+/** What is counted of MQTT. Labels are few: kinds of packets and reason codes of the standard. */
+export interface MqttMetrics {
+  /** The broker answered a client, or ended its connection; 3.1.1 counts with the codes of 5.0. */
+  answered(packet: "connack" | "puback" | "pubrec" | "suback" | "disconnect", reasonCode: number): void;
+  /** A publish of QoS 0 was refused, which nobody is told. */
+  publishLost(): void;
+  /** Calls `read` on each scrape. */
+  watchConnections(read: () => number): void;
+}
+
+/** Discards everything; for tests. */
+export const noMqttMetrics: MqttMetrics = { answered: () => {}, publishLost: () => {}, watchConnections: () => {} };

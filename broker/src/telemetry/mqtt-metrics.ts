@@ -1,0 +1,38 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+
+/** Counters of the MQTT listener. Labels are kinds of packets and reason codes of the standard. */
+export interface MqttCounters {
+  answered(packet: string, reasonCode: number): void;
+  publishLost(): void;
+  watchConnections(read: () => number): void;
+}
+
+export function createMqttMetrics(registry: Registry): MqttCounters {
+  const registers = [registry];
+  const answers = new Counter({
+    registers,
+    labelNames: ["packet", "code"] as const,
+    name: "stele_mqtt_answers_total",
+    help: "CONNACK, PUBACK, PUBREC, SUBACK and DISCONNECT of the broker, by reason code of MQTT 5.0.",
+  });
+  const lost = new Counter({
+    registers,
+    name: "stele_mqtt_publishes_lost_total",
+    help: "Publishes of QoS 0 that were refused; their clients are not told.",
+  });
+  return {
+    answered: (packet, reasonCode) => answers.inc({ packet, code: `0x${reasonCode.toString(16).padStart(2, "0")}` }),
+    publishLost: () => lost.inc(),
+    watchConnections: (read) => {
+      const connections = new Gauge({
+        registers: [],
+        name: "stele_mqtt_connections",
+        help: "Open MQTT connections, over TCP, TLS and WebSocket.",
+        collect() {
+          this.set(read());
+        },
+      });
+      registry.registerMetric(connections);
+    },
+  };
+}
