@@ -11,6 +11,7 @@ const histories = [
   "checks/faults/power",
   "broker/src/engine/cluster/clock-steps.prop.test.ts",
   "checks/conformance/broken-bytes.test.ts",
+  "checks/conformance/mqtt/mutated.test.ts",
   "checks/hostile/no-unknown-error.test.ts",
 ];
 
