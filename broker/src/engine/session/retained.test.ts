@@ -218,6 +218,25 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["retained a 1"]);
   });
 
+  it("is given once where a roll-back replaces it before it was sent", async () => {
+    await engine.stop();
+    engine = await TestEngine.start({ confirmations: 0 });
+    for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+    await retain("a", "1");
+    await retain("b", "old");
+    const peer = new RecordingPeer();
+    const attachment = await attach(peer, 1);
+    await subscribe(attachment, "#");
+    engine.chain.cutBack(engine.chain.head - 1);
+    await retain("b", "new");
+    await engine.clock.settle();
+    for (let given = 0; given < peer.deliveries.length; given += 1) {
+      attachment.session.acknowledge(peer.deliveries[given]?.ticket ?? 0);
+      await engine.clock.settle();
+    }
+    expect(seen(peer)).toEqual(["retained a 1", "b new"]);
+  });
+
   it("survives a restart of the broker", async () => {
     await retain("a", "1");
     await engine.rebuild();
