@@ -92,8 +92,8 @@ it("an event that vanishes while its attempt waits to be sent is not sent", asyn
   const id = await start();
   const attempt = engine.sink.attempt.bind(engine.sink);
   const free = createDeferred<void>();
-  engine.sink.attempt = async (notification, signal, options = {}) => {
-    await untilAborted(free.promise, options.stopping ?? signal);
+  engine.sink.attempt = async (notification, signal, options) => {
+    await untilAborted(free.promise, options?.stopping ?? signal);
     return attempt(notification, signal, options);
   };
   await engine.publish("a", "1");
