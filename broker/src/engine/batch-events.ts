@@ -2,7 +2,7 @@ import { decodeEvents } from "@stele/wire";
 import type { Event, EventBatch } from "../domain/event.ts";
 import { advance } from "../domain/position.ts";
 
-/** Decoded events by batch: the subscriptions that are fed the same batch decode it once, and it goes when the batch goes. */
+/** Decoded events by batch: all readers of a batch share one decoding, for as long as the batch is referenced. */
 const decoded = new WeakMap<EventBatch, readonly Event[]>();
 
 /** The events of a batch, in order. Its bytes were checked when it was indexed. */

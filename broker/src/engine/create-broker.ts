@@ -62,7 +62,7 @@ import { TopicService } from "./topics/topic-service.ts";
 /** What a node needs to share its store with others. */
 export interface ClusterOptions {
   readonly coordinator: Coordinator;
-  /** Where clients reach this node, host:port; no two nodes have the same. */
+  /** Where clients reach this node, host:port; unique among the nodes. */
   readonly address: string;
   readonly records: Pick<GroupRecords, "findGroupRecord">;
 }
@@ -81,9 +81,9 @@ export interface EngineOptions extends Pick<GroupLifeParts, "processTrouble"> {
   readonly hasCoordinator: boolean;
   /** A faster keccak-256 than the one in JavaScript, to verify proofs with. */
   readonly keccak?: Keccak256 | undefined;
-  /** Who may do what; everybody everything when left out. */
+  /** Who may do what; everybody may do everything if left out. */
   readonly policy?: Policy | undefined;
-  /** `paused`: no callback is attempted, and everything else works. `active` when left out. */
+  /** `paused`: no callback is attempted, and everything else works. `active` if left out. */
   readonly deliveries?: "active" | "paused";
   /** Undefined where this process has the store alone. */
   readonly cluster?: ClusterOptions | undefined;
@@ -96,14 +96,14 @@ export interface RunningBroker {
   /** Opens the store and the chains, indexes what is final by now, and resumes delivery. */
   start(): Promise<void>;
   /**
-   * Ends a start under way, commits what waits, ends delivery after the attempts under way, writes the cursors, leaves everything to the
-   * other nodes, and closes; also what comes after a part that fails. What takes longer than `graceMs` in all is broken off. A node among
-   * others waits for attempts no longer than for a hand-over, and keeps some of the time for leaving.
+   * Ends a start under way, commits waiting publishes, ends delivery after the attempts under way, writes the cursors, hands everything to the
+   * other nodes, and closes. A step that fails does not keep the next ones from running. Aborts what takes longer than `graceMs` in all. If nodes
+   * share the store, attempts get the time of a hand-over, and some time is reserved for leaving.
    */
   stop(graceMs: number): Promise<void>;
-  /** As `health` of the calls, for the process itself: nobody's right is asked. */
+  /** Like `health` of the calls, for the process itself: without a check of rights. */
   groupHealth(): readonly GroupHealth[];
-  /** Goes once through all that each group has, to find and mend what is damaged, as fast as it can. To be called after `start`. */
+  /** Checks everything that each group holds once, without pauses, and repairs what is damaged. Call it after `start`. */
   scrub(): Promise<readonly ScrubReport[]>;
 }
 
@@ -238,7 +238,7 @@ class Engine implements RunningBroker {
     closers.add(() => this.#cluster?.deliveries.release(Math.min(handOverGraceMs, leftMs() / 2), signal));
     closers.add(() => this.#cluster?.deliveries.stop(signal));
     closers.add(() => this.#subscriptions.stop());
-    // A worker that is ending can no longer be cut back, so from its end on no index may go back.
+    // No roll-back may restart readers after they have been stopped for good.
     closers.add(async () => void (await Promise.allSettled(this.#lives.map((life) => life.stop()))));
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
     closers.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
@@ -336,7 +336,7 @@ class Engine implements RunningBroker {
     else this.#cluster.resume(groupId);
   }
 
-  /** Every line about a group says which. */
+  /** A logger that adds the group to every line. */
   #loggerOf(groupId: GroupId): Logger {
     return this.#options.logger.child({ groupId });
   }
@@ -388,7 +388,7 @@ class Engine implements RunningBroker {
 
 const pausedWarning = "deliveries are paused at this node: no callback is attempted";
 
-/** What a node among others keeps of the time of its stop for ending delivery and leaving. */
+/** Upper bound on shutdown time reserved for ending delivery and leaving, in milliseconds. */
 function leavingMs(graceMs: number): number {
   return Math.min(2 * handOverGraceMs, graceMs / 2);
 }

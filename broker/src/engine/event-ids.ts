@@ -2,10 +2,10 @@ import { type EventId, formatEventId, topicDigest } from "@stele/wire";
 import type { Event } from "../domain/event.ts";
 import type { TopicName } from "../domain/topic-name.ts";
 
-/** Topics whose digest is kept, about 120 bytes each; the hash costs as much as the rest of an answer. */
+/** Maximum number of cached topic digests, about 120 bytes each. A hash costs as much as the rest of an answer. */
 const digestsKeptMax = 50_000;
 
-/** Makes eventIds, remembering the digests of the topics it has seen. */
+/** Formats eventIds, with a cache of topic digests. */
 export class EventIds {
   readonly #digests = new Map<TopicName, string>();
 

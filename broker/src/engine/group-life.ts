@@ -43,13 +43,13 @@ export interface GroupLifeParts {
   readonly onReady: (groupId: GroupId) => void;
 }
 
-/** Brings one group up, however long its chain is away, and tells how it is. */
+/** Starts one group, however long its chain is away, and reports its health. */
 export class GroupLife {
   readonly #parts: GroupLifeParts;
   readonly #stopping = new AbortController();
   #scrubbing: Promise<void> | undefined;
   #isConnected = false;
-  /** Why it could not be brought up the last time; the same is logged once. */
+  /** Why the last start failed. The same reason is logged once. */
   #lastReason: string | undefined;
 
   constructor(parts: GroupLifeParts) {
@@ -82,7 +82,7 @@ export class GroupLife {
     await this.#parts.role.stop();
   }
 
-  /** One round without rest. */
+  /** Runs one round without pauses. */
   scrub(): Promise<readonly ScrubReport[]> {
     return this.#parts.scrubber.runOnce();
   }
@@ -152,14 +152,14 @@ export class GroupLife {
     await pause(clock, delayMs, signal);
   }
 
-  /** An index that does not catch up has a better reason, and so has a chain that does not give a block. */
+  /** While the index catches up, its failure or an outage of the chain is the better reason. */
   #closedBecause(): string | undefined {
     const { group, indexHealth } = this.#parts;
     const { closedBecause } = group;
     return closedBecause === catchingUp ? (indexHealth.failure ?? this.#outage() ?? closedBecause) : closedBecause;
   }
 
-  /** A chain that is away for a moment is no news. */
+  /** An outage shorter than the tolerance is not reported. */
   #outage(): string | undefined {
     const { group, clock, limits } = this.#parts;
     const { outage } = group.ledger.view();
@@ -171,7 +171,7 @@ export class GroupLife {
 const catchingUp = "its index is catching up with the chain";
 const unreachable = `${errorCatalogue.chainUnreachable.message}: `;
 
-/** Whoever is refused for it hears anyway that the chain cannot be reached. */
+/** Callers get the prefix from the error catalogue already. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const reason = message.startsWith(unreachable) ? message.slice(unreachable.length) : message;

@@ -33,19 +33,19 @@ export interface GroupParts {
   readonly limits: EngineLimits;
   /** Whether other nodes write the index too. */
   readonly isShared?: boolean;
-  /** What every extension key begins with. */
+  /** Prefix of extension keys. */
   readonly extensionPrefix: string;
   /** Undefined where this process has the store alone. */
   readonly nodes?: NodesView | undefined;
 }
 
-/** A topic as it should be after a change. */
+/** The wanted state of a topic after a change. */
 export type TopicState = Pick<Topic, "name" | "closed">;
 
 /** Why a group takes no calls before its ledger has started. */
 export const chainNotAnswered = "its chain has not answered yet";
 
-/** One chain with its index, as the operations see it. */
+/** One chain with its index, for the operations of the broker. */
 export class Group {
   readonly ledger: Ledger;
   readonly progress = new IndexProgress();
@@ -54,13 +54,13 @@ export class Group {
   /** Publishes that are named by a key. */
   readonly once: PublishOnce;
   readonly keyJanitor: KeyJanitor;
-  /** The engine's, with what is this group's own. */
+  /** The engine's limits, with those of this group. */
   readonly limits: EngineLimits;
-  /** Shared by whoever makes or continues a subscription, exclusive to whoever takes the index back. */
+  /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
   readonly changes = new SharedMutex();
   readonly chainDamage = new ChainDamage();
   readonly #store: Store;
-  /** Whether another node may have indexed another block than the one that this node waited for. */
+  /** Whether another node may have indexed a different block of the number that this node waits for. */
   readonly #isForeign: boolean;
   readonly #generation: SingleFlight<number>;
   #closedBecause: string | undefined = chainNotAnswered;
@@ -106,7 +106,7 @@ export class Group {
     return this.ledger.groupId;
   }
 
-  /** Why no call is taken as yet; undefined once the chain has been reached and the index has caught up. */
+  /** Why the group takes no calls; undefined once the chain is reached and the index has caught up. */
   get closedBecause(): string | undefined {
     return this.#closedBecause ?? this.#forbiddenBecause;
   }
@@ -126,7 +126,7 @@ export class Group {
     this.#forbiddenBecause = reason;
   }
 
-  /** The generation of the index as it is in the store, read after this call. */
+  /** Reads the generation of the index in the store. */
   findGeneration(): Promise<number> {
     return this.#generation.read();
   }
@@ -142,7 +142,7 @@ export class Group {
     return topic;
   }
 
-  /** Whether a topic that was changed in a block that is indexed by now is so in the index. */
+  /** Whether the index contains the wanted state of a topic, after its block was indexed. */
   async hasTopicSo({ name, closed }: TopicState): Promise<boolean> {
     return !this.#isForeign || (await this.findTopic(name))?.closed === closed;
   }

@@ -8,10 +8,9 @@ import type { LedgerBlock, LedgerEntry } from "../ports/ledger.ts";
 import type { IndexedBlock, SkippedEntry } from "../ports/store.ts";
 
 /**
- * Makes the index blocks of chain blocks. `known` names, by their contracts, the indexed topics that the blocks speak of; `taken` are the
- * names that a block opens and an indexed topic has. Entries are foreign (another party may have written them): a name that breaks our rules or that another topic
- * has, events of such a topic, and batches that do not decode are left out, and stop nobody. The same blocks give the same result on
- * every node.
+ * Converts chain blocks to index blocks. `known` are the indexed topics of these blocks by contract. `taken` are names that a block opens although an
+ * indexed topic has them. Another party may have written an entry. So this skips names that break the rules or are taken, events of such topics, and
+ * batches that do not decode. The same blocks give the same result on every node.
  */
 export function indexBlocks(
   blocks: readonly LedgerBlock[],
@@ -26,7 +25,7 @@ export function indexBlocks(
   });
 }
 
-/** What is known while blocks are indexed, growing with each topic that is opened. */
+/** Topics that are known so far; each opened topic is added. */
 interface KnownTopics {
   readonly known: ReadonlyMap<Address, TopicName>;
   readonly opened: Map<Address, TopicName>;
@@ -99,7 +98,7 @@ class BlockDraft {
     });
   }
 
-  /** A sequence that no number can carry takes nothing: the topic stays where it was, for good. */
+  /** A batch beyond the highest sequence is skipped, and the topic never moves again. */
   #take(entry: LedgerEntry & { kind: "events-committed" | "events-malformed" }, topic: TopicName): void {
     if (isBeyondLastSequence(entry.firstSequence, entry.count)) {
       this.#leave(entry, {
@@ -130,7 +129,7 @@ class BlockDraft {
     });
   }
 
-  /** Where so many events begin in the block. Once some have no room, no later ones have: who finds the last of a transaction finds all. */
+  /** Position of the first of `count` events in the block. Once some have no room, no later ones have: if the last batch of a transaction is found, all are. */
   #takeRoom(count: number): number | undefined {
     const place = this.#eventCount;
     const isFull = place + count > eventsPerBlockMax;
@@ -138,7 +137,7 @@ class BlockDraft {
     return isFull ? undefined : place;
   }
 
-  /** What is beyond the limits takes its positions: limits may differ from node to node, the positions of all other events may not. */
+  /** A batch beyond the limits keeps its positions: limits may differ between nodes, positions of other events may not. */
   #skip(entry: LedgerEntry & { kind: "events-malformed" }, topic: TopicName): void {
     if (entry.fault === "beyond-limits") this.#takeRoom(entry.count);
     this.#leave(entry, { code: entry.fault, reason: entry.reason });
@@ -151,7 +150,7 @@ class BlockDraft {
   }
 }
 
-/** The name, when our rules take it. */
+/** The name, if it keeps the rules; undefined if not. */
 export function findTopicName(text: string): TopicName | undefined {
   try {
     return parseTopicName(text);

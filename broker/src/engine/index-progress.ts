@@ -5,7 +5,7 @@ interface Waiter {
   readonly deferred: Deferred<boolean>;
 }
 
-/** How far a group's index is, for those that wait until it has a block. */
+/** The newest block of a group's index at this node. Callers can wait for a block. */
 export class IndexProgress {
   #blockNumber = -1;
   #generation = -1;
@@ -17,17 +17,17 @@ export class IndexProgress {
     return this.#blockNumber;
   }
 
-  /** Times that the index went back, as far as this node knows; -1 before it first looked. Asked only where nodes share the store. */
+  /** Number of roll-backs of the index that this node has seen; -1 before its first read. Used only where nodes share the store. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Another one each time that the index went back: what was read under an earlier one may be no more. */
+  /** Changes with each roll-back: data read under an earlier version may be gone. */
   get version(): number {
     return this.#version;
   }
 
-  /** From now on it is the index of that generation. */
+  /** The progress is of this generation from now on. */
   enterGeneration(generation: number): void {
     this.#version += 1;
     this.#generation = generation;
@@ -44,7 +44,7 @@ export class IndexProgress {
     }
   }
 
-  /** What was indexed after the block is no more; who waits for a later block than that one cannot know what becomes of it. */
+  /** Rolls back to a block. Waits for later blocks end with false: their blocks may never come. */
   rollBackTo(blockNumber: number): void {
     this.#version += 1;
     this.#blockNumber = Math.min(this.#blockNumber, blockNumber);
@@ -55,7 +55,7 @@ export class IndexProgress {
     }
   }
 
-  /** True once the block is indexed, false when `signal` aborts first, or the chain is reorganised before that block. */
+  /** Returns true once the block is indexed; false if `signal` aborts first, or a reorg removes the block. */
   async waitFor(blockNumber: number, signal: AbortSignal): Promise<boolean> {
     if (blockNumber <= this.#blockNumber) return true;
     if (signal.aborted) return false;

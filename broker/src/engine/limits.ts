@@ -4,13 +4,13 @@ export interface EngineLimits {
   readonly contentBytesMax: number;
   /** Bytes of one event's extensions: keys and values in UTF-8. */
   readonly extensionsBytesMax: number;
-  /** Publishes that wait for a transaction, in each group. */
+  /** Maximum number of publishes that wait for a transaction, in each group. */
   readonly publishesWaitingMax: number;
-  /** Content and extensions of those that wait, in bytes. */
+  /** Maximum content and extensions of waiting publishes, in bytes. */
   readonly publishBytesWaitingMax: number;
-  /** After a transaction has ended, how long the next may wait for the callers of that one. */
+  /** How long the next transaction may wait for the callers of the one that has just ended. */
   readonly lingerMsMax: number;
-  /** A transaction that is not full goes beside the one under way only once that one is so old. */
+  /** Age of the transaction under way from which a second one that is not full is sent beside it. */
   readonly pipelineAfterMs: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
@@ -18,25 +18,25 @@ export interface EngineLimits {
   readonly publishKeysMax: number;
   /** How long a publish key is kept. */
   readonly publishKeyKeptMs: number;
-  /** Subscriptions of this broker; each call that makes one while another does may add one beyond. */
+  /** Maximum number of subscriptions of this broker. Each concurrent call may add one more. */
   readonly subscriptionsMax: number;
-  /** Subscriptions to one receiver: scheme, host and port of the url. */
+  /** Maximum number of subscriptions to one receiver: scheme, host and port of the url. */
   readonly subscriptionsPerReceiverMax: number;
   /** Sessions of one node, connected or not; each takes about 2 KiB and what its filters take. */
   readonly sessionsMax: number;
   /** Wills that the sessions of one node keep, with their topics and extensions. */
   readonly willBytesMax: number;
-  /** Events that a subscription may hold in memory before it leaves the live feed. */
+  /** Events that a reader may queue before it leaves the live feed. */
   readonly feedEventsMax: number;
-  /** Bytes of contents that a subscription may hold in memory before it leaves the live feed. */
+  /** Encoded bytes of batches that a reader may queue before it leaves the live feed. */
   readonly feedBytesMax: number;
-  /** Batches of one read by a subscription that catches up. */
+  /** Maximum number of batches in one read by a reader that catches up. */
   readonly readBatchesMax: number;
   /** Bytes of encoded events after which such a read stops. */
   readonly readBytesMax: number;
-  /** Such reads at once, of all subscriptions; the others wait for their turn, so that the store has room for what else is asked of it. */
+  /** Maximum number of such reads at once, of all readers. The others wait, so that the store can serve other calls. */
   readonly feedReadsMax: number;
-  /** What such reads keep in memory for the next of them, of all subscriptions: encoded events, with what they take when decoded. */
+  /** Memory for pages of such reads, shared by all readers: encoded events, with an estimate for the decoded ones. */
   readonly recentBytesMax: number;
   /** Acknowledged events after which cursors are written. */
   readonly progressEventsMax: number;
@@ -50,33 +50,33 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest such wait, so that a kill right after an outage repeats no more than what was acknowledged in that time. */
+  /** Longest such wait. A kill right after an outage repeats at most what was acknowledged in that time. */
   readonly progressRetryDelayMsMax: number;
-  /** Wait between two rounds in which all that a group's index holds is read and checked; 0 for none. */
+  /** Wait between two rounds that read and check everything in a group's index; 0 for none. */
   readonly scrubPeriodMs: number;
   /** Wait before a follower that failed is tried again; it doubles with each failure. */
   readonly followDelayMsMin: number;
   /** Longest such wait. */
   readonly followDelayMsMax: number;
-  /** How long a start waits for chains outside this process; those that take longer come up while the others serve. */
+  /** How long a start waits for chains outside this process. Groups that take longer start while the others serve. */
   readonly startWaitMs: number;
   /** Wait before a group that could not be started is tried again; it doubles with each failure. */
   readonly startDelayMsMin: number;
   /** Longest such wait. */
   readonly startDelayMsMax: number;
-  /** How long a chain may be away before its group's health says so. */
+  /** How long a chain may be away before its group's health reports it. */
   readonly outageToleranceMs: number;
-  /** How long a node that is no longer heard of counts as one of those that share the store; it renews each third of that. */
+  /** How long the membership of a node lasts without a renewal; it renews each third of that. */
   readonly membershipMs: number;
-  /** Where nodes share the store, longest wait before the index is looked at again when no hint comes. */
+  /** Where nodes share the store: longest wait before a node reads the index again without a hint. */
   readonly watchPollMs: number;
-  /** Longest wait before a node looks again at which subscriptions it delivers when no hint comes. */
+  /** Longest wait before a node reads again, without a hint, which subscriptions it owns. */
   readonly holdingsPollMs: number;
-  /** Wait between two looks at whether subscriptions are shared out evenly. */
+  /** Wait between two checks whether subscriptions are balanced. */
   readonly balanceEveryMs: number;
   /** How long a call waits for a subscription that another node hands over. */
   readonly claimWaitMs: number;
-  /** Longest wait in that time before it is asked for again when no hint comes. */
+  /** Longest wait in that time before the call asks again without a hint. */
   readonly claimPollMs: number;
 }
 

@@ -2,7 +2,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { TimeSlices } from "../lib/time-slices.ts";
 import type { Store } from "../ports/store.ts";
 
-/** Subscriptions that one call of the store reads. */
+/** Maximum number of subscriptions per read. */
 const subscriptionsReadMax = 500;
 
 /** Every subscription in the store, page by page. */

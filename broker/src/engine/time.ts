@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
 
-/** What `work` comes to, or undefined when `signal` aborts first; what comes of it then is left to itself. */
+/** The result of `work`, or undefined if `signal` aborts first. The work goes on then, and its result is dropped. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const abort = (): void => resolve(undefined);
@@ -10,7 +10,7 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   });
 }
 
-/** A signal that aborts after `delayMs`, or with `parent`. Dispose it when the work is done, so that its timer is given back. */
+/** A signal that aborts after `delayMs`, or with `parent`. Dispose it after the work, to cancel its timer. */
 export class Deadline implements Disposable {
   readonly signal: AbortSignal;
   readonly #release: () => void;
