@@ -1,14 +1,16 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./tools/longest-first.mjs";
 
-/** Tests beside the source that start a server of PostgreSQL or a node of a chain. */
+/** Tests beside the source that start a PostgreSQL server, a chain's node, a whole broker, or processes that they kill. */
 const servers = [
   "{broker,contracts}/src/**/*.anvil.test.ts",
   "contracts/src/gas-snapshot.test.ts",
-  "broker/src/compose{,-cluster}.test.ts",
+  "broker/src/compose{,-cluster,-proof,-refused,-scrub}.test.ts",
+  "broker/src/ledger/evm/evm-ledger.writer.*.test.ts",
   "broker/src/ledger/evm/registry/own-writers.test.ts",
-  "broker/src/store/{adapters-agree.prop,sql/migrations}.test.ts",
+  "broker/src/store/{adapters-agree.prop,sql/kill,sql/migrations}.test.ts",
   "broker/src/store/sql/postgres/**/*.test.ts",
+  "broker/src/verify/{odd-node,verify}.test.ts",
 ];
 
 /** Attackers take all processors: each such file runs when all else is done, one after another. */
@@ -18,7 +20,7 @@ const alone = ["checks/hostile/all-at-once.test.ts", "checks/hostile/memory.test
 const shared = { isolate: false };
 
 /** These keep a processor busy: as many at once as the smallest machine has processors. */
-const computing = { maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 30_000, hookTimeout: 60_000, ...shared };
+const computing = { maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000, hookTimeout: 60_000, ...shared };
 
 /** These mostly wait for other processes, blocks and leases, so more of them run at once. */
 const waiting = { maxWorkers: 5, sequence: { groupOrder: 1 }, ...shared };

@@ -140,8 +140,8 @@ describe("a broker on another chain", () => {
   const verify = (...words: readonly string[]) =>
     runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
-  it("proves each of its events against the node", async () => {
-    for (const eventId of eventIds.filter((_, index) => index % 25 === 0)) {
+  it("proves some of its events against the node, each in a process of its own", async () => {
+    for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
       const { code, stdout } = await verify(eventId);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`verified: event ${eventId}`) });
     }

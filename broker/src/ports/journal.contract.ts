@@ -21,6 +21,12 @@ const entryOf = (nonce: number, change: Partial<JournalEntry> = {}): JournalEntr
   ...change,
 });
 
+/** Vitest compares a text faster than 200,000 elements. */
+function toText(entry: JournalEntry) {
+  const variants = entry.variants.map(({ raw, ...variant }) => ({ ...variant, raw: Buffer.from(raw).toString("hex") }));
+  return { ...entry, variants };
+}
+
 /** The guarantees of the Journal port. `create` returns an empty store that is not started. */
 export function testJournal(name: string, create: () => Promise<JournalStore>): void {
   describe(`${name} keeps the journal's contract`, () => {
@@ -64,7 +70,8 @@ export function testJournal(name: string, create: () => Promise<JournalStore>): 
       ];
       const replaced = entryOf(1, { variants, recordedAt: 5 });
       await journal.recordTransactions([replaced]);
-      expect(await journal.listTransactions(group, sender)).toEqual([replaced, entryOf(2)]);
+      const listed = await journal.listTransactions(group, sender);
+      expect(listed.map(toText)).toEqual([replaced, entryOf(2)].map(toText));
     });
 
     it("removes entries without touching others, and ignores unknown nonces", async () => {
