@@ -15,6 +15,7 @@ import {
   expectHoldsWhatWasSent,
   listTopics,
   replayAll,
+  untilNotified,
   untilSteady,
 } from "./support/replay.ts";
 import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./support/watched-subscription.ts";
@@ -84,7 +85,10 @@ class KilledBroker implements AsyncDisposable {
     await using broker = await this.#start();
     await using client = new Client(broker.url);
     await untilSteady(client);
-    await this.#waitUntilNotified(client);
+    await untilNotified(
+      client,
+      this.subscriptions.map(({ id }) => id),
+    );
     const events = await replayAll(client);
     await expectGaplessSequences(client, events);
     expectHoldsWhatWasSent(events, this.load);
@@ -162,19 +166,6 @@ class KilledBroker implements AsyncDisposable {
 
   #attemptCount(): number {
     return this.subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
-  }
-
-  async #waitUntilNotified(client: Client): Promise<void> {
-    await until(
-      "every subscription has caught up",
-      async () => {
-        const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
-        return this.subscriptions.every(({ id }) =>
-          entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
-        );
-      },
-      { timeoutMs: 90_000 },
-    );
   }
 
   /** The store counts as many events as the chain's sequenceNumber says. */

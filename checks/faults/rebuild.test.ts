@@ -1,8 +1,7 @@
-import { readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
 import type { Client } from "../harness/client.ts";
 import { chainWorlds } from "../harness/worlds.ts";
+import { removeStore } from "./support/remove-store.ts";
 import { replayAll } from "./support/replay.ts";
 
 interface Answers {
@@ -18,9 +17,7 @@ it.concurrent.each(chainWorlds)(
     await using running = await world.start();
     const { before, eventIds } = await fill(running.client);
     expect((await running.stop()).code).toBe(0);
-    const gone = readdirSync(running.dataDir).filter((file) => file.startsWith("store.sqlite"));
-    expect(gone).toContain("store.sqlite");
-    for (const file of gone) rmSync(join(running.dataDir, file));
+    expect(removeStore(running.dataDir)).toContain("store.sqlite");
     await running.resume();
     const { client } = running;
     expect(await ask(client, eventIds)).toEqual(before);

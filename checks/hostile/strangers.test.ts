@@ -1,10 +1,9 @@
-import { readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { toHex } from "viem";
 import { describe, expect, it } from "vitest";
 import { ChainProxy, pass, type Treatment } from "../faults/support/chain-proxy.ts";
 import { answer } from "../faults/support/chain-treatments.ts";
 import { PublishLoad } from "../faults/support/publish-load.ts";
+import { removeStore } from "../faults/support/remove-store.ts";
 import { expectFound, placeOf } from "../faults/support/replay.ts";
 import { batchOf, listSkipped, type RawEvent, Stranger } from "../faults/support/stranger.ts";
 import { devKey, startAnvil } from "../harness/anvil.ts";
@@ -193,9 +192,7 @@ describe("another account on the chain", () => {
       expect(peakMebibytes(broker.pid)).toBeLessThan(memoryMebibytesMax);
       expect((await broker.stop()).code).toBe(0);
     }
-    for (const name of readdirSync(folder.path).filter((file) => file.startsWith("store.sqlite"))) {
-      rmSync(join(folder.path, name));
-    }
+    removeStore(folder.path);
     await using rebuilt = await startBroker({ dataDir: folder.path, env });
     await using client = new Client(rebuilt.url);
     await until("the broker is ready", () => client.isReady());

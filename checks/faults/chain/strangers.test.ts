@@ -1,5 +1,3 @@
-import { readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { type Hex, toHex } from "viem";
 import { describe, expect, it } from "vitest";
 import { type Anvil, devKey, startAnvil } from "../../harness/anvil.ts";
@@ -10,6 +8,7 @@ import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
 import { PublishLoad } from "../support/publish-load.ts";
+import { removeStore } from "../support/remove-store.ts";
 import { expectFound, placeOf } from "../support/replay.ts";
 import {
   addressOf,
@@ -149,9 +148,7 @@ describe("a stranger on the registry (issue: strangers on a shared chain)", () =
       expect({ code: proven.code, out: proven.stdout }).toEqual({ code: 0, out: expect.stringContaining("verified") });
       expect((await broker.stop()).code).toBe(0);
     }
-    for (const name of readdirSync(folder.path).filter((file) => file.startsWith("store.sqlite"))) {
-      rmSync(join(folder.path, name));
-    }
+    removeStore(folder.path);
     await using rebuilt = await startBroker(options);
     await using client = new Client(rebuilt.url);
     await until("the broker is ready", () => client.isReady());

@@ -1,4 +1,3 @@
-import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { topicRegistryAbi } from "@stele/contracts";
 import { createPublicClient, http, parseEventLogs } from "viem";
@@ -12,6 +11,7 @@ import { createTempFolder, type TempFolder } from "../../harness/temp-folder.ts"
 import { until } from "../../harness/until.ts";
 import { ChainProxy, pass } from "./chain-proxy.ts";
 import { PublishLoad } from "./publish-load.ts";
+import { removeStore } from "./remove-store.ts";
 import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./replay.ts";
 
 export interface ChainTrialOptions {
@@ -105,9 +105,7 @@ export class ChainTrial implements AsyncDisposable {
     const { broker, client } = this.#parts;
     await client[Symbol.asyncDispose]();
     expect((await broker.stop()).code).toBe(0);
-    for (const file of readdirSync(this.#dataDir).filter((name) => name.startsWith("store.sqlite"))) {
-      rmSync(join(this.#dataDir, file));
-    }
+    removeStore(this.#dataDir);
     await this.startBroker();
     await until("the broker is ready", () => this.client.isReady(), { timeoutMs: recoverMs });
     this.receiver.forget();

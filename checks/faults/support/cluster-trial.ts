@@ -8,7 +8,14 @@ import { canFindSocketOwner, type Ends, findSocketOwner } from "../../harness/so
 import { until } from "../../harness/until.ts";
 import { ClusterLoad } from "./cluster-load.ts";
 import { keepBook, listForeign, listWrongWrites } from "./ownership.ts";
-import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll, untilSteady } from "./replay.ts";
+import {
+  expectFound,
+  expectGaplessSequences,
+  expectHoldsWhatWasSent,
+  replayAll,
+  untilNotified,
+  untilSteady,
+} from "./replay.ts";
 import { expectDeliveredInOrder, type Fault, type History, type WatchedSubscription } from "./watched-subscription.ts";
 
 const topics = ["c/a", "c/b", "c/d"];
@@ -174,7 +181,10 @@ export class ClusterTrial implements AsyncDisposable {
     await this.load.stop();
     const { client } = this;
     await untilSteady(client);
-    await this.#untilNotified();
+    await untilNotified(
+      client,
+      this.subscriptions.map(({ id }) => id),
+    ).catch((error: unknown) => this.#fail(error));
     const events = await replayAll(client);
     await expectGaplessSequences(client, events);
     expectHoldsWhatWasSent(events, this.load);
@@ -256,20 +266,6 @@ export class ClusterTrial implements AsyncDisposable {
     } catch (error) {
       return this.#fail(error);
     }
-  }
-
-  async #untilNotified(): Promise<void> {
-    const ids = this.subscriptions.map(({ id }) => id);
-    await until(
-      "every subscription has caught up",
-      async () => {
-        const entries = Object.values(await this.client.listSubscriptions()).flatMap((node) => Object.values(node));
-        return ids.every((id) =>
-          entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
-        );
-      },
-      { timeoutMs: recoverMs },
-    ).catch((error: unknown) => this.#fail(error));
   }
 
   /** What the nodes have logged says more than that something was waited for in vain, or came twice. */

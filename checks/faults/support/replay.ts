@@ -39,6 +39,17 @@ export async function untilSteady(client: Client): Promise<void> {
   await until("no more events come", isSteady, { timeoutMs: 60_000 });
 }
 
+/** Until these subscriptions have delivered everything that they have. */
+export async function untilNotified(client: Client, ids: readonly string[]): Promise<void> {
+  const isNotified = async (): Promise<boolean> => {
+    const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
+    return ids.every((id) =>
+      entries.some(({ subscribeId, notifyingEventCount }) => subscribeId === id && notifyingEventCount === "0"),
+    );
+  };
+  await until("every subscription has caught up", isNotified, { timeoutMs: 90_000 });
+}
+
 async function countEvents(client: Client): Promise<number> {
   let count = 0;
   for (const topic of await listTopics(client)) count += (await client.state(topic)).sequenceNumber;
