@@ -13,7 +13,7 @@ import {
   sometimes,
   swallowAnswers,
 } from "../support/chain-treatments.ts";
-import { ChainTrial } from "../support/chain-trial.ts";
+import { ChainScenario } from "../support/chain-scenario.ts";
 import { staleNode } from "../support/stale-node.ts";
 
 const random = createRandom(20_261_121);
@@ -21,7 +21,7 @@ const share = 0.15;
 const untilAnsweredEvents = 40;
 const refusals = 8;
 /** Two requests in a row that time out, and what the broker waits on top before it tells. */
-const toldMs = 60_000;
+const reportMs = 60_000;
 
 const ownError = refuseWith({ code: -32_603, message: "internal error" });
 const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treatment, random });
@@ -45,54 +45,54 @@ const always: readonly (readonly [string, Treatment])[] = [
 
 describe("an endpoint that (issue: faults)", () => {
   it.concurrent.each(bearable)("%s: publishing goes on, nothing is lost or twice", async (_what, treatment) => {
-    await using trial = await ChainTrial.start();
-    trial.proxy.treat(treatment);
-    await trial.untilAcknowledged(untilAnsweredEvents);
-    await trial.expectRecovered();
+    await using scenario = await ChainScenario.start();
+    scenario.proxy.treat(treatment);
+    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.expectRecovered();
   });
 
   it.concurrent.each(always)("%s: answers are honest, and work resumes by itself", async (_what, treatment) => {
-    await using trial = await ChainTrial.start();
-    trial.proxy.treat(treatment);
-    await trial.untilRefused(refusals);
-    await until("the broker tells that it is not ready", async () => !(await trial.client.isReady()), {
-      timeoutMs: toldMs,
+    await using scenario = await ChainScenario.start();
+    scenario.proxy.treat(treatment);
+    await scenario.untilRefused(refusals);
+    await until("the broker tells that it is not ready", async () => !(await scenario.client.isReady()), {
+      timeoutMs: reportMs,
     });
-    await trial.expectRecovered();
+    await scenario.expectRecovered();
   });
 
   it.concurrent("answers every request with an error of its own: answers are honest, and work resumes by itself", async () => {
-    await using trial = await ChainTrial.start();
-    trial.proxy.treat(ownError);
-    await trial.untilRefused(refusals);
-    await trial.expectRecovered();
+    await using scenario = await ChainScenario.start();
+    scenario.proxy.treat(ownError);
+    await scenario.untilRefused(refusals);
+    await scenario.expectRecovered();
   });
 
   it.concurrent("searches logs over few blocks only: all is read, by the live broker and by one that begins", async () => {
-    await using trial = await ChainTrial.start();
-    trial.proxy.treat(refuseRangesOver(7));
-    await trial.untilAcknowledged(untilAnsweredEvents);
-    await trial.load.stop();
-    await trial.anvil.request("anvil_mine", ["0x300"]);
-    await trial.restartWithoutStore();
-    trial.load.start(trial.broker.url);
-    await trial.expectRecovered();
+    await using scenario = await ChainScenario.start();
+    scenario.proxy.treat(refuseRangesOver(7));
+    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.load.stop();
+    await scenario.anvil.request("anvil_mine", ["0x300"]);
+    await scenario.restartWithoutStore();
+    scenario.load.start(scenario.broker.url);
+    await scenario.expectRecovered();
   });
 
   it.concurrent("is two nodes behind a balancer, one of which is some blocks behind: nothing is skipped", async () => {
-    await using trial = await ChainTrial.start();
-    trial.proxy.treat((passage) =>
+    await using scenario = await ChainScenario.start();
+    scenario.proxy.treat((passage) =>
       random.fraction() < share ? staleNode(1 + random.below(4))(passage) : pass(passage),
     );
-    await trial.untilAcknowledged(untilAnsweredEvents);
-    await trial.expectRecovered();
+    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.expectRecovered();
   });
 
   it.concurrent("is reached no more and then again, with all connections cut", async () => {
-    await using trial = await ChainTrial.start();
-    await trial.proxy.refuse();
-    await trial.untilRefused(refusals);
-    await trial.proxy.listen();
-    await trial.expectRecovered();
+    await using scenario = await ChainScenario.start();
+    await scenario.proxy.refuse();
+    await scenario.untilRefused(refusals);
+    await scenario.proxy.listen();
+    await scenario.expectRecovered();
   });
 });

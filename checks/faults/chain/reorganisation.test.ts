@@ -6,7 +6,7 @@ import { groupsEnv } from "../../harness/group.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { createTempFolder } from "../../harness/temp-folder.ts";
 import { until } from "../../harness/until.ts";
-import { ChainTrial } from "../support/chain-trial.ts";
+import { ChainScenario } from "../support/chain-scenario.ts";
 import { PublishLoad } from "../support/publish-load.ts";
 import { expectGaplessSequences, replayAll, untilSteady } from "../support/replay.ts";
 
@@ -61,20 +61,20 @@ describe("a reorganisation inside the finality setting", () => {
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
   ] as const)("by %s is not seen: nothing comes twice, nothing vanishes", async (_, takeBack) => {
-    await using trial = await ChainTrial.start({ group: { finality, publishTimeoutMs: 20_000 } });
+    await using scenario = await ChainScenario.start({ group: { finality, publishTimeoutMs: 20_000 } });
     for (const depth of [1, 2, 1, 2]) {
-      await untilPublished(trial.anvil);
-      await takeBack(trial.anvil, depth);
-      await trial.untilAcknowledged(8);
+      await untilPublished(scenario.anvil);
+      await takeBack(scenario.anvil, depth);
+      await scenario.untilAcknowledged(8);
     }
-    expect(await metricOf(trial.client, "stele_reorganisations_total")).toBe(0);
-    expect(await warningOf(trial.client)).toBeUndefined();
-    await trial.expectRecovered();
+    expect(await metricOf(scenario.client, "stele_reorganisations_total")).toBe(0);
+    expect(await warningOf(scenario.client)).toBeUndefined();
+    await scenario.expectRecovered();
   });
 });
 
 /** A broker on a chain whose newest block counts as final, so that every reorganisation goes deeper than that. */
-class LatestTrial implements AsyncDisposable {
+class LatestScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly #disposables: readonly AsyncDisposable[];
   readonly #folder;
@@ -98,7 +98,7 @@ class LatestTrial implements AsyncDisposable {
   }
 
   /** The topics are open, in blocks that no test takes back. */
-  static async start(options: { readonly blockTimeS?: number } = {}): Promise<LatestTrial> {
+  static async start(options: { readonly blockTimeS?: number } = {}): Promise<LatestScenario> {
     const anvil = await startAnvil(options);
     const folder = createTempFolder();
     const group = { id: "1", endpoints: [anvil.url], privateKey: devKey(0), finality: "latest", pollMs: 100 };
@@ -107,12 +107,12 @@ class LatestTrial implements AsyncDisposable {
       await anvil.stop();
       throw error;
     });
-    const trial = new LatestTrial({ anvil, folder, broker, receiver: await startReceiver() });
+    const scenario = new LatestScenario({ anvil, folder, broker, receiver: await startReceiver() });
     try {
-      await trial.#prepare();
-      return trial;
+      await scenario.#prepare();
+      return scenario;
     } catch (error) {
-      await trial[Symbol.asyncDispose]();
+      await scenario[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -159,13 +159,13 @@ class LatestTrial implements AsyncDisposable {
 
 describe("a reorganisation deeper than the finality setting", () => {
   it.concurrent("takes the index back, says so everywhere, and what was acknowledged comes back by itself under new ids", async () => {
-    await using trial = await LatestTrial.start();
-    const { client, receiver, anvil } = trial;
+    await using scenario = await LatestScenario.start();
+    const { client, receiver, anvil } = scenario;
     const sent: string[] = [];
     for (let index = 1; index <= 5; index += 1) sent.push((await client.publish("r/a", `event ${index}`)).eventId);
     await receiver.waitForCount(5);
     await reorg(anvil, 3);
-    await trial.untilReorganised(1);
+    await scenario.untilReorganised(1);
     expect(await metricOf(client, "stele_events_vanished_total")).toBe(3);
     await until("all are back", async () => (await client.state("r/a")).sequenceNumber === 5, { timeoutMs: recoverMs });
 
@@ -174,7 +174,7 @@ describe("a reorganisation deeper than the finality setting", () => {
     await expectGaplessSequences(client, events);
     const ids = events.map(({ eventId }) => eventId);
     expect(ids.slice(0, 2)).toEqual(sent.slice(0, 2));
-    await trial.expectDelivered(events);
+    await scenario.expectDelivered(events);
     for (const gone of sent.filter((id) => !ids.includes(id))) {
       const failure: unknown = await client.getEvent(gone).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(CallFailed);
@@ -185,7 +185,7 @@ describe("a reorganisation deeper than the finality setting", () => {
     }
     expect(ids.slice(2).filter((id) => sent.includes(id))).toEqual([]);
     expect(await warningOf(client)).toMatch(/^in the last hour the chain took back 3 blocks .* with 3 events$/);
-    const line = trial.broker
+    const line = scenario.broker
       .stdout()
       .split("\n")
       .find((text) => text.includes("chain reorganised"));
@@ -201,14 +201,14 @@ describe("a reorganisation deeper than the finality setting", () => {
   ] as const)(
     "by %s, under load: every acknowledged event is there once, and was delivered under the id that it has",
     async (_, takeBack) => {
-      await using trial = await LatestTrial.start({ blockTimeS });
-      const { client, load } = trial;
-      load.start(trial.broker.url);
-      await trial.untilAcknowledged(30);
+      await using scenario = await LatestScenario.start({ blockTimeS });
+      const { client, load } = scenario;
+      load.start(scenario.broker.url);
+      await scenario.untilAcknowledged(30);
       for (const depth of [2, 6]) {
-        await untilPublished(trial.anvil);
-        await takeBack(trial.anvil, depth);
-        await trial.untilAcknowledged(30);
+        await untilPublished(scenario.anvil);
+        await takeBack(scenario.anvil, depth);
+        await scenario.untilAcknowledged(30);
       }
       await load.stop();
       await untilSteady(client);
@@ -219,7 +219,7 @@ describe("a reorganisation deeper than the finality setting", () => {
       const there = new Set(texts);
       expect([...load.acknowledged.values()].filter(({ content }) => !there.has(content))).toEqual([]);
       expect(texts.filter((text) => !load.sent.has(text) || load.refused.has(text))).toEqual([]);
-      await trial.expectDelivered(events);
+      await scenario.expectDelivered(events);
       await until("it was counted", async () => (await metricOf(client, "stele_reorganisations_total")) >= 2);
       expect(await warningOf(client)).toMatch(/^in the last hour the chain took back/);
       expect(await client.isReady()).toBe(true);

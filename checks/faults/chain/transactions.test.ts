@@ -4,7 +4,7 @@ import { anvil as anvilChain } from "viem/chains";
 import { describe, expect, it } from "vitest";
 import { devKey } from "../../harness/anvil.ts";
 import { until } from "../../harness/until.ts";
-import { ChainTrial } from "../support/chain-trial.ts";
+import { ChainScenario } from "../support/chain-scenario.ts";
 
 const signer = privateKeyToAccount(devKey(0));
 const times = 5;
@@ -12,22 +12,22 @@ const untilAnsweredEvents = 40;
 
 describe("a transaction that (issue: faults)", () => {
   it.concurrent("is dropped from the pool is sent again: nothing is lost or twice", async () => {
-    await using trial = await ChainTrial.start();
+    await using scenario = await ChainScenario.start();
     for (let time = 0; time < times; time += 1) {
-      const hash = await until("a transaction waits", () => findWaiting(trial));
-      expect(await trial.anvil.request("anvil_dropTransaction", [hash])).toBe(hash);
-      await trial.untilAcknowledged(1);
+      const hash = await until("a transaction waits", () => findWaiting(scenario));
+      expect(await scenario.anvil.request("anvil_dropTransaction", [hash])).toBe(hash);
+      await scenario.untilAcknowledged(1);
     }
-    await trial.untilAcknowledged(untilAnsweredEvents);
-    await trial.expectRecovered();
+    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.expectRecovered();
   });
 
   it.concurrent("finds its nonce taken by another one of the same key is sent with a new one", async () => {
-    await using trial = await ChainTrial.start();
+    await using scenario = await ChainScenario.start();
     const wallet = createWalletClient({
       account: signer,
       chain: anvilChain,
-      transport: http(trial.anvil.url, { retryCount: 0 }),
+      transport: http(scenario.anvil.url, { retryCount: 0 }),
       pollingInterval: 50,
     }).extend(publicActions);
     for (let time = 0; time < times; time += 1) {
@@ -41,25 +41,25 @@ describe("a transaction that (issue: faults)", () => {
         expect((await wallet.waitForTransactionReceipt({ hash: taken, checkReplacement: false })).status).toBe(
           "success",
         );
-      await trial.untilAcknowledged(1);
+      await scenario.untilAcknowledged(1);
     }
-    await trial.untilAcknowledged(untilAnsweredEvents);
-    await trial.expectRecovered();
+    await scenario.untilAcknowledged(untilAnsweredEvents);
+    await scenario.expectRecovered();
   });
 
   it.concurrent("offers too little, since the chain has become dearer, offers more by itself", async () => {
-    await using trial = await ChainTrial.start();
+    await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
-      await trial.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);
-      await trial.untilAcknowledged(untilAnsweredEvents);
+      await scenario.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);
+      await scenario.untilAcknowledged(untilAnsweredEvents);
     }
-    await trial.expectRecovered();
+    await scenario.expectRecovered();
   });
 });
 
 /** A transaction of the broker's that no block has yet. */
-async function findWaiting(trial: ChainTrial): Promise<string | undefined> {
-  const waiting = (await trial.anvil.request("txpool_content")) as {
+async function findWaiting(scenario: ChainScenario): Promise<string | undefined> {
+  const waiting = (await scenario.anvil.request("txpool_content")) as {
     pending: Readonly<Record<string, Readonly<Record<string, { hash: string }>>>>; // By sender and nonce.
   };
   return Object.values(waiting.pending).flatMap((byNonce) => Object.values(byNonce))[0]?.hash;

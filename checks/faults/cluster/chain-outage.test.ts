@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { ClusterTrial } from "../support/cluster-trial.ts";
+import { ClusterScenario } from "../support/cluster-scenario.ts";
 import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
-import { useClusterTrial } from "../support/use-cluster-trial.ts";
+import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
 /** Blocks on top of a final one: more than the chain's node loses, also where it is killed a moment late. */
@@ -11,18 +11,18 @@ const confirmations = 8;
 const blocksLost = { lostMin: 2, lostMax: 4 };
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"), () => {
-  const atWork = useClusterTrial();
+  const atWork = useClusterScenario();
 
   it(
     "the chain's node ends and comes back with its state",
     async () => {
-      const trial = await atWork();
-      await trial.cluster.stopChain();
-      for (const node of trial.nodes) await untilDown(node);
-      await trial.cluster.resumeChain();
-      for (const node of trial.nodes) await untilReady(node);
+      const scenario = await atWork();
+      await scenario.cluster.stopChain();
+      for (const node of scenario.nodes) await untilDown(node);
+      await scenario.cluster.resumeChain();
+      for (const node of scenario.nodes) await untilReady(node);
       // Cursors could be written all the time: nothing is repeated.
-      expect(await trial.verify()).toBe(0);
+      expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );
@@ -30,15 +30,15 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   it(
     "the node that indexes reaches the chain no more: another one indexes",
     async () => {
-      const trial = await atWork();
-      const lonely = await until("a node indexes", () => trial.findFollower());
+      const scenario = await atWork();
+      const lonely = await until("a node indexes", () => scenario.findFollower());
       lonely.proxies.chain.refuse();
-      await untilAnother(trial, lonely);
-      await trial.untilToldOfMore();
+      await untilAnother(scenario, lonely);
+      await scenario.untilNotifiedOfMore();
       lonely.proxies.chain.restore();
       await untilReady(lonely);
-      await trial.untilEven();
-      expect(await trial.verify()).toBe(0);
+      await scenario.untilEven();
+      expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );
@@ -46,15 +46,15 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   it(
     "kill -9 of the chain's node, three times, each with blocks that its disk did not have yet",
     async () => {
-      await using trial = await ClusterTrial.start({ blockTimeS: 0.25, group: { finality: confirmations } });
+      await using scenario = await ClusterScenario.start({ blockTimeS: 0.25, group: { finality: confirmations } });
       for (let time = 0; time < 3; time += 1) {
-        await trial.cluster.killChain(blocksLost);
-        if (time > 0) for (const node of trial.nodes) await untilDown(node);
-        await trial.cluster.resumeChain();
-        for (const node of trial.nodes) await untilReady(node);
-        await trial.untilToldOfMore();
+        await scenario.cluster.killChain(blocksLost);
+        if (time > 0) for (const node of scenario.nodes) await untilDown(node);
+        await scenario.cluster.resumeChain();
+        for (const node of scenario.nodes) await untilReady(node);
+        await scenario.untilNotifiedOfMore();
       }
-      expect(await trial.verify()).toBe(0);
+      expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );

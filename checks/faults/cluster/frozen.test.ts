@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { ClusterTrial } from "../support/cluster-trial.ts";
+import { ClusterScenario } from "../support/cluster-scenario.ts";
 import type { WatchedSubscription } from "../support/watched-subscription.ts";
 
 const timeoutMs = 240_000;
@@ -14,32 +14,32 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost 
   it(
     "SIGSTOP until others have taken over, and SIGCONT: it neither delivers on what it held nor writes a cursor, and joins again",
     async () => {
-      await using trial = await ClusterTrial.start();
-      const zombie = await until("a node indexes", () => trial.findFollower());
-      const nodeId = await trial.findNodeId(zombie);
-      const owned = await trial.listOf(zombie);
+      await using scenario = await ClusterScenario.start();
+      const zombie = await until("a node indexes", () => scenario.findFollower());
+      const nodeId = await scenario.findNodeId(zombie);
+      const owned = await scenario.listOf(zombie);
       expect(owned.length).toBeGreaterThanOrEqual(3);
-      await letWait(trial, owned);
-      await trial.harm(async () => {
+      await letWait(scenario, owned);
+      await scenario.harm(async () => {
         zombie.freeze();
         await until("others have what it had", async () => {
           const held = await Promise.all(
-            trial.nodes.filter((node) => node !== zombie).map((node) => trial.listOf(node)),
+            scenario.nodes.filter((node) => node !== zombie).map((node) => scenario.listOf(node)),
           );
           const ids = held.flat().map(({ id }) => id);
           return owned.every(({ id }) => ids.includes(id));
         });
-        trial.slowDown();
-        await trial.untilToldOfMore();
+        scenario.slowDown();
+        await scenario.untilNotifiedOfMore();
         zombie.thaw();
         await until("it has joined again", async () => {
-          const found = await trial.findNodeId(zombie);
+          const found = await scenario.findNodeId(zombie);
           return found !== undefined && found !== nodeId;
         });
-        await trial.untilEven();
+        await scenario.untilEven();
       });
       // One attempt at most can have been between the look at the clock and its sending.
-      await trial.verify({ strayMax: 1 });
+      await scenario.verify({ strayMax: 1 });
     },
     timeoutMs,
   );
@@ -48,32 +48,32 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost 
     "others take over while it believes itself a member: its writes are refused, and it joins again",
     async () => {
       // It asks each third of that whether it still is one.
-      await using trial = await ClusterTrial.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });
-      for (const node of trial.nodes) {
-        const nodeId = await trial.findNodeId(node);
-        await letWait(trial, await trial.listOf(node));
-        await trial.harm(async () => {
-          await trial.cluster.database.query("delete from nodes where node_id = $1", [nodeId]);
+      await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });
+      for (const node of scenario.nodes) {
+        const nodeId = await scenario.findNodeId(node);
+        await letWait(scenario, await scenario.listOf(node));
+        await scenario.harm(async () => {
+          await scenario.cluster.database.query("delete from nodes where node_id = $1", [nodeId]);
           await until("it has joined again", async () => {
-            const found = await trial.findNodeId(node);
+            const found = await scenario.findNodeId(node);
             return found !== undefined && found !== nodeId;
           });
-          await trial.untilEven();
+          await scenario.untilEven();
         });
       }
-      trial.slowDown();
+      scenario.slowDown();
       // Until it asks, it cannot know.
-      await trial.verify({ strayMax: Number.POSITIVE_INFINITY });
+      await scenario.verify({ strayMax: Number.POSITIVE_INFINITY });
     },
     timeoutMs,
   );
 });
 
 /** Until each of these subscriptions has many events before it and is being told of them. */
-async function letWait(trial: ClusterTrial, subscriptions: readonly WatchedSubscription[]): Promise<void> {
+async function letWait(scenario: ClusterScenario, subscriptions: readonly WatchedSubscription[]): Promise<void> {
   const counts = subscriptions.map(({ receiver }) => receiver.attempts.length);
-  trial.slowDown(slowMs);
-  await Promise.all(topics.map((topic) => trial.load.burst(topic, waitingEvents)));
+  scenario.slowDown(slowMs);
+  await Promise.all(topics.map((topic) => scenario.load.burst(topic, waitingEvents)));
   await until("it delivers what waits", () =>
     subscriptions.every(({ receiver }, index) => receiver.attempts.length > (counts[index] ?? 0)),
   );

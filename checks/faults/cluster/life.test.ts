@@ -4,7 +4,7 @@ import { Cluster } from "../../harness/cluster.ts";
 import { devKey } from "../../harness/anvil.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { ClusterTrial } from "../support/cluster-trial.ts";
+import { ClusterScenario } from "../support/cluster-scenario.ts";
 
 const timeoutMs = 240_000;
 
@@ -13,17 +13,17 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     "SIGTERM of one after another under load, each started again: nothing is lost, nothing is repeated, no publish fails that is sent once again",
     async () => {
       // So long that a node which waited for it to pass would not be done in time: what is handed over is handed over at once.
-      await using trial = await ClusterTrial.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
-      for (const node of trial.nodes) {
+      await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
+      for (const node of scenario.nodes) {
         expect(await node.stop()).toEqual(expect.objectContaining({ code: 0, signal: null }));
-        await trial.untilEven();
-        await trial.untilToldOfMore();
+        await scenario.untilEven();
+        await scenario.untilNotifiedOfMore();
         await node.start();
-        await trial.untilEven();
-        await trial.untilToldOfMore();
+        await scenario.untilEven();
+        await scenario.untilNotifiedOfMore();
       }
-      trial.expectNoFailure();
-      expect(await trial.verify()).toBe(0);
+      scenario.expectNoFailure();
+      expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );

@@ -1,26 +1,26 @@
 import { describe, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
-import { useClusterTrial } from "../support/use-cluster-trial.ts";
+import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
-  const atWork = useClusterTrial();
+  const atWork = useClusterScenario();
 
   it(
     "kill -9 of each in turn, each started again: nothing acknowledged is lost, and the others go on",
     async () => {
-      const trial = await atWork();
-      for (const node of trial.nodes) {
-        await trial.harm(() => node.kill());
-        await trial.untilToldOfMore();
-        await trial.untilEven();
+      const scenario = await atWork();
+      for (const node of scenario.nodes) {
+        await scenario.harm(() => node.kill());
+        await scenario.untilNotifiedOfMore();
+        await scenario.untilEven();
         await node.start();
-        await trial.untilEven();
-        await trial.untilToldOfMore();
+        await scenario.untilEven();
+        await scenario.untilNotifiedOfMore();
       }
-      await trial.verify();
+      await scenario.verify();
     },
     timeoutMs,
   );
@@ -28,18 +28,18 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   it(
     "kill -9 of the one that indexes: another takes that over, and publishing goes on",
     async () => {
-      const trial = await atWork();
-      const follower = await until("a node indexes", () => trial.findFollower());
-      await trial.harm(() => follower.kill());
+      const scenario = await atWork();
+      const follower = await until("a node indexes", () => scenario.findFollower());
+      await scenario.harm(() => follower.kill());
       const next = await until("another indexes", async () => {
-        const found = await trial.findFollower();
+        const found = await scenario.findFollower();
         return found !== undefined && found !== follower && found;
       });
-      await trial.untilToldOfMore();
+      await scenario.untilNotifiedOfMore();
       // The same again, with one node left.
-      await trial.harm(() => next.kill());
-      await trial.untilToldOfMore();
-      await trial.verify();
+      await scenario.harm(() => next.kill());
+      await scenario.untilNotifiedOfMore();
+      await scenario.verify();
     },
     timeoutMs,
   );

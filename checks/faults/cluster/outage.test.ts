@@ -2,31 +2,31 @@ import { describe, expect, it } from "vitest";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
-import { useClusterTrial } from "../support/use-cluster-trial.ts";
+import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails"), () => {
-  const atWork = useClusterTrial();
+  const atWork = useClusterScenario();
 
   it(
     "kill -9 of PostgreSQL and its start at once, and again for longer than nodes are waited for",
     async () => {
-      const trial = await atWork();
-      const { server } = trial.cluster.database;
-      await trial.harm(async () => {
+      const scenario = await atWork();
+      const { server } = scenario.cluster.database;
+      await scenario.harm(async () => {
         await server.kill();
         await server.resume();
-        await trial.untilToldOfMore();
+        await scenario.untilNotifiedOfMore();
       });
-      await trial.harm(async () => {
+      await scenario.harm(async () => {
         await server.kill();
-        for (const node of trial.nodes) await untilDown(node);
+        for (const node of scenario.nodes) await untilDown(node);
         await server.resume();
-        for (const node of trial.nodes) await untilReady(node);
-        await trial.untilEven();
+        for (const node of scenario.nodes) await untilReady(node);
+        await scenario.untilEven();
       });
-      await trial.verify();
+      await scenario.verify();
     },
     timeoutMs,
   );
@@ -34,23 +34,23 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   it(
     "the network between one node and PostgreSQL is cut for longer than it is waited for: others take over what it had",
     async () => {
-      const trial = await atWork();
-      const lonely = await until("a node indexes", () => trial.findFollower());
-      const nodeId = await trial.findNodeId(lonely);
-      await trial.harm(async () => {
+      const scenario = await atWork();
+      const lonely = await until("a node indexes", () => scenario.findFollower());
+      const nodeId = await scenario.findNodeId(lonely);
+      await scenario.harm(async () => {
         lonely.proxies.database.silence();
-        await untilAnother(trial, lonely);
-        await trial.untilToldOfMore();
+        await untilAnother(scenario, lonely);
+        await scenario.untilNotifiedOfMore();
         await untilDown(lonely);
         expect(await lonely.client.listGroupFailures()).toEqual([
           expect.stringContaining("database cannot be reached"),
         ]);
         lonely.proxies.database.restore();
         await untilReady(lonely);
-        expect(await trial.findNodeId(lonely)).not.toBe(nodeId);
-        await trial.untilEven();
+        expect(await scenario.findNodeId(lonely)).not.toBe(nodeId);
+        await scenario.untilEven();
       });
-      await trial.verify();
+      await scenario.verify();
     },
     timeoutMs,
   );

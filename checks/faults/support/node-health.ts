@@ -1,14 +1,14 @@
 import type { ClusterNode } from "../../harness/cluster-node.ts";
 import { until } from "../../harness/until.ts";
-import type { ClusterTrial } from "./cluster-trial.ts";
+import type { ClusterScenario } from "./cluster-scenario.ts";
 
 /** Until a node reports an outage: the time that a call waits for the answer, and the next look after that. */
 const reportMs = 60_000;
 
 /** Until another node than this one indexes. */
-export async function untilAnother(trial: ClusterTrial, lonely: ClusterNode): Promise<void> {
+export async function untilAnother(scenario: ClusterScenario, lonely: ClusterNode): Promise<void> {
   await until("another node indexes", async () => {
-    const found = await trial.findFollower();
+    const found = await scenario.findFollower();
     return found !== undefined && found !== lonely;
   });
 }

@@ -14,14 +14,14 @@ import { PublishLoad } from "./publish-load.ts";
 import { removeStore } from "./remove-store.ts";
 import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll } from "./replay.ts";
 
-export interface ChainTrialOptions {
+export interface ChainScenarioOptions {
   /** Fields of the broker's group. */
   readonly group?: Partial<Omit<ChainGroup, "id" | "endpoints" | "privateKey">>;
   /** Flags of the node. */
   readonly anvilArgs?: readonly string[];
 }
 
-interface TrialParts {
+interface ScenarioParts {
   readonly folder: TempFolder;
   readonly state: AnvilState;
   readonly anvil: Anvil;
@@ -31,7 +31,7 @@ interface TrialParts {
 
 const topics = ["f/a", "f/b"];
 const blockTimeS = 0.5;
-/** So short that a trial sees what comes after them. */
+/** So short that a scenario sees what comes after them. */
 const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
 const recoverMs = 60_000;
 const quietMs = 3000;
@@ -39,17 +39,17 @@ const quietMs = 3000;
 const honestCodes = [200_202, 200_205, 200_300];
 
 /** A broker on an anvil behind a proxy, with several clients that publish and a subscription to everything. */
-export class ChainTrial implements AsyncDisposable {
+export class ChainScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly proxy: ChainProxy;
   readonly receiver: Receiver;
-  readonly #options: ChainTrialOptions;
+  readonly #options: ChainScenarioOptions;
   readonly #folder: TempFolder;
   readonly #state: AnvilState;
   #anvil: Anvil;
   #running: { readonly broker: BrokerProcess; readonly client: Client } | undefined;
 
-  private constructor(options: ChainTrialOptions, parts: TrialParts) {
+  private constructor(options: ChainScenarioOptions, parts: ScenarioParts) {
     this.#options = options;
     this.#folder = parts.folder;
     this.#state = parts.state;
@@ -59,25 +59,25 @@ export class ChainTrial implements AsyncDisposable {
   }
 
   /** Answers once publishing goes on. */
-  static async start(options: ChainTrialOptions = {}): Promise<ChainTrial> {
-    const trial = await ChainTrial.prepare(options);
+  static async start(options: ChainScenarioOptions = {}): Promise<ChainScenario> {
+    const scenario = await ChainScenario.prepare(options);
     try {
-      await trial.startBroker();
-      await trial.publish();
-      return trial;
+      await scenario.startBroker();
+      await scenario.publish();
+      return scenario;
     } catch (error) {
-      await trial[Symbol.asyncDispose]();
+      await scenario[Symbol.asyncDispose]();
       throw error;
     }
   }
 
   /** A chain and its proxy; the broker is not started yet. */
-  static async prepare(options: ChainTrialOptions = {}): Promise<ChainTrial> {
+  static async prepare(options: ChainScenarioOptions = {}): Promise<ChainScenario> {
     const folder = createTempFolder();
     const state = { file: join(folder.path, "anvil.json"), genesisTimeS: Math.floor(Date.now() / 1000) };
     const anvil = await startAnvil({ blockTimeS, state, args: options.anvilArgs ?? [] });
     const proxy = await ChainProxy.start(anvil.url);
-    return new ChainTrial(options, { folder, state, anvil, proxy, receiver: await startReceiver() });
+    return new ChainScenario(options, { folder, state, anvil, proxy, receiver: await startReceiver() });
   }
 
   get anvil(): Anvil {
@@ -92,7 +92,7 @@ export class ChainTrial implements AsyncDisposable {
     return this.#parts.client;
   }
 
-  /** Starts the broker on the trial's data; it may not be ready yet. */
+  /** Starts the broker on the scenario's data; it may not be ready yet. */
   async startBroker(): Promise<void> {
     const group = { id: "1", endpoints: [this.proxy.url], privateKey: devKey(0), ...quick, ...this.#options.group };
     const env = { ...groupsEnv([group]), STELE_LOG_LEVEL: "warn", STELE_SHUTDOWN_DEADLINE_MS: "5000" };

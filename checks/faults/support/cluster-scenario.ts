@@ -20,7 +20,7 @@ import { expectDeliveredInOrder, type Fault, type History, type WatchedSubscript
 
 const topics = ["c/a", "c/b", "c/d"];
 const blockTimeS = 0.5;
-/** Shorter than by default, so that a trial is short; long enough for a machine that is busy with other things. */
+/** Shorter than by default, so that a scenario is short; long enough for a machine that is busy with other things. */
 const takeOverAfterMs = 4000;
 const quick = {
   STELE_CALLBACK_BACKOFF_MIN_MS: "20",
@@ -33,14 +33,14 @@ const recoverMs = 60_000;
 const slackMs = 500;
 const problemsShown = 10;
 
-/** Filters of the trial's subscriptions; three of each, so that every node has several. */
+/** Filters of the scenario's subscriptions; three of each, so that every node has several. */
 const filters: readonly (readonly [string, (topic: string) => boolean])[] = [
   ...topics.map((own) => [own, (topic: string) => topic === own] as const),
   ["c/#", () => true],
 ];
 
 /** Nodes under load, with subscriptions whose every callback is recorded together with the node that made it. */
-export class ClusterTrial implements AsyncDisposable {
+export class ClusterScenario implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly load: ClusterLoad;
   readonly subscriptions: WatchedSubscription[] = [];
@@ -57,7 +57,7 @@ export class ClusterTrial implements AsyncDisposable {
   }
 
   /** Answers once publishing goes on and every subscription is told of it. */
-  static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterTrial> {
+  static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterScenario> {
     const cluster = await Cluster.start({
       blockTimeS,
       isChainKept: true,
@@ -65,13 +65,13 @@ export class ClusterTrial implements AsyncDisposable {
       env: { ...quick, ...env },
       group: { ...quickGroup, ...group },
     });
-    const trial = new ClusterTrial(cluster);
+    const scenario = new ClusterScenario(cluster);
     try {
       await keepBook(cluster.database);
-      await trial.#begin();
-      return trial;
+      await scenario.#begin();
+      return scenario;
     } catch (error) {
-      await trial[Symbol.asyncDispose]();
+      await scenario[Symbol.asyncDispose]();
       throw error;
     }
   }
@@ -87,7 +87,7 @@ export class ClusterTrial implements AsyncDisposable {
     await this.cluster.resume();
     await this.untilEven();
     this.load.start();
-    await this.untilToldOfMore();
+    await this.untilNotifiedOfMore();
     this.forgiveFailures();
   }
 
@@ -138,7 +138,7 @@ export class ClusterTrial implements AsyncDisposable {
   }
 
   /** Until every subscription has accepted an event that was sent after this was asked. */
-  async untilToldOfMore(): Promise<void> {
+  async untilNotifiedOfMore(): Promise<void> {
     const since = performance.now();
     const isTold = ({ receiver }: WatchedSubscription): boolean =>
       receiver.attempts.some(({ isAccepted, event }) => isAccepted && this.#sentAt(event.content) > since);
@@ -177,7 +177,7 @@ export class ClusterTrial implements AsyncDisposable {
    * Answers how many attempts were repeats that no earlier call counted.
    */
   async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<number> {
-    await this.untilToldOfMore();
+    await this.untilNotifiedOfMore();
     await this.load.stop();
     const { client } = this;
     await untilSteady(client);
@@ -227,7 +227,7 @@ export class ClusterTrial implements AsyncDisposable {
     }
     await this.untilEven();
     this.load.start();
-    await this.untilToldOfMore();
+    await this.untilNotifiedOfMore();
   }
 
   async #subscribe(
