@@ -4,7 +4,7 @@ import { gunzipSync } from "node:zlib";
 export interface ChainState {
   readonly text: string;
   readonly height: number;
-  /** False where a block was made meanwhile: what it did to the accounts is there, and it is not. */
+  /** False if anvil made a block during the dump: the dump then has the block's effects on the accounts, but not the block. */
   readonly isOfOneMoment: boolean;
 }
 
@@ -21,7 +21,7 @@ export function readState(dump: string): ChainState {
   return { text, height: Number(state.best_block_number), isOfOneMoment: isOfOneMoment(state) };
 }
 
-/** No account has counted more transactions than stand in blocks. Those of blocks that were taken back may still be there. */
+/** True if no account counts more transactions than its blocks contain. Transactions of removed blocks may still be listed. */
 function isOfOneMoment({ accounts, transactions }: DumpedState): boolean {
   const counts = new Map<string, number>();
   for (const { from, nonce } of transactions.map(({ info }) => info)) {

@@ -9,9 +9,9 @@ import { mnemonicToAccount } from "viem/accounts";
 import { type ChainState, readState } from "./anvil-state.ts";
 
 export interface AnvilOptions {
-  /** Seconds between blocks; without it, each transaction has a block of its own at once. */
+  /** Seconds between blocks. Without it, anvil makes a block for each transaction at once. */
   readonly blockTimeS?: number;
-  /** Where the chain's state is kept when it stops, and read when it starts. */
+  /** The file that anvil reads its state from at start and writes it to at stop. */
   readonly state?: AnvilState;
   /** The port to listen on; without it, a free one. */
   readonly port?: number;
@@ -21,7 +21,7 @@ export interface AnvilOptions {
 /** What makes a chain the same after a restart. */
 export interface AnvilState {
   readonly file: string;
-  /** Time of the first block, in seconds: it is not kept, so that another time would make another chain. */
+  /** Time of the first block, in seconds. The file does not contain it, and another time would make another chain. */
   readonly genesisTimeS: number;
 }
 
@@ -29,18 +29,18 @@ export interface AnvilState {
 export interface Anvil extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  /** Asks the node. @throws Error with what it answered when that is an error. */
+  /** Sends a request to the node. @throws Error with the node's error. */
   request(method: string, params?: readonly unknown[]): Promise<unknown>;
-  /** Writes its state as it is now; a node writes its blocks to the disk by itself, anvil only when it ends in order. */
+  /** Writes the current state to the file. Other nodes write their blocks by themselves; anvil does so only at a clean stop. */
   save(): Promise<void>;
-  /** Ends it in order, so that its state is kept. What waits in its pool is lost, as it is with any node. */
+  /** Stops it cleanly: it writes its state, and loses its pool, as any node does. */
   stop(): Promise<void>;
-  /** Kill -9: with its pool go the blocks since it was saved. */
+  /** kill -9: it loses its pool and all blocks since the last `save`. */
   kill(): Promise<void>;
 }
 
 const stopTimeoutMs = 20_000;
-/** States of past blocks, as many as other nodes keep; without a bound anvil writes them all to the disk and leaves them there. */
+/** Number of past states that anvil keeps, as many as other nodes do. Without a bound it writes all to the disk and leaves them there. */
 const statesKept = 128;
 const mnemonic = "test test test test test test test test test test test junk";
 const running = new Set<ChildProcess>();
@@ -65,7 +65,7 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   const url = await readUrl(child);
   const stop = async (): Promise<void> => {
     const isRunning = child.exitCode === null && child.signalCode === null;
-    // It goes on making blocks while it writes its state: one that brokers have seen would not be there after a start.
+    // Anvil makes blocks while it writes its state. After a start, a block that brokers have seen would be missing.
     if (state !== undefined && isRunning) await standStill(url);
     child.kill("SIGTERM");
     const timer = setTimeout(() => child.kill("SIGKILL"), stopTimeoutMs);
@@ -94,7 +94,7 @@ export async function startAnvil({ blockTimeS, state, port = 0, args = [] }: Anv
   };
 }
 
-/** Answers once no further block is made. */
+/** Resolves once anvil makes no further block. */
 async function standStill(url: string): Promise<void> {
   await askNode(url, { method: "evm_setIntervalMining", params: [0] });
   for (;;) {
@@ -119,7 +119,7 @@ async function askNode(
   return answer.result;
 }
 
-// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
+// Start the binary, not the package's wrapper: a killed wrapper would leave its child behind.
 function anvilFile(): string {
   const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");

@@ -1,12 +1,12 @@
 import type { ServerResponse } from "node:http";
 import { accept, type Behaviour } from "./receiver.ts";
 
-/** Accepts after a while. */
+/** Accepts after a delay. */
 export function slow(delayMs: number): Behaviour {
   return (attempt, response) => void setTimeout(() => accept(attempt, response), delayMs);
 }
 
-/** Answers a status and nothing else. */
+/** Answers with a status and no body. */
 export function answerStatus(status: number, headers: Readonly<Record<string, string>> = {}): Behaviour {
   return (_attempt, response) => void response.writeHead(status, headers).end();
 }
@@ -25,7 +25,7 @@ export const endlessFailure: Behaviour = (_attempt, response) => pourForEver(res
 /** A 200 whose body never ends. */
 export const endlessSuccess: Behaviour = (_attempt, response) => pourForEver(response.writeHead(200));
 
-/** Cuts the connection instead of an answer. */
+/** Resets the connection instead of answering. */
 export const reset: Behaviour = (_attempt, response) => void response.socket?.resetAndDestroy();
 
 const piece = Buffer.alloc(16_384, "x");

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** What `npm start` runs once all is built; or another build, to see the checks fail on one that is broken on purpose. */
+/** The bundle that `npm start` runs. A variable can name another build, to see the checks fail on a broken one. */
 export const mainFile =
   process.env["CHECKS_BROKER_MAIN"] ?? fileURLToPath(new URL("../../broker/dist/bundle/stele.js", import.meta.url));
 
@@ -32,12 +32,12 @@ export interface BrokerProcess extends AsyncDisposable {
   readonly url: string;
   readonly pid: number;
   readonly exited: Promise<Exit>;
-  /** What it has written so far: the banner and the last error; and the log. */
+  /** Output so far: stderr has the banner and the last error, stdout the log. */
   stderr(): string;
   stdout(): string;
-  /** SIGTERM; answers how it ended. */
+  /** SIGTERM; resolves with its exit. */
   stop(): Promise<Exit>;
-  /** SIGKILL; answers once the process is gone. */
+  /** SIGKILL; resolves once the process is gone. */
   kill(): Promise<Exit>;
   signal(name: NodeJS.Signals): void;
 }
@@ -45,12 +45,12 @@ export interface BrokerProcess extends AsyncDisposable {
 const readyLine = /^ {2}REST +(http:\S+)\/rest\/<operation>$/m;
 const startTimeoutMs = 60_000;
 const running = new Set<ChildProcess>();
-// A test run that is broken off leaves no broker behind.
+// An interrupted test run leaves no broker behind.
 process.on("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Starts a broker and answers once its banner says that it is ready. @throws Error with its output when it ends before. */
+/** Starts a broker and waits for its banner. @throws Error with its output if it ends before. */
 export async function startBroker(options: BrokerOptions): Promise<BrokerProcess> {
   const run = new Run(options);
   const ready = run.waitForOutput(readyLine);
@@ -61,19 +61,19 @@ export async function startBroker(options: BrokerOptions): Promise<BrokerProcess
   return toBrokerProcess(run, first[1] ?? "");
 }
 
-/** Starts a broker that is expected to end by itself, and answers how. */
+/** Starts a broker that should end by itself, and returns its exit. */
 export function runBroker(options: Partial<BrokerOptions>): Promise<EndedRun> {
   return new Run(options).ended;
 }
 
-/** Starts a broker and kills it so soon that it may not be ready yet. */
+/** Starts a broker and kills it after a delay, possibly before it is ready. */
 export function startAndKill(options: BrokerOptions, delayMs: number): Promise<EndedRun> {
   const run = new Run(options);
   const timer = setTimeout(() => run.child.kill("SIGKILL"), delayMs);
   return run.ended.finally(() => clearTimeout(timer));
 }
 
-/** Starts a broker and signals it as soon as it has written `when`, which may be before it is ready. */
+/** Starts a broker and signals it when its output matches `when`, possibly before it is ready. */
 export async function startAndSignal(
   options: BrokerOptions,
   { name, when }: { readonly name: NodeJS.Signals; readonly when: RegExp },

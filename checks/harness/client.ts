@@ -42,7 +42,7 @@ export interface ListingEntry {
   readonly topicName: string;
 }
 
-/** What each operation answers with. */
+/** The result of each operation. */
 export interface Results {
   readonly open: boolean;
   readonly close: boolean;
@@ -65,7 +65,7 @@ export class CallFailed extends Error {
   }
 }
 
-/** A client for what a test needs done on its way; what it checks, it asks through the doors. */
+/** A client for the preparations of a test. What the test checks, it calls through the doors. */
 export class Client implements AsyncDisposable {
   readonly http: HttpSender;
   readonly #rpc: Door;
@@ -124,22 +124,22 @@ export class Client implements AsyncDisposable {
     return this.#ask(this.#rpc, "state", { topic });
   }
 
-  /** Whether every group serves. */
+  /** Whether every group is ready. */
   async isReady(): Promise<boolean> {
     const answer = await this.http.send({ method: "GET", path: "/health/ready" });
     return (answer.json() as { status: string }).status === "ready"; // Held by the gateway's own tests.
   }
 
-  /** Of each group, why the node does not serve it; undefined where it does. */
+  /** For each group, the reason that it is not ready; undefined if it is. */
   async listGroupFailures(): Promise<readonly (string | undefined)[]> {
     const answer = await this.http.send({ method: "GET", path: "/health/ready" });
     return (answer.json() as { groups: readonly { reason?: string }[] }).groups.map(({ reason }) => reason); // The same holds.
   }
 
-  /** The admin listing as it stands: by node, by subscription. */
+  /** The admin listing: by node, then by subscription. */
   async listSubscriptions(): Promise<Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>> {
     const answer = await this.http.send({ method: "GET", path: "/admin/listSubscription" });
-    // Its shape is held by a check of its own.
+    // Another check tests its shape.
     return answer.json() as Readonly<Record<string, Readonly<Record<string, ListingEntry>>>>;
   }
 
@@ -157,13 +157,13 @@ export class Client implements AsyncDisposable {
   }
 }
 
-/** The value of a good outcome. @throws CallFailed with the code of a bad one. */
+/** The value of a successful outcome. @throws CallFailed with the code of a failure. */
 export function take<Name extends keyof Results>(operation: Name, outcome: Outcome): Results[Name] {
   if (!outcome.isGood) throw new CallFailed(operation, outcome);
   return outcome.value as Results[Name]; // The shapes of results are held by checks of their own.
 }
 
-/** The code that a call failed with; undefined when it did not. */
+/** The code of a failed call; undefined if it succeeded. */
 export async function codeOf(call: Promise<unknown>): Promise<number | undefined> {
   try {
     await call;

@@ -12,9 +12,9 @@ interface NodeParts {
   readonly proxies: { readonly database: TcpProxy; readonly chain: TcpProxy };
 }
 
-/** One of the processes; it may be stopped and started again on its data. */
+/** A node's process, which a test can stop and restart on its data. */
 export class ClusterNode implements AsyncDisposable {
-  /** What it says where clients reach it. */
+  /** Its advertised address. */
   readonly address: string;
   readonly proxies: NodeParts["proxies"];
   readonly #parts: NodeParts;
@@ -27,7 +27,7 @@ export class ClusterNode implements AsyncDisposable {
     this.#parts = parts;
   }
 
-  /** Also while it is frozen. */
+  /** True also while it is frozen. */
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
@@ -40,7 +40,7 @@ export class ClusterNode implements AsyncDisposable {
     return this.#live.broker;
   }
 
-  /** Asks this node and no other. */
+  /** A client of this node only. */
   get client(): Client {
     return this.#live.client;
   }
@@ -49,18 +49,18 @@ export class ClusterNode implements AsyncDisposable {
     return this.broker.url;
   }
 
-  /** How it is to be started, by whoever expects it not to come up. */
+  /** Options for a test that starts the node itself and expects it to fail. */
   get options(): { readonly dataDir: string; readonly env: Readonly<Record<string, string>> } {
     return { dataDir: this.#parts.dataDir, env: this.#parts.env };
   }
 
-  /** Answers once it is ready. */
+  /** Starts it and waits until it is ready. */
   async start(): Promise<void> {
     await this.launch();
     await until(`the node ${this.address} is ready`, () => this.client.isReady(), { timeoutMs: readyMs });
   }
 
-  /** Answers once it serves; its group may not be up. */
+  /** Starts it and waits for its banner. Its group may not be ready yet. */
   async launch(): Promise<void> {
     const broker = await startBroker(this.options);
     this.#running = { broker, client: new Client(broker.url) };

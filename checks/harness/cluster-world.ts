@@ -7,7 +7,7 @@ import type { RunningWorld, World } from "./world.ts";
 
 const nodeCount = 3;
 
-/** Nodes on one anvil and one PostgreSQL, each call to one that is picked at random. */
+/** Nodes that share one anvil and one PostgreSQL. Each call goes to a random node. */
 export function clusterWorld(): World {
   const [seed = 0] = seedsOf("CHECKS_CLUSTER_SEEDS", [Date.now() % 1_000_000_000]);
   let server: Promise<DatabaseServer> | undefined;

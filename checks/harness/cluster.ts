@@ -14,28 +14,28 @@ import { createTempFolder, type TempFolder } from "./temp-folder.ts";
 import { until } from "./until.ts";
 
 export interface ClusterOptions {
-  /** How many nodes; three unless said otherwise. */
+  /** Number of nodes; three by default. */
   readonly nodeCount?: number;
   /** Settings of every node by environment name. */
   readonly env?: Readonly<Record<string, string>>;
   /** Fields of the group. */
   readonly group?: Partial<Omit<ChainGroup, "endpoints" | "privateKey">>;
-  /** Seconds between blocks; without it, each transaction has a block of its own at once. */
+  /** Seconds between blocks. Without it, anvil makes a block for each transaction at once. */
   readonly blockTimeS?: number;
-  /** Whether the chain is the same after it was stopped; its clock is then up to a second behind. */
+  /** Whether the chain keeps its state over a stop. Its clock is then up to a second behind. */
   readonly isChainKept?: boolean;
-  /** Whether nodes reach their chain by WebSocket. */
+  /** How nodes reach their chain; HTTP by default. */
   readonly protocol?: "http" | "ws";
-  /** What each node says where clients reach it; without it, its port of the loopback address. */
+  /** The advertised address of each node; by default its port on the loopback address. */
   readonly addressOf?: (index: number) => string;
-  /** The database that they share; without it, one of a server of their own. */
+  /** The database that the nodes share; by default one on a server of their own. */
   readonly database?: Database;
-  /** From which calls are spread over the nodes. */
+  /** Seed of the random choice of a node for each call. */
   readonly seed?: number;
 }
 
 const nodeCountDefault = 3;
-/** With which the nodes seal the secrets of subscriptions. */
+/** File of the key with which the nodes encrypt the secrets of subscriptions. */
 const secretKeyName = "secrets.key";
 const secretKey = "5e".repeat(32);
 const seedDefault = 20_261_121;
@@ -47,7 +47,7 @@ interface Surroundings {
   readonly random: Random;
 }
 
-/** Nodes with a database and a chain that they share, and between each node and both a proxy that may be cut. */
+/** Nodes that share a database and a chain. Each node reaches both through proxies that a test can cut. */
 export class Cluster implements AsyncDisposable {
   readonly nodes: ClusterNode[] = [];
   readonly database: Database;
@@ -64,7 +64,7 @@ export class Cluster implements AsyncDisposable {
     this.random = surroundings.random;
   }
 
-  /** Answers once every node is ready. A start that fails leaves nothing running. */
+  /** Starts all and waits until every node is ready. A failed start leaves nothing running. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const cluster = await Cluster.prepare(options);
     try {
@@ -76,7 +76,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** A chain, a database and nodes that are not started yet. */
+  /** Starts the chain and the database, but no node. */
   static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
     const { nodeCount = nodeCountDefault, seed = seedDefault, blockTimeS, isChainKept = false } = options;
     const folder = createTempFolder();
@@ -105,7 +105,7 @@ export class Cluster implements AsyncDisposable {
     return this.#anvil;
   }
 
-  /** Sends each call to a node that is picked at random of those that ran when this was asked first, or after `resume`. */
+  /** Sends each call to a random node. The nodes are those that ran at the first use of this client, or after `resume`. */
   get client(): Client {
     this.#client ??= new Client(
       new SpreadClient(
@@ -116,17 +116,17 @@ export class Cluster implements AsyncDisposable {
     return this.#client;
   }
 
-  /** The nodes that run. */
+  /** The running nodes. */
   get running(): readonly ClusterNode[] {
     return this.nodes.filter(({ isRunning }) => isRunning);
   }
 
-  /** Of all nodes, in the order of the text. */
+  /** The addresses of all nodes, sorted. */
   get addresses(): readonly string[] {
     return this.nodes.map(({ address }) => address).toSorted();
   }
 
-  /** One more node, which is not started yet, with the next of anvil's keys. */
+  /** Adds a node with the next of anvil's keys. It is not started yet. */
   async addNode(privateKey = devKey(this.nodes.length)): Promise<ClusterNode> {
     const { env = {}, group = {}, protocol = "http", addressOf } = this.#options;
     const index = this.nodes.length;
@@ -155,13 +155,13 @@ export class Cluster implements AsyncDisposable {
     return node;
   }
 
-  /** Starts every node that does not run, all at once, and answers once all are ready. */
+  /** Starts every stopped node at once and waits until all are ready. */
   async resume(): Promise<void> {
     await Promise.all(this.nodes.filter(({ isRunning }) => !isRunning).map((node) => node.start()));
     await this.#forgetClient();
   }
 
-  /** Ends all nodes in order, at once; answers how the first of them ended that did not end well, or the first. */
+  /** Stops all nodes cleanly at once. Returns the first exit with another code than 0, otherwise the first. */
   async stop(): Promise<Exit> {
     await this.#forgetClient();
     const exits = await Promise.all(this.running.map((node) => node.stop()));
@@ -169,13 +169,13 @@ export class Cluster implements AsyncDisposable {
     return exits.find(({ code }) => code !== 0) ?? first;
   }
 
-  /** Ends the chain's node in order, its state kept and its pool lost. */
+  /** Stops the chain's node cleanly: it keeps its state and loses its pool. */
   async stopChain(): Promise<void> {
     await this.#anvil?.stop();
     this.#anvil = undefined;
   }
 
-  /** Kills the chain's node when it has made some blocks that it had not written to its disk: they are gone with its pool. */
+  /** Kills the chain's node when it has some blocks that it has not saved. It loses these blocks and its pool. */
   async killChain({ lostMin, lostMax }: { readonly lostMin: number; readonly lostMax: number }): Promise<void> {
     const { anvil } = this;
     const height = async (): Promise<number> => Number(await anvil.request("eth_blockNumber"));
@@ -183,14 +183,14 @@ export class Cluster implements AsyncDisposable {
       const saved = await height();
       await anvil.save();
       await until("blocks are made that are not saved", async () => (await height()) >= saved + lostMin);
-      // On a busy machine more may have been made than were wished for.
+      // On a busy machine, anvil may have made too many blocks.
       if ((await height()) <= saved + lostMax) break;
     }
     await anvil.kill();
     this.#anvil = undefined;
   }
 
-  /** Starts the chain's node on its state. */
+  /** Starts the chain's node on its saved state. */
   async resumeChain(): Promise<void> {
     this.#anvil ??= await startAnvil(this.#surroundings.anvilOptions);
   }

@@ -1,6 +1,6 @@
 import type { HttpAnswer, HttpSender } from "./http-client.ts";
 
-/** What an operation is asked, in the words of JSON-RPC but for `content`, which is text, or bytes where the door can carry them. */
+/** Parameters of an operation, named as in JSON-RPC. `content` is text, or bytes if the door can carry them. */
 export interface Params {
   readonly topic?: string;
   readonly groupId?: string;
@@ -15,7 +15,7 @@ export interface Params {
   readonly pageSize?: number;
 }
 
-/** What an operation answered. `raw` is the result as the door wrote it, `value` has JSON-RPC's strings "true" and "false" as booleans. */
+/** Outcome of an operation. `raw` is the result as sent; `value` has JSON-RPC's strings "true" and "false" as booleans. */
 export type Outcome =
   | { readonly isGood: true; readonly value: unknown; readonly raw: unknown }
   | { readonly isGood: false; readonly code: number; readonly message: string; readonly rpcCode?: number };
@@ -76,7 +76,7 @@ export function openDoor(http: HttpSender, name: string): Door {
   return { name, kind, call: async (operation, params = {}) => read(await send(http, operation, params)) };
 }
 
-/** Sends one JSON-RPC message, whatever it is. */
+/** Sends any JSON-RPC message. */
 export function sendRpc(http: HttpSender, message: Readonly<Record<string, unknown>>): Promise<HttpAnswer> {
   const body = JSON.stringify({ id: "1", jsonrpc: "2.0", ...message });
   return http.send({ method: "POST", path: "/jsonrpc", headers: jsonType, body });
@@ -92,7 +92,7 @@ export function readRest(answer: HttpAnswer): Outcome {
 
 /** A JSON-RPC answer to the request with id "1". */
 export function readRpc(answer: HttpAnswer): Outcome {
-  // Every member that is used is looked at below.
+  // The code below checks every member that it uses.
   const response = answer.json() as { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: RpcError };
   if (answer.status !== 200 || response.jsonrpc !== "2.0" || response.id !== "1") {
     throw new Error(`not a response to the request: ${answer.status} ${answer.text}`);

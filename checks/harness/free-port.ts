@@ -2,22 +2,22 @@ import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 
-/** Below those that systems give to outgoing connections: one of them could take a port while whoever listens there is away. */
+/** Below the ports of outgoing connections: such a connection could take the port while its server restarts. */
 const portRange = { from: 20_000, to: 32_000 };
-/** Test files that run at once have ports of their own: one that is free may have been given to somebody who does not listen yet. */
+/** Each test file has its own range of ports: a free port may belong to a server that does not listen yet. */
 const sliceCount = 4;
 const sliceSize = (portRange.to - portRange.from) / sliceCount;
 const sliceFrom = portRange.from + (Number(process.env["VITEST_POOL_ID"] ?? "0") % sliceCount) * sliceSize;
 
-/** Of the slice; files that follow one another begin at different places. */
+/** Offset in the range; files that run one after another begin at different ports. */
 let next = randomInt(sliceSize);
 
-/** A port of the loopback address that nobody listens on, that nobody else is given, and that stays free while its user is restarted. */
+/** A free port of the loopback address, given to one caller only. It stays free while its user restarts. */
 export function findFreePort(): Promise<number> {
   return findFreePorts(1);
 }
 
-/** The first of several such ports in a row. */
+/** The first of several consecutive free ports. */
 export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
     const first = take(count);
@@ -26,7 +26,7 @@ export async function findFreePorts(count: number): Promise<number> {
   }
 }
 
-/** The next so many of the slice; none is given twice before all were. */
+/** The next ports of the range. No port is given twice before all were given. */
 function take(count: number): number {
   if (next + count > sliceSize) next = 0;
   const first = sliceFrom + next;

@@ -3,7 +3,7 @@ import { Agent } from "undici";
 
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS" | "PATCH";
-  /** From the base URL on, query included. */
+  /** Path after the base URL, with the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
@@ -13,7 +13,7 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as JSON. @throws SyntaxError when it is none. */
+  /** The body as JSON. @throws SyntaxError if it is not JSON. */
   json(): unknown;
 }
 

@@ -27,7 +27,7 @@ export class DatabaseServer implements AsyncDisposable {
     return this.#server.query(sql, parameters, url);
   }
 
-  /** kill -9: no session is told. */
+  /** kill -9: sessions get no message. */
   kill(): Promise<void> {
     return this.#server.halt("kill");
   }
@@ -51,12 +51,12 @@ export class Database {
     this.#url = url;
   }
 
-  /** What a broker is told: over TCP at a port of this machine, which may be a proxy's. */
+  /** URL for a broker: over TCP to a port of this machine, which may be a proxy's. */
   address(port: number = this.server.port): string {
     return `postgres://stele@127.0.0.1:${port}/${this.#url.split("/").at(-1) ?? ""}`;
   }
 
-  /** Asks it past all proxies. */
+  /** Runs a query without a proxy. */
   query(sql: string, parameters: readonly unknown[] = []): Promise<readonly Record<string, unknown>[]> {
     return this.server.query(sql, parameters, this.#url);
   }

@@ -1,4 +1,4 @@
-/** Chance that a seed repeats. */
+/** Random numbers that a seed repeats. */
 export interface Random {
   /** In [0,1). */
   fraction(): number;
@@ -28,7 +28,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** The seeds of a test: those of the variable, separated by commas; in a long run as many as it has rounds; or the fixed ones. */
+/** The seeds of a test: those of the variable, separated by commas; in a long run one for each round; otherwise the fixed ones. */
 export function seedsOf(variable: string, fixed: readonly number[]): readonly number[] {
   const { [variable]: given, CHECKS_ROUNDS: rounds, CHECKS_SEED: first } = process.env;
   if (given) return given.split(",").map(Number);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 
 export interface RawExchange {
-  /** Written one after the other, each on the wire before the next. */
+  /** Written in order, each one sent before the next. */
   readonly pieces: readonly (string | Uint8Array)[];
   /** Half-closes after the last piece. */
   readonly isEnded?: boolean;
@@ -11,7 +11,7 @@ export interface RawExchange {
   readonly timeoutMs?: number;
 }
 
-/** Writes bytes to a broker as they are, and answers all that came back until the connection ended. */
+/** Sends raw bytes to a broker, and returns everything received until the connection ended. */
 export async function exchangeRaw(
   url: string,
   { pieces, isEnded = false, isCut = false, timeoutMs = 15_000 }: RawExchange,
@@ -43,7 +43,7 @@ function write(socket: ReturnType<typeof connect>, piece: string | Uint8Array): 
   });
 }
 
-/** A request with its length, after which the server closes. */
+/** A request with content-length and `connection: close`. */
 export function toRequest(
   path: string,
   options: { readonly type: string; readonly body: string | Uint8Array; readonly method?: string },
@@ -54,7 +54,7 @@ export function toRequest(
   return Buffer.concat([Buffer.from(head), body]);
 }
 
-/** Status and body of the first answer; undefined when there was none. */
+/** Status and body of the first answer; undefined without an answer. */
 export function parseAnswer(text: string): { readonly status: number; readonly body: string } | undefined {
   const match = /^HTTP\/1\.1 (\d{3})[^\r]*\r\n[\s\S]*?\r\n\r\n([\s\S]*)$/.exec(text);
   return match === null ? undefined : { status: Number(match[1]), body: match[2] ?? "" };

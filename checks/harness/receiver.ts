@@ -21,18 +21,18 @@ export interface Attempt {
   readonly kind: "RESTful" | "JsonRPC";
   readonly subscriptionId: string;
   readonly event: EventBody;
-  /** Who made the connection that it came by, as far as the receiver was told how to find out. */
+  /** The caller that made the connection; undefined if the receiver cannot find out. */
   readonly caller: string | undefined;
-  /** When it had arrived, by `performance.now()`. */
+  /** Time of arrival, of `performance.now()`. */
   readonly receivedAt: number;
-  /** Whether the answer was 2xx and went out whole. */
+  /** Whether the answer was 2xx and was sent completely. */
   isAccepted: boolean;
 }
 
-/** How a receiver answers; it may also never do so. */
+/** How a receiver answers, if it does. */
 export type Behaviour = (attempt: Attempt, response: ServerResponse) => void;
 
-/** A real HTTP server that callbacks go to. */
+/** A real HTTP server for callbacks. */
 export interface Receiver extends AsyncDisposable {
   readonly url: string;
   /** Every attempt, in order of arrival. */
@@ -40,20 +40,20 @@ export interface Receiver extends AsyncDisposable {
   /** Events that were accepted, in order. */
   accepted(): readonly EventBody[];
   setBehaviour(behaviour: Behaviour): void;
-  /** Begins a new list of attempts. */
+  /** Clears the list of attempts. */
   forget(): void;
   waitFor(what: string, condition: () => boolean, options?: { readonly timeoutMs?: number }): Promise<void>;
-  /** Until this many events were accepted. */
+  /** Waits until it has accepted this many events. */
   waitForCount(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly EventBody[]>;
-  /** Lets go of the port, so that connections are refused. */
+  /** Closes the port, so that the system refuses connections. */
   refuse(): Promise<void>;
-  /** Listens at the same port again. */
+  /** Listens on the same port again. */
   resume(): Promise<void>;
 }
 
 export interface ReceiverOptions {
   readonly behaviour?: Behaviour;
-  /** Who has the other end of a connection, by its port there; asked while the connection is new. */
+  /** Finds the caller of a new connection by the ports of its ends. */
   readonly callerOf?: CallerOf;
 }
 
@@ -65,7 +65,7 @@ export async function startReceiver(options: ReceiverOptions = {}): Promise<Rece
   return receiver;
 }
 
-/** 200; a JsonRPC callback gets the response it asks for. */
+/** Answers 200; a JsonRPC callback gets a JSON-RPC response. */
 export const accept: Behaviour = (attempt, response) => {
   response.setHeader("content-type", "application/json");
   if (attempt.kind === "RESTful") response.end("{}");
@@ -169,7 +169,7 @@ interface CallbackBody {
 }
 
 function toAttempt(message: IncomingMessage, { body, caller }: Pick<Attempt, "body" | "caller">): Attempt {
-  // The shape is held by the checks of callbacks.
+  // The checks of callbacks test the shape.
   const parsed = JSON.parse(body.toString()) as CallbackBody | { readonly params: CallbackBody };
   const isRpc = "params" in parsed;
   const { subscriptionId, event } = isRpc ? parsed.params : parsed;

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const table = "/proc/net/tcp";
-/** Fields of a line of the table. */
+/** Columns of the table. */
 const fields = { localAddress: 1, remoteAddress: 2, inode: 9 };
 
 /** A connection by the ports of its ends on this machine. */
@@ -10,12 +10,12 @@ export interface Ends {
   readonly to: number;
 }
 
-/** Whether this system tells which process has a connection. */
+/** Whether this system shows which process has a connection. */
 export const canFindSocketOwner = existsSync(table);
 
 /**
- * The process of `pids` that made a connection; undefined where it is none of them, or gone. Both ends tell: the system gives one port to
- * several connections that lead to different places.
+ * The process of `pids` that made a connection; undefined if none of them did, or if it has ended. It compares the ports of both ends: the
+ * system uses one local port for several connections with different targets.
  */
 export function findSocketOwner({ from, to }: Ends, pids: readonly number[]): number | undefined {
   if (!canFindSocketOwner) return undefined;

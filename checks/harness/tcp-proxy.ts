@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { findFreePort } from "./free-port.ts";
 
-/** Connections through a port of our own to another one, which may be cut. */
+/** Forwards connections to another port. A test can cut them. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number;
   readonly #target: number;
@@ -25,24 +25,24 @@ export class TcpProxy implements AsyncDisposable {
     return proxy;
   }
 
-  /** Whether a connection that the target had from this port was one through this proxy. */
+  /** Whether this proxy used this local port for a connection to the target. */
   hadPort(port: number): boolean {
     return this.#farPorts.has(port);
   }
 
-  /** From now on nothing goes through, and neither side is told: connections stay open, and new ones are taken, as where packets are lost. */
+  /** Forwards nothing from now on, as a network that loses packets: connections stay open, and the proxy accepts new ones. */
   silence(): void {
     this.#isSilent = true;
     for (const pair of this.#pairs) pair.silence();
   }
 
-  /** From now on connections are reset, those that there are and new ones. */
+  /** Resets all connections from now on, also new ones. */
   refuse(): void {
     this.#isRefusing = true;
     this.cut();
   }
 
-  /** Lets all through again. Connections of the time before are reset, as where a network forgot them. */
+  /** Forwards again. It resets all earlier connections, as a network that forgot them. */
   restore(): void {
     this.#isSilent = false;
     this.#isRefusing = false;
@@ -94,7 +94,7 @@ class Pair {
     for (const end of this.#ends) end.once("close", () => this.destroy());
   }
 
-  /** What arrives is left in the buffers of the system. */
+  /** Arriving bytes stay in the buffers of the system. */
   silence(): void {
     for (const end of this.#ends) {
       end.unpipe();

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A folder of this test alone; removed when the test lets go of it. */
+/** A folder of one test, removed when the test disposes of it. */
 export interface TempFolder extends Disposable {
   readonly path: string;
 }

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** The first pause is short, so that what is there at once is seen at once; a longer wait leaves the processor to what is waited for. */
+/** The first pauses are short, to see a fast result soon. Later ones are longer, to leave the processor to the process that the test waits for. */
 const pollIntervalMs = { first: 5, growth: 1.25, last: 50 };
 const timeoutDefaultMs = 20_000;
 
 /**
- * Answers what `find` gives once it is neither undefined nor false. @throws Error naming `what` when that takes longer than `timeoutMs`.
+ * Polls `find` until it returns something other than undefined and false, and returns that. @throws Error with `what` after `timeoutMs`.
  */
 export async function until<T>(
   what: string,
@@ -16,12 +16,12 @@ export async function until<T>(
   for (let pauseMs = pollIntervalMs.first; ; pauseMs = Math.min(pauseMs * pollIntervalMs.growth, pollIntervalMs.last)) {
     const found = await find();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timeout after ${timeoutMs} ms: ${what}`);
     await delay(pauseMs);
   }
 }
 
-/** Until `check` no longer throws. @throws what it threw last when that takes too long. */
+/** Polls `check` until it no longer throws. @throws its last error on timeout. */
 export async function untilHolds(check: () => Promise<void>): Promise<void> {
   let problem: unknown;
   const holds = async (): Promise<boolean> => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "vitest";
 import { type Behaviour, type Receiver, startReceiver } from "./receiver.ts";
 import type { RunningWorld, World, WorldOptions } from "./world.ts";
 
-/** One broker for the tests of the describe block that this is called in. */
+/** One broker for all tests of the enclosing describe block. */
 export function useWorld(world: World, options: WorldOptions = {}): () => RunningWorld {
   let running: RunningWorld | undefined;
   beforeAll(async () => {
@@ -17,7 +17,7 @@ export function useWorld(world: World, options: WorldOptions = {}): () => Runnin
   };
 }
 
-/** Starts receivers that end with the describe block that this is called in, whose tests may run at once. */
+/** Starts receivers that stop at the end of the enclosing describe block, whose tests may run concurrently. */
 export function useReceivers(): (behaviour?: Behaviour) => Promise<Receiver> {
   const receivers: Receiver[] = [];
   afterAll(async () => {

@@ -8,14 +8,14 @@ import { until } from "./until.ts";
 /** Brokers on some chain. The behaviour suites are functions of a world, so that each world runs all of them. */
 export interface World {
   readonly name: string;
-  /** Blocks come by the clock: each change takes its time, so tests that can, run at once. */
+  /** Its chain makes blocks at intervals, so each change takes a while. Independent tests run concurrently. */
   readonly isSlow: boolean;
-  /** Its calls go to several nodes, which share a database. */
+  /** Calls go to several nodes that share a database. */
   readonly isCluster?: boolean;
-  /** Whether this machine has what it needs. */
+  /** Whether this machine has the programs that it needs. */
   readonly isAvailable?: boolean;
   start(options?: WorldOptions): Promise<RunningWorld>;
-  /** Ends what its brokers shared beyond their own lives. */
+  /** Stops the servers that its brokers shared. */
   close?(): Promise<void>;
 }
 
@@ -26,23 +26,23 @@ export interface WorldOptions {
   readonly addressOf?: (index: number) => string;
 }
 
-/** A broker that serves, with the clients a test needs. `client` is of the broker that runs now. */
+/** A running broker and its clients. `client` is of the current process. */
 export interface RunningWorld extends AsyncDisposable {
   readonly client: Client;
-  /** The only process, or the first. */
+  /** The only process, or that of the first node. */
   readonly broker: BrokerProcess;
   readonly brokers: readonly BrokerProcess[];
-  /** Of each node as the listing has it, in the order of the text. */
+  /** Address of each node as in the listing, sorted. */
   readonly addresses: readonly string[];
   /** The folder of its data. */
   readonly dataDir: string;
-  /** Ends the broker as an operator does; its data stays, and a chain outside goes on. */
+  /** Stops the broker as an operator does. Its data stays, and an external chain goes on. */
   stop(): Promise<Exit>;
-  /** Starts it again on the same data. */
+  /** Restarts it on the same data. */
   resume(): Promise<void>;
 }
 
-/** One broker on the chain that it carries inside. */
+/** One broker with its embedded chain. */
 export const embeddedWorld: World = {
   name: "embedded chain",
   isSlow: false,
@@ -50,16 +50,16 @@ export const embeddedWorld: World = {
 };
 
 export interface AnvilWorldOptions {
-  /** Seconds between blocks; 0 makes a block of each transaction at once. */
+  /** Seconds between blocks; with 0, anvil makes a block for each transaction at once. */
   readonly blockTimeS: number;
   /** How the broker reaches the chain. */
   readonly protocol?: "http" | "ws";
 }
 
-/** Interval in which a broker asks an HTTP endpoint for new blocks. With the default of a second, tests would mostly wait for it. */
+/** Interval between polls of an HTTP endpoint, in milliseconds. With the default of a second, the tests would mostly wait for it. */
 const pollMs = 20;
 
-/** One broker on an anvil of its own, which goes on while the broker is stopped. */
+/** One broker on an anvil of its own. The anvil runs on while the broker is stopped. */
 export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions): World {
   const pace = blockTimeS === 0 ? "instant blocks" : `${blockTimeS} s blocks`;
   return {
@@ -75,7 +75,7 @@ export function anvilWorld({ blockTimeS, protocol = "http" }: AnvilWorldOptions)
   };
 }
 
-/** A start that fails leaves nothing running. */
+/** A failed start leaves nothing running. */
 async function startWorld(world: RunningWorld): Promise<RunningWorld> {
   try {
     await world.resume();
