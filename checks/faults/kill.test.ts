@@ -22,16 +22,16 @@ import { expectDeliveredInOrder, type Fault, type WatchedSubscription } from "./
 
 const seeds = seedsOf("CHECKS_KILL_SEEDS", [20_261_121]);
 const rounds = Number(process.env["CHECKS_KILL_ROUNDS"] ?? "8");
-/** On a chain outside, whose blocks come by the clock. */
+/** Rounds on an external chain with blocks at intervals. */
 const chainRounds = Math.ceil(rounds / 2);
 const blockTimeS = 0.5;
 const topics = ["k/a", "k/b", "k/b/c", "other"];
 const countUntilKillMax = 120;
 const timeoutMs = 300_000;
-/** A restart retries soon, so that a receiver is never waited for. */
+/** The broker retries soon after a restart. */
 const quick = { STELE_CALLBACK_BACKOFF_MIN_MS: "20", STELE_CALLBACK_BACKOFF_MAX_MS: "100", STELE_LOG_LEVEL: "warn" };
 
-/** What survives every kill, as an observer outside keeps it. */
+/** A broker on one data folder over many kills, and everything that an outside observer knows of it. */
 class KilledBroker implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 2 });
   readonly subscriptions: WatchedSubscription[] = [];
@@ -44,7 +44,7 @@ class KilledBroker implements AsyncDisposable {
   #foundCount = 0;
   #killedAt: number | undefined;
 
-  /** `env` says which chain its group is on. */
+  /** `env` sets the chain of its group. */
   constructor(random: Random, env: Readonly<Record<string, string>>) {
     this.#random = random;
     this.#env = { ...quick, ...env };
@@ -62,13 +62,13 @@ class KilledBroker implements AsyncDisposable {
     expect((await broker.stop()).code).toBe(0);
   }
 
-  /** Starts, looks for everything that was acknowledged before, publishes for a while, kills; now and then also the start after it. */
+  /** Starts the broker, checks every earlier acknowledgement, publishes for a while, and kills it. Sometimes it also kills the next start. */
   async round(number: number): Promise<void> {
     await using broker = await this.#start();
     await using client = new Client(broker.url);
     await this.#expectNothingLost(client);
     this.load.start(broker.url);
-    const joining = this.#join(client, number).catch(() => {}); // The broker may be gone before it answers.
+    const joining = this.#join(client, number).catch(() => {}); // The kill may come before the answer.
     await this.#waitForKill();
     await broker.kill();
     this.#killedAt = performance.now();
@@ -108,13 +108,13 @@ class KilledBroker implements AsyncDisposable {
     return this.#faults.length;
   }
 
-  /** What was on its way when the broker was killed is taken note of a moment later; from the next start on, all is of that one. */
+  /** Callbacks of a killed broker may arrive a moment after the kill. From the next start on, all are of the new process. */
   #endFault(): void {
     if (this.#killedAt !== undefined) this.#faults.push({ from: this.#killedAt, to: performance.now() });
     this.#killedAt = undefined;
   }
 
-  /** Starts it and waits until it serves. */
+  /** Starts it and waits until it is ready. */
   async #start(): Promise<BrokerProcess> {
     this.#endFault();
     const broker = await startBroker({ dataDir: this.#folder.path, env: this.#env });
@@ -131,7 +131,7 @@ class KilledBroker implements AsyncDisposable {
     expect(listed).toEqual(expect.arrayContaining(this.subscriptions.map(({ id }) => id)));
   }
 
-  /** In every third round, a topic and a subscription join under load. */
+  /** In every third round, opens a topic and subscribes under load. */
   async #join(client: Client, number: number): Promise<void> {
     if (number % 3 !== 0) return;
     await client.open(`joined ${number}`);
@@ -145,14 +145,14 @@ class KilledBroker implements AsyncDisposable {
   ): Promise<void> {
     const { filter, matches, isRpc = false, delayMs } = watch;
     const receiver = await startReceiver({ behaviour: delayMs === undefined ? accept : slow(delayMs) });
-    // It stays open also when no answer comes: the subscription may have been made.
+    // It stays open even without an answer: the subscription may exist.
     this.#receivers.push(receiver);
     const params = { topic: filter, url: receiver.url };
     const id = await (isRpc ? client.subscribeByRpc(params) : client.subscribe(params));
     this.subscriptions.push({ id, filter, matches, receiver, subscribedAt: performance.now() });
   }
 
-  /** After a random number of acknowledgements or of callbacks, or a random time that may be none. */
+  /** Waits for a random number of acknowledgements, callbacks or milliseconds. */
   async #waitForKill(): Promise<void> {
     const bound = 1 + this.#random.below(countUntilKillMax);
     const count = this.#random.pick<() => number>([
@@ -168,7 +168,7 @@ class KilledBroker implements AsyncDisposable {
     return this.subscriptions.reduce((sum, { receiver }) => sum + receiver.attempts.length, 0);
   }
 
-  /** The store counts as many events as the chain's sequenceNumber says. */
+  /** The store has as many events of each topic as the chain's sequenceNumber says. */
   async #expectIndexed(client: Client): Promise<void> {
     const unreachable = "http://127.0.0.1:65535/";
     for (const topic of topics) {
@@ -182,7 +182,7 @@ class KilledBroker implements AsyncDisposable {
 }
 
 describe.each(seeds)(
-  "kill -9 under load loses nothing that was acknowledged (issue: kill -9 test; ARCHITECTURE invariants 1 to 4), seed %d",
+  "kill -9 under load loses no acknowledged event (ARCHITECTURE invariants 1 to 4), seed %d",
   (seed) => {
     it(
       `in ${rounds} rounds on the embedded chain`,
@@ -194,7 +194,7 @@ describe.each(seeds)(
     );
 
     it(
-      `in ${chainRounds} rounds on anvil: what was sent and not answered is taken up by the next start`,
+      `in ${chainRounds} rounds on anvil: the next start resumes transactions without an answer`,
       async () => {
         await using anvil = await startAnvil({ blockTimeS });
         const env = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(0), pollMs: 100 }]);

@@ -15,9 +15,9 @@ import { expectFound, expectGaplessSequences, expectHoldsWhatWasSent, replayAll 
 
 const topics = ["l/a", "l/b"];
 
-describe("a graceful end (issue: Graceful life)", () => {
+describe("a graceful stop", () => {
   it.each(["SIGTERM", "SIGINT"] as const)(
-    "%s under load finishes what is under way, ends with 0, and a second start resumes everything without a repeat",
+    "%s under load finishes requests in progress and exits with 0; a second start resumes everything without a repeat",
     async (signal) => {
       using folder = createTempFolder();
       await using receiver = await startReceiver();
@@ -38,7 +38,7 @@ describe("a graceful end (issue: Graceful life)", () => {
       await using client2 = new Client(second.url);
       const events = await replayAll(client2);
       expectHoldsWhatWasSent(events, load);
-      // Nothing was committed and left without its answer.
+      // Every committed event was answered.
       expect(events).toHaveLength(load.acknowledged.size);
       await expectGaplessSequences(client2, events);
       await expectFound(client2, load.acknowledged.values());
@@ -49,7 +49,7 @@ describe("a graceful end (issue: Graceful life)", () => {
     },
   );
 
-  it("waits for a callback under way, whose event is not repeated", async () => {
+  it("waits for a callback in progress, and does not repeat its event", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: slow(500) });
     await using broker = await startBroker({ dataDir: folder.path });
@@ -65,7 +65,7 @@ describe("a graceful end (issue: Graceful life)", () => {
     expect((await second.stop()).code).toBe(0);
   });
 
-  it.each(["SIGTERM", "SIGINT"] as const)("%s while it waits for a chain ends the start in order", async (name) => {
+  it.each(["SIGTERM", "SIGINT"] as const)("%s during the wait for a chain ends the start cleanly", async (name) => {
     using folder = createTempFolder();
     const groups = [
       { id: "1", endpoints: "embedded" },
@@ -80,10 +80,10 @@ describe("a graceful end (issue: Graceful life)", () => {
     expect((await again.stop()).code).toBe(0);
   });
 
-  it("ends within its deadline when a callback hangs", async () => {
+  it("stops within its deadline when a callback hangs", async () => {
     using folder = createTempFolder();
     await using receiver = await startReceiver({ behaviour: () => {} });
-    // Without the deadline it would wait for the attempt, for longer than the test may take.
+    // Without the deadline it would wait for the attempt beyond the timeout of this test.
     const env = { STELE_SHUTDOWN_DEADLINE_MS: "300", STELE_CALLBACK_TIMEOUT_MS: "300000" };
     await using broker = await startBroker({ dataDir: folder.path, env });
     await using client = new Client(broker.url);
@@ -95,8 +95,8 @@ describe("a graceful end (issue: Graceful life)", () => {
   });
 });
 
-describe("a start that cannot be (issue: Graceful life)", () => {
-  it("on a data folder in use is refused, and the first broker goes on", async () => {
+describe("a start that fails", () => {
+  it("on a data folder in use; the first broker goes on", async () => {
     using folder = createTempFolder();
     await using first = await startBroker({ dataDir: folder.path });
     const second = await runBroker({ dataDir: folder.path });
@@ -107,7 +107,7 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect(await client.open("still there")).toBe(true);
   });
 
-  it("on a port in use is refused with the address, and leaves the data folder free", async () => {
+  it("on a port in use names the address and leaves the data folder free", async () => {
     using folder = createTempFolder();
     const server = createServer().listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -122,25 +122,22 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect((await broker.stop()).code).toBe(0);
   });
 
-  it("on an address of another machine is refused with the address", async () => {
+  it("on an address of another machine names the address", async () => {
     using folder = createTempFolder();
-    const run = await runBroker({ dataDir: folder.path, env: { STELE_HOST: "192.0.2.1" } }); // RFC 5737: nobody's.
+    const run = await runBroker({ dataDir: folder.path, env: { STELE_HOST: "192.0.2.1" } }); // RFC 5737: an address that nobody has.
     expect(run.code).toBe(1);
     expect(run.stderr).toMatch(/^stele: 192\.0\.2\.1 is not an address of this machine\. .*--host/m);
   });
 
-  it.runIf(canMount).each([4, 20, 64])(
-    "on a disk with %i KiB is refused with the file and what to do",
-    async (size) => {
-      using disk = mountSmallDisk(size);
-      const run = await runBroker({ dataDir: join(disk.path, "data") });
-      expect(run.code).toBe(1);
-      expect(run.stderr).toMatch(new RegExp(`^stele: .*${disk.path}/data.*(space|disk is full)`, "m"));
-      expect(run.stderr).not.toMatch(/^\s+at /m);
-    },
-  );
+  it.runIf(canMount).each([4, 20, 64])("on a disk with %i KiB names the file and what to do", async (size) => {
+    using disk = mountSmallDisk(size);
+    const run = await runBroker({ dataDir: join(disk.path, "data") });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(new RegExp(`^stele: .*${disk.path}/data.*(space|disk is full)`, "m"));
+    expect(run.stderr).not.toMatch(/^\s+at /m);
+  });
 
-  it.runIf(process.getuid?.() === 0)("on a file that another user owns is refused with both users", async () => {
+  it.runIf(process.getuid?.() === 0)("on a file that another user owns names both users", async () => {
     using folder = createTempFolder();
     chownSync(folder.path, 65_534, 65_534);
     await (await startBroker({ dataDir: folder.path })).stop();
@@ -149,7 +146,7 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect(run.stderr).toMatch(/^stele: The data folder .*chain\.sqlite belongs to user 0 .* runs as user 65534/m);
   });
 
-  it("on a data folder that is a file, or lies in one, is refused with its path", async () => {
+  it("on a data folder that is a file, or is inside one, names its path", async () => {
     using folder = createTempFolder();
     const file = join(folder.path, "file");
     writeFileSync(file, "");
@@ -160,12 +157,12 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     }
   });
 
-  it("on a data folder that may not be read is refused with its path", async () => {
+  it("on an unreadable data folder names its path", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "locked");
     mkdirSync(dataDir);
     chmodSync(dataDir, 0o000);
-    // Permissions do not bind root: it starts the broker as nobody, who may not look into the parent.
+    // Root can read everything: start the broker as nobody, who cannot enter the parent folder.
     const isRoot = process.getuid?.() === 0;
     const run = await runBroker({
       dataDir,
@@ -175,7 +172,7 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect(run.stderr).toContain(`stele: The data folder ${dataDir} cannot be read and written`);
   });
 
-  it("on a key that was cut off is refused with the file's name", async () => {
+  it("on a truncated key names the file", async () => {
     using folder = createTempFolder();
     writeFileSync(join(folder.path, "signer.key"), "0102\n");
     const run = await runBroker({ dataDir: folder.path });
@@ -183,20 +180,17 @@ describe("a start that cannot be (issue: Graceful life)", () => {
     expect(run.stderr).toMatch(/signer\.key does not hold 32 bytes/);
   });
 
-  it.each([["chain.sqlite"], ["store.sqlite"]])(
-    "on a %s that is no database is refused with the file's name",
-    async (name) => {
-      using folder = createTempFolder();
-      writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
-      const run = await runBroker({ dataDir: folder.path });
-      expect(run.code).toBe(1);
-      expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
-    },
-  );
+  it.each([["chain.sqlite"], ["store.sqlite"]])("on a %s that is no database names the file", async (name) => {
+    using folder = createTempFolder();
+    writeFileSync(join(folder.path, name), "this is no database ".repeat(1000));
+    const run = await runBroker({ dataDir: folder.path });
+    expect(run.code).toBe(1);
+    expect(run.stderr).toMatch(new RegExp(`^stele: .*${name}`, "m"));
+  });
 });
 
-describe("settings of the real process (issue: config)", () => {
-  it("an unknown variable and an unknown flag are refused, each with the nearest name", async () => {
+describe("settings of the real process", () => {
+  it("rejects an unknown variable and an unknown flag, each with the nearest name", async () => {
     using folder = createTempFolder();
     const run = await runBroker({ dataDir: folder.path, env: { STELE_PROT: "1" }, args: ["--prot", "1"] });
     expect(run.code).toBe(2);
@@ -219,7 +213,7 @@ describe("settings of the real process (issue: config)", () => {
     expect(run.stderr).toContain(value);
   });
 
-  it("--check-config prints the settings in effect and where each is from, and starts nothing", async () => {
+  it("--check-config prints the settings in effect and the source of each, and starts nothing", async () => {
     using folder = createTempFolder();
     const dataDir = join(folder.path, "never made");
     const run = await runBroker({ dataDir, env: { STELE_BASE_PATH: "/x" }, args: ["--check-config", "--host", "::1"] });
@@ -229,14 +223,14 @@ describe("settings of the real process (issue: config)", () => {
     await expect(startBroker({ dataDir, args: ["--check-config"] })).rejects.toThrow();
   });
 
-  it("--check-config tells everything that is wrong, with a code that is not 0", async () => {
+  it("--check-config prints every error and exits with another code than 0", async () => {
     const run = await runBroker({ env: { STELE_PORT: "x", STELE_HOST: "a b" }, args: ["--check-config"] });
     expect(run.code).toBe(2);
     expect(run.stderr).toContain("STELE_PORT");
     expect(run.stderr).toContain("STELE_HOST");
   });
 
-  it("a flag wins over the environment, and that over the file", async () => {
+  it("a flag overrides the environment, which overrides the file", async () => {
     using folder = createTempFolder();
     const file = join(folder.path, "stele.json");
     writeFileSync(file, JSON.stringify({ basePath: "/file", extensionPrefix: "file-", logLevel: "error" }));
@@ -251,7 +245,7 @@ describe("settings of the real process (issue: config)", () => {
     expect(broker.stderr()).not.toContain('"info"');
   });
 
-  it("--help and --version end with 0", async () => {
+  it("--help and --version exit with 0", async () => {
     expect(await runBroker({ args: ["--help"] })).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("--data-dir"),

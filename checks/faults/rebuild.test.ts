@@ -12,7 +12,7 @@ interface Answers {
 }
 
 it.concurrent.each(chainWorlds)(
-  "$name: a store that is deleted is rebuilt from the chain: list, state, getEvent and replay are the same byte for byte (ARCHITECTURE, invariant 5)",
+  "$name: after its index is deleted, the broker rebuilds it from the chain: list, state, getEvent and replay are equal byte for byte (ARCHITECTURE, invariant 5)",
   async (world) => {
     await using running = await world.start();
     const { before, eventIds } = await fill(running.client);
@@ -28,7 +28,7 @@ it.concurrent.each(chainWorlds)(
   },
 );
 
-/** Topics with events one by one, in batches, large, binary, with extensions; closed, reopened and empty topics. */
+/** Events one by one, in batches, large, binary and with extensions; closed, reopened and empty topics. */
 async function fill(client: Client): Promise<{ before: Answers; eventIds: readonly string[] }> {
   for (let index = 0; index < 15; index += 1) await client.open(`r/${index}`);
   const publishes = Array.from({ length: 360 }, (_, index) =>

@@ -17,7 +17,7 @@ const bad: readonly (readonly [string, Behaviour])[] = [
   ["resets the connection", reset],
 ];
 
-/** Invariant 7: a slow consumer costs the others nothing. */
+/** ARCHITECTURE, invariant 7: a slow receiver does not delay the others. */
 describe("a receiver that", () => {
   const env = {
     STELE_CALLBACK_TIMEOUT_MS: String(attemptTimeoutMs),
@@ -28,7 +28,7 @@ describe("a receiver that", () => {
   const running = useWorld(embeddedWorld, { env });
   const receive = useReceivers();
 
-  /** Publishes to a topic that a healthy and a bad receiver subscribe to; answers once the healthy one has everything. */
+  /** Publishes to a topic with a healthy and a bad receiver, and waits until the healthy one has everything. */
   async function publishToBoth(topic: string, badReceiver: Receiver): Promise<readonly string[]> {
     const { client } = running();
     const healthy = await receive();
@@ -49,7 +49,7 @@ describe("a receiver that", () => {
     async (what, behaviour) => {
       const receiver = await receive(behaviour);
       const ids = await publishToBoth(`bad ${what}`, receiver);
-      // The healthy one has all, while the bad one is still at its first events.
+      // The healthy one has everything, while the bad one is still at its first events.
       expect(receiver.accepted().length).toBeLessThan(eventCount / 10);
       await receiver.waitFor("a further attempt", () => receiver.attempts.length >= 2);
       receiver.setBehaviour(accept);
@@ -86,7 +86,7 @@ describe("a receiver that", () => {
     expect(target.attempts).toEqual([]);
   });
 
-  it("is one of many that hang does not hold up a healthy one", async () => {
+  it("is one of many that hang does not delay a healthy one", async () => {
     const { client } = running();
     const hanging = await startReceiver({ behaviour: hang });
     const healthy = await receive();
@@ -113,7 +113,7 @@ function sequenceOf(eventId: string): number {
   return Number(eventId.split("-")[1]);
 }
 
-/** A repeat is of the event just before; none is passed over. */
+/** Each attempt is of the last event or the next one: none is skipped. */
 function expectOneAtATime(receiver: Receiver, ids: readonly string[]): void {
   let index = 0;
   for (const { event } of receiver.attempts) {

@@ -20,55 +20,55 @@ const random = createRandom(20_261_121);
 const share = 0.15;
 const untilAnsweredEvents = 40;
 const refusals = 8;
-/** Two requests in a row that time out, and what the broker waits on top before it tells. */
+/** Two consecutive request timeouts, and the time after which the broker reports an outage. */
 const reportMs = 60_000;
 
 const ownError = refuseWith({ code: -32_603, message: "internal error" });
 const nowAndThen = (treatment: Treatment): Treatment => sometimes(share, { treatment, random });
 
-/** Under these, publishing goes on. */
+/** Publishing goes on under these faults. */
 const bearable: readonly (readonly [string, Treatment])[] = [
-  ["takes so many requests a second and refuses others with 429", limitRate(25)],
-  ["cuts the connection in the middle of an answer now and then", nowAndThen(cutAnswers)],
-  ["cuts the connection before it has the request now and then", nowAndThen(cutRequests)],
-  ["answers an error of its own now and then", nowAndThen(ownError)],
+  ["limits requests per second and refuses others with 429", limitRate(25)],
+  ["sometimes cuts the connection in the middle of an answer", nowAndThen(cutAnswers)],
+  ["sometimes cuts the connection before it reads the request", nowAndThen(cutRequests)],
+  ["sometimes answers with an internal error", nowAndThen(ownError)],
 ];
 
-/** Faults of all requests: nothing can be published until they are over. */
+/** Faults of all requests: no publish succeeds until they end. */
 const always: readonly (readonly [string, Treatment])[] = [
-  ["refuses everything for its rate", refuseForRate],
-  ["takes no request and times out", hangRequests],
-  ["does what it is asked and times out", swallowAnswers],
-  ["does what it is asked and cuts every answer in the middle", cutAnswers],
+  ["refuses every request for its rate", refuseForRate],
+  ["processes no request and times out", hangRequests],
+  ["processes each request and times out", swallowAnswers],
+  ["processes each request and cuts every answer in the middle", cutAnswers],
   ["cuts every connection", cutRequests],
 ];
 
-describe("an endpoint that (issue: faults)", () => {
-  it.concurrent.each(bearable)("%s: publishing goes on, nothing is lost or twice", async (_what, treatment) => {
+describe("an endpoint that", () => {
+  it.concurrent.each(bearable)("%s: publishing goes on; no event is lost or duplicated", async (_what, treatment) => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(treatment);
     await scenario.untilAcknowledged(untilAnsweredEvents);
     await scenario.expectRecovered();
   });
 
-  it.concurrent.each(always)("%s: answers are honest, and work resumes by itself", async (_what, treatment) => {
+  it.concurrent.each(always)("%s: answers are honest, and publishing resumes by itself", async (_what, treatment) => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(treatment);
     await scenario.untilRefused(refusals);
-    await until("the broker tells that it is not ready", async () => !(await scenario.client.isReady()), {
+    await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()), {
       timeoutMs: reportMs,
     });
     await scenario.expectRecovered();
   });
 
-  it.concurrent("answers every request with an error of its own: answers are honest, and work resumes by itself", async () => {
+  it.concurrent("answers every request with an error: answers are honest, and publishing resumes by itself", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(ownError);
     await scenario.untilRefused(refusals);
     await scenario.expectRecovered();
   });
 
-  it.concurrent("searches logs over few blocks only: all is read, by the live broker and by one that begins", async () => {
+  it.concurrent("searches logs over few blocks only: a running and a new broker read all events", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat(refuseRangesOver(7));
     await scenario.untilAcknowledged(untilAnsweredEvents);
@@ -79,7 +79,7 @@ describe("an endpoint that (issue: faults)", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is two nodes behind a balancer, one of which is some blocks behind: nothing is skipped", async () => {
+  it.concurrent("is a load balancer with one node some blocks behind: no event is skipped", async () => {
     await using scenario = await ChainScenario.start();
     scenario.proxy.treat((passage) =>
       random.fraction() < share ? staleNode(1 + random.below(4))(passage) : pass(passage),
@@ -88,7 +88,7 @@ describe("an endpoint that (issue: faults)", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("is reached no more and then again, with all connections cut", async () => {
+  it.concurrent("is unreachable for a while, with all connections cut", async () => {
     await using scenario = await ChainScenario.start();
     await scenario.proxy.refuse();
     await scenario.untilRefused(refusals);

@@ -12,11 +12,11 @@ import { ChainScenario } from "../support/chain-scenario.ts";
 const chainUnreachable = 200_205;
 const refusals = 8;
 const untilAnsweredEvents = 40;
-/** A contract that anvil brings along, which is no registry. */
+/** A contract that every anvil has, and that is no registry. */
 const otherContract = "0x4e59b44847b379578588920cA78FbF26c0B4956C";
 
-describe("a chain (issue: faults)", () => {
-  it.concurrent("that ends and comes back while publishing, twice, its state kept and its pool lost", async () => {
+describe("a chain", () => {
+  it.concurrent("that stops and restarts twice under load, with its state and without its pool", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.stopChain();
@@ -27,7 +27,7 @@ describe("a chain (issue: faults)", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("that ends and comes back at once: what its pool had is sent again", async () => {
+  it.concurrent("that restarts at once: the broker sends the transactions of the lost pool again", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 3; time += 1) {
       await scenario.stopChain();
@@ -40,21 +40,24 @@ describe("a chain (issue: faults)", () => {
   it.concurrent.each([
     ["another chain id", ["--chain-id", "99"]],
     ["the same chain id and another first block", []],
-  ])("that gives way to one with %s is not written to, and taken up again once it is back", async (_what, args) => {
-    await using scenario = await ChainScenario.start();
-    await scenario.stopChain();
-    await using other = await startAnvil({ blockTimeS: 0.5, args });
-    scenario.proxy.retarget(other.url);
-    await scenario.untilRefused(refusals);
-    await until("the broker tells that it is not ready", async () => !(await scenario.client.isReady()));
-    expect(await other.request("eth_getTransactionCount", [privateKeyToAddress(devKey(0)), "pending"])).toBe("0x0");
-    await scenario.resumeChain();
-    await scenario.expectRecovered();
-  });
+  ])(
+    "that is replaced by one with %s: the broker does not write to that one, and resumes when the first is back",
+    async (_what, args) => {
+      await using scenario = await ChainScenario.start();
+      await scenario.stopChain();
+      await using other = await startAnvil({ blockTimeS: 0.5, args });
+      scenario.proxy.retarget(other.url);
+      await scenario.untilRefused(refusals);
+      await until("the broker reports that it is not ready", async () => !(await scenario.client.isReady()));
+      expect(await other.request("eth_getTransactionCount", [privateKeyToAddress(devKey(0)), "pending"])).toBe("0x0");
+      await scenario.resumeChain();
+      await scenario.expectRecovered();
+    },
+  );
 });
 
-describe("a registry's address (issue: faults)", () => {
-  it.concurrent("with other code: the group is down and says why, and publishes are refused", async () => {
+describe("a registry's address", () => {
+  it.concurrent("with other code: the group is down with a reason, and the broker refuses publishes", async () => {
     await using scenario = await ChainScenario.prepare({ group: { registry: otherContract } });
     await scenario.startBroker();
     expect(await codeOf(scenario.client.open("x"))).toBe(chainUnreachable);
@@ -63,7 +66,7 @@ describe("a registry's address (issue: faults)", () => {
     expect(health.text.toLowerCase()).toContain(otherContract.toLowerCase());
   });
 
-  it.concurrent("without code: the group is down and says why; work begins by itself once the registry is there", async () => {
+  it.concurrent("without code: the group is down with a reason, and starts by itself once the registry is there", async () => {
     const from = privateKeyToAddress(devKey(1));
     const registry = getContractAddress({ from, nonce: 0n }).toLowerCase();
     await using scenario = await ChainScenario.prepare({ group: { registry } });
@@ -71,7 +74,7 @@ describe("a registry's address (issue: faults)", () => {
     expect(await codeOf(scenario.client.open("x"))).toBe(chainUnreachable);
     const health = await scenario.client.http.send({ method: "GET", path: "/health/ready" });
     expect([health.status, health.text.toLowerCase()]).toEqual([503, expect.stringContaining(registry)]);
-    // Another organisation's broker makes it.
+    // Another organisation's broker deploys it.
     using folder = createTempFolder();
     const group = { id: "1", endpoints: [scenario.anvil.url], privateKey: devKey(1) };
     await using deployer = await startBroker({ dataDir: folder.path, env: groupsEnv([group]) });

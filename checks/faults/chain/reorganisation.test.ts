@@ -17,7 +17,7 @@ const recoverMs = 60_000;
 const keyOf = (event: EventBody): string => `${event.eventId} ${event.content}`;
 const textOf = ({ content }: EventBody): string => Buffer.from(content, "base64").toString();
 
-/** What the node does to its newest blocks, of which there are enough. */
+/** Removes the node's newest blocks. The chain has more than `depth`. */
 type TakeBack = (anvil: Anvil, depth: number) => Promise<void>;
 
 const reorg: TakeBack = async (anvil, depth) => {
@@ -33,7 +33,7 @@ const revert: TakeBack = async (anvil, depth) => {
   expect(await anvil.request("evm_revert", [snapshot])).toBe(true);
 };
 
-/** Until a block has just been sealed that publishes something, so that there is something to take back. */
+/** Until the newest block has a transaction, so that a reorganisation removes one. */
 async function untilPublished(anvil: Anvil): Promise<void> {
   await until("a block with transactions", async () => {
     const block = await anvil.request("eth_getBlockByNumber", ["latest", false]);
@@ -60,7 +60,7 @@ describe("a reorganisation inside the finality setting", () => {
     ["anvil_reorg", reorg],
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
-  ] as const)("by %s is not seen: nothing comes twice, nothing vanishes", async (_, takeBack) => {
+  ] as const)("by %s has no effect: no event is repeated or lost", async (_, takeBack) => {
     await using scenario = await ChainScenario.start({ group: { finality, publishTimeoutMs: 20_000 } });
     for (const depth of [1, 2, 1, 2]) {
       await untilPublished(scenario.anvil);
@@ -73,7 +73,7 @@ describe("a reorganisation inside the finality setting", () => {
   });
 });
 
-/** A broker on a chain whose newest block counts as final, so that every reorganisation goes deeper than that. */
+/** A broker with finality `latest`: every reorganisation is deeper than that. */
 class LatestScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly #disposables: readonly AsyncDisposable[];
@@ -97,7 +97,7 @@ class LatestScenario implements AsyncDisposable {
     this.#disposables = [this.client, this.broker, this.anvil, this.receiver];
   }
 
-  /** The topics are open, in blocks that no test takes back. */
+  /** Opens the topics, in blocks that no test removes. */
   static async start(options: { readonly blockTimeS?: number } = {}): Promise<LatestScenario> {
     const anvil = await startAnvil(options);
     const folder = createTempFolder();
@@ -131,14 +131,14 @@ class LatestScenario implements AsyncDisposable {
     });
   }
 
-  /** Until so many reorganisations were counted, and not more. */
+  /** Until the broker has counted this many reorganisations, and no more. */
   async untilReorganised(count: number): Promise<void> {
     const read = () => metricOf(this.client, "stele_reorganisations_total");
     await until(`reorganisation ${count}`, async () => (await read()) >= count, { timeoutMs: recoverMs });
     expect(await read()).toBe(count);
   }
 
-  /** Every event of the chain was delivered under the id that it has now, in order; repeats before that are allowed. */
+  /** The broker delivered every event of the chain in order under its current id. Earlier repeats are allowed. */
   async expectDelivered(events: readonly EventBody[]): Promise<void> {
     const last = () => new Map(this.receiver.attempts.map(({ event }, index) => [keyOf(event), index]));
     await until("all are delivered", () => {
@@ -158,7 +158,7 @@ class LatestScenario implements AsyncDisposable {
 }
 
 describe("a reorganisation deeper than the finality setting", () => {
-  it.concurrent("takes the index back, says so everywhere, and what was acknowledged comes back by itself under new ids", async () => {
+  it.concurrent("rolls the index back, reports it everywhere, and publishes acknowledged events again under new ids", async () => {
     await using scenario = await LatestScenario.start();
     const { client, receiver, anvil } = scenario;
     const sent: string[] = [];
@@ -199,7 +199,7 @@ describe("a reorganisation deeper than the finality setting", () => {
     ["anvil_rollback", rollback],
     ["evm_revert", revert],
   ] as const)(
-    "by %s, under load: every acknowledged event is there once, and was delivered under the id that it has",
+    "by %s under load: every acknowledged event exists once, and was delivered under its current id",
     async (_, takeBack) => {
       await using scenario = await LatestScenario.start({ blockTimeS });
       const { client, load } = scenario;

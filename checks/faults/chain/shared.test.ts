@@ -20,12 +20,12 @@ const eventsOfEach = 200;
 const env = { STELE_LOG_LEVEL: "warn" };
 
 describe("two brokers with keys of their own on one registry", () => {
-  it("number each topic's events 1 to n together, give each its own ids, and tell all subscribers the same order", async () => {
+  it("number each topic's events 1 to n together, with unique ids, and deliver the same order to all subscribers", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n }).toLowerCase();
     using folders = createTempFolder();
     const start = (index: number) => {
-      // The first makes the registry, at the address that its key's first transaction gives.
+      // The first one deploys the registry. Its key's first transaction determines the address.
       const known = index === 0 ? {} : { registry };
       const groups = groupsEnv([{ id: "1", endpoints: [anvil.url], privateKey: devKey(index), ...known, ...quick }]);
       return startBroker({ dataDir: `${folders.path}/${index}`, env: { ...env, ...groups } });
@@ -70,7 +70,7 @@ describe("two brokers with keys of their own on one registry", () => {
 });
 
 describe("two groups of one broker", () => {
-  it("are wholly separate: topics, sequences, events and subscriptions", async () => {
+  it("have separate topics, sequences, events and subscriptions", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     using folder = createTempFolder();
@@ -106,7 +106,7 @@ describe("two groups of one broker", () => {
     expect(receiver.attempts).toHaveLength(1);
   });
 
-  it("one whose chain cannot be reached at the start does not stop the other, and is up once its chain is there", async () => {
+  it("one with an unreachable chain does not stop the other at start, and starts once its chain is there", async () => {
     await using chainA = await startAnvil({});
     await using chainB = await startAnvil({});
     await using proxy = await ChainProxy.start(chainB.url);

@@ -27,7 +27,7 @@ const hugeCount = 2 ** 32 - 1;
 const hugeBytes = 100_000;
 const foreign = "a stranger's, and good";
 
-/** Everything bad that the contract takes, each with why it is left out. */
+/** Bad batches that the contract accepts, each with the reason that the broker skips it. */
 const badBatches: readonly (readonly [string, RawBatch])[] = [
   ["undecodable-batch", batchOf("x/a", ["1", "2"], { events: "0xc0ffeec0ffee" })],
   ["undecodable-batch", batchOf("x/a", ["1", "2", "3"], { events: `0x${"00".repeat(9)}` })],
@@ -37,7 +37,7 @@ const badBatches: readonly (readonly [string, RawBatch])[] = [
   ["topic-not-indexed", batchOf(refusedName, ["1"])],
 ];
 
-/** What the contract takes from nobody: it moves no sequence, and nothing is left of it. */
+/** Batches that the contract rejects: they change no sequence number and leave no trace. */
 const refusedBatches: readonly RawBatch[] = [
   batchOf("x/b", ["1"], { count: hugeCount }),
   batchOf("x/a", ["1", "2", "3"], { events: "0x" }),
@@ -55,7 +55,7 @@ interface Report {
   readonly malformed: readonly { readonly firstSequence: number; readonly count: number; readonly fault: string }[];
 }
 
-/** The chain's own word: the topic's events are those that were delivered, and its other sequences are the malformed batches. */
+/** `stele verify` agrees: the topic's events are the delivered ones, and its other sequence numbers belong to malformed batches. */
 async function expectVerified(
   topic: string,
   receiver: Receiver,
@@ -81,8 +81,8 @@ async function expectVerified(
   expect(next).toBe(report.onChain + 1);
 }
 
-describe("a stranger on the registry (issue: strangers on a shared chain)", () => {
-  it("stops nobody: what breaks the rules is recorded, counted and skipped, and the other events go on in order", async () => {
+describe("a stranger on the registry", () => {
+  it("blocks nobody: the broker records, counts and skips its bad batches, and delivers the other events in order", async () => {
     await using anvil = await startAnvil({ blockTimeS });
     using folder = createTempFolder();
     await using receiver = await startReceiver();

@@ -10,8 +10,8 @@ const signer = privateKeyToAccount(devKey(0));
 const times = 5;
 const untilAnsweredEvents = 40;
 
-describe("a transaction that (issue: faults)", () => {
-  it.concurrent("is dropped from the pool is sent again: nothing is lost or twice", async () => {
+describe("a transaction that", () => {
+  it.concurrent("is dropped from the pool is sent again: no event is lost or duplicated", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < times; time += 1) {
       const hash = await until("a transaction waits", () => findWaiting(scenario));
@@ -22,7 +22,7 @@ describe("a transaction that (issue: faults)", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("finds its nonce taken by another one of the same key is sent with a new one", async () => {
+  it.concurrent("loses its nonce to another one of the same key is sent with a new nonce", async () => {
     await using scenario = await ChainScenario.start();
     const wallet = createWalletClient({
       account: signer,
@@ -31,12 +31,12 @@ describe("a transaction that (issue: faults)", () => {
       pollingInterval: 50,
     }).extend(publicActions);
     for (let time = 0; time < times; time += 1) {
-      // It pays so much that it takes the place of what the broker has sent with the next nonce.
+      // Its fee is high enough to replace the broker's transaction with the next nonce.
       const nonce = await wallet.getTransactionCount({ address: signer.address, blockTag: "latest" });
       const fees = { maxFeePerGas: parseGwei("900"), maxPriorityFeePerGas: parseGwei("900") };
       const taken = await wallet
         .sendTransaction({ to: signer.address, value: 1n, nonce, gas: 21_000n, ...fees })
-        .catch(() => undefined); // The block with that nonce was faster.
+        .catch(() => undefined); // A block already has that nonce.
       if (taken !== undefined)
         expect((await wallet.waitForTransactionReceipt({ hash: taken, checkReplacement: false })).status).toBe(
           "success",
@@ -47,7 +47,7 @@ describe("a transaction that (issue: faults)", () => {
     await scenario.expectRecovered();
   });
 
-  it.concurrent("offers too little, since the chain has become dearer, offers more by itself", async () => {
+  it.concurrent("has too low a fee after the base fee rose is replaced with a higher fee", async () => {
     await using scenario = await ChainScenario.start();
     for (let time = 0; time < 2; time += 1) {
       await scenario.anvil.request("anvil_setNextBlockBaseFeePerGas", [`0x${parseGwei("400").toString(16)}`]);
@@ -57,7 +57,7 @@ describe("a transaction that (issue: faults)", () => {
   });
 });
 
-/** A transaction of the broker's that no block has yet. */
+/** A transaction of the broker that is not mined yet. */
 async function findWaiting(scenario: ChainScenario): Promise<string | undefined> {
   const waiting = (await scenario.anvil.request("txpool_content")) as {
     pending: Readonly<Record<string, Readonly<Record<string, { hash: string }>>>>; // By sender and nonce.

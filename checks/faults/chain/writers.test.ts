@@ -14,7 +14,7 @@ import { addressOf, batchOf, listSkipped, registry, Stranger } from "../support/
 
 const topic = "own/orders";
 
-/** The sets of writers that there are, by their owners. */
+/** The existing sets of writers, by owner. */
 async function listSets(url: string): Promise<readonly unknown[]> {
   const chain = createPublicClient({ transport: http(url) });
   const event = getAbiItem({ abi: topicRegistryAbi, name: "WritersCreated" });
@@ -34,7 +34,7 @@ function changeOf(functionName: "close" | "open"): Hex {
     : encodeFunctionData({ abi: topicRegistryAbi, functionName, args: [[topic], 1] });
 }
 
-it("a stranger's batch on a topic of a broker with topicWriters: own leaves nothing, also after a restart", async () => {
+it("topicWriters: own: a stranger's batch on the broker's topic leaves no trace, also after a restart", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   await using receiver = await startReceiver();
@@ -80,7 +80,7 @@ it("a stranger's batch on a topic of a broker with topicWriters: own leaves noth
   expect(await listSets(anvil.url)).toEqual([1]);
 });
 
-it("a broker whose signer was replaced says so in health and refuses to open, until a member adds the new one", async () => {
+it("after its signer is replaced, a broker warns in health and refuses to open until a member adds the new signer", async () => {
   await using anvil = await startAnvil();
   using folder = createTempFolder();
   const operator = devKey(5);
@@ -110,7 +110,7 @@ it("a broker whose signer was replaced says so in health and refuses to open, un
   const stranger = new Stranger(anvil.url); // It signs with the operator's key.
   const data = encodeFunctionData({ abi: topicRegistryAbi, functionName: "setWriter", args });
   await stranger.mined(await stranger.send({ to: registry, data }));
-  await until("health warns no more", async () => !(await readHealth()).includes(reason));
+  await until("the warning is gone", async () => !(await readHealth()).includes(reason));
   await client.open("own/new");
   expect((await client.publish(topic, "taken")).status).toBe("SUCCESS");
 });

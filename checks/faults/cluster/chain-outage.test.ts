@@ -6,7 +6,7 @@ import { untilAnother, untilDown, untilReady } from "../support/node-health.ts";
 import { useClusterScenario } from "../support/use-cluster-scenario.ts";
 
 const timeoutMs = 240_000;
-/** Blocks on top of a final one: more than the chain's node loses, also where it is killed a moment late. */
+/** Confirmations of a final block: more than the chain's node loses, also if the kill comes late. */
 const confirmations = 8;
 const blocksLost = { lostMin: 2, lostMax: 4 };
 
@@ -14,21 +14,21 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   const atWork = useClusterScenario();
 
   it(
-    "the chain's node ends and comes back with its state",
+    "the chain's node stops and restarts with its state",
     async () => {
       const scenario = await atWork();
       await scenario.cluster.stopChain();
       for (const node of scenario.nodes) await untilDown(node);
       await scenario.cluster.resumeChain();
       for (const node of scenario.nodes) await untilReady(node);
-      // Cursors could be written all the time: nothing is repeated.
+      // Nodes could write cursors all the time, so nothing is repeated.
       expect(await scenario.verify()).toBe(0);
     },
     timeoutMs,
   );
 
   it(
-    "the node that indexes reaches the chain no more: another one indexes",
+    "the indexing node loses the chain: another node indexes",
     async () => {
       const scenario = await atWork();
       const lonely = await until("a node indexes", () => scenario.findFollower());
@@ -44,7 +44,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose chain fails"),
   );
 
   it(
-    "kill -9 of the chain's node, three times, each with blocks that its disk did not have yet",
+    "kill -9 of the chain's node, three times, each with unsaved blocks",
     async () => {
       await using scenario = await ClusterScenario.start({ blockTimeS: 0.25, group: { finality: confirmations } });
       for (let time = 0; time < 3; time += 1) {

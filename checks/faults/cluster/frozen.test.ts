@@ -5,14 +5,14 @@ import { ClusterScenario } from "../support/cluster-scenario.ts";
 import type { WatchedSubscription } from "../support/watched-subscription.ts";
 
 const timeoutMs = 240_000;
-/** So many events wait at each subscription when a node is frozen. */
+/** Number of events that wait at each subscription when a node freezes. */
 const waitingEvents = 60;
 const slowMs = 40;
 const topics = ["c/a", "c/b", "c/d"];
 
-describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost everything"), () => {
+describe.runIf(hasPostgres)(titleOf("a node that does not know that others took over"), () => {
   it(
-    "SIGSTOP until others have taken over, and SIGCONT: it neither delivers on what it held nor writes a cursor, and joins again",
+    "SIGSTOP until others have taken over, then SIGCONT: it delivers nothing, writes no cursor, and joins again",
     async () => {
       await using scenario = await ClusterScenario.start();
       const zombie = await until("a node indexes", () => scenario.findFollower());
@@ -22,7 +22,7 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost 
       await letWait(scenario, owned);
       await scenario.harm(async () => {
         zombie.freeze();
-        await until("others have what it had", async () => {
+        await until("others have its subscriptions", async () => {
           const held = await Promise.all(
             scenario.nodes.filter((node) => node !== zombie).map((node) => scenario.listOf(node)),
           );
@@ -38,16 +38,16 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost 
         });
         await scenario.untilEven();
       });
-      // One attempt at most can have been between the look at the clock and its sending.
+      // At most one attempt can fall between the check of the clock and its sending.
       await scenario.verify({ strayMax: 1 });
     },
     timeoutMs,
   );
 
   it(
-    "others take over while it believes itself a member: its writes are refused, and it joins again",
+    "others take over while it counts as a member: the database refuses its writes, and it joins again",
     async () => {
-      // It asks each third of that whether it still is one.
+      // It renews its membership three times in this period.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "12000" } });
       for (const node of scenario.nodes) {
         const nodeId = await scenario.findNodeId(node);
@@ -62,19 +62,19 @@ describe.runIf(hasPostgres)(titleOf("a node that does not know that it has lost 
         });
       }
       scenario.slowDown();
-      // Until it asks, it cannot know.
+      // It cannot know before its next renewal.
       await scenario.verify({ strayMax: Number.POSITIVE_INFINITY });
     },
     timeoutMs,
   );
 });
 
-/** Until each of these subscriptions has many events before it and is being told of them. */
+/** Until many events wait at each of these subscriptions and the node delivers them. */
 async function letWait(scenario: ClusterScenario, subscriptions: readonly WatchedSubscription[]): Promise<void> {
   const counts = subscriptions.map(({ receiver }) => receiver.attempts.length);
   scenario.slowDown(slowMs);
   await Promise.all(topics.map((topic) => scenario.load.burst(topic, waitingEvents)));
-  await until("it delivers what waits", () =>
+  await until("it delivers the waiting events", () =>
     subscriptions.every(({ receiver }, index) => receiver.attempts.length > (counts[index] ?? 0)),
   );
 }

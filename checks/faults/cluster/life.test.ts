@@ -10,9 +10,9 @@ const timeoutMs = 240_000;
 
 describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
   it(
-    "SIGTERM of one after another under load, each started again: nothing is lost, nothing is repeated, no publish fails that is sent once again",
+    "SIGTERM and restart of each node in turn under load: no event is lost or repeated, and every publish succeeds at the second try",
     async () => {
-      // So long that a node which waited for it to pass would not be done in time: what is handed over is handed over at once.
+      // Nodes hand over at once. A node that waited for this time would exceed the timeout of the test.
       await using scenario = await ClusterScenario.start({ env: { STELE_TAKE_OVER_AFTER_MS: "600000" } });
       for (const node of scenario.nodes) {
         expect(await node.stop()).toEqual(expect.objectContaining({ code: 0, signal: null }));
@@ -28,7 +28,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     timeoutMs,
   );
 
-  it("three that start at once on a fresh chain and an empty database make one registry and one set of tables", async () => {
+  it("three nodes that start at once on a new chain and an empty database create one registry and one set of tables", async () => {
     await using cluster = await Cluster.start();
     expect(await cluster.database.query("select count(*) from schema_version")).toEqual([{ count: "1" }]);
     expect(await countCreations(cluster)).toBe(1);
@@ -40,7 +40,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     expect((await cluster.stop()).code).toBe(0);
   });
 
-  it("one with the signer of another does not come up and says whose it is, until the other has gone", async () => {
+  it("a node with another's signer is not ready and names the other, until that one has left", async () => {
     await using cluster = await Cluster.start({ nodeCount: 1 });
     const [first] = cluster.nodes;
     const second = await cluster.addNode(devKey(0));
@@ -52,7 +52,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that come and go"), () => {
     await until("the second is ready", () => second.client.isReady());
   });
 
-  it("one that finds no database ends and says so", async () => {
+  it("a node without a database ends with an error", async () => {
     await using cluster = await Cluster.prepare({ nodeCount: 1 });
     await cluster.database.server.kill();
     const run = await runBroker(cluster.nodes[0]?.options ?? {});
@@ -70,14 +70,14 @@ interface GroupFacts {
 
 async function readGroup(client: Cluster["client"]): Promise<GroupFacts> {
   const answer = await client.http.send({ method: "GET", path: "/health/ready" });
-  // Held by the gateway's own tests.
+  // The gateway's tests check the shape.
   const { groups } = answer.json() as { groups: readonly { chain: GroupFacts }[] };
   const [group] = groups;
   if (group === undefined) throw new Error(`no group: ${answer.text}`);
   return group.chain;
 }
 
-/** Transactions that made a contract. */
+/** Number of transactions that created a contract. */
 async function countCreations(cluster: Cluster): Promise<number> {
   const head = Number(await cluster.anvil.request("eth_blockNumber"));
   let count = 0;

@@ -9,7 +9,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   const atWork = useClusterScenario();
 
   it(
-    "kill -9 of each in turn, each started again: nothing acknowledged is lost, and the others go on",
+    "kill -9 and restart of each node in turn: no acknowledged event is lost, and the others go on",
     async () => {
       const scenario = await atWork();
       for (const node of scenario.nodes) {
@@ -26,7 +26,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
   );
 
   it(
-    "kill -9 of the one that indexes: another takes that over, and publishing goes on",
+    "kill -9 of the indexing node: another takes over, and publishing goes on",
     async () => {
       const scenario = await atWork();
       const follower = await until("a node indexes", () => scenario.findFollower());
@@ -36,7 +36,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load"), () => {
         return found !== undefined && found !== follower && found;
       });
       await scenario.untilNotifiedOfMore();
-      // The same again, with one node left.
+      // Again, with one node left.
       await scenario.harm(() => next.kill());
       await scenario.untilNotifiedOfMore();
       await scenario.verify();

@@ -10,7 +10,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   const atWork = useClusterScenario();
 
   it(
-    "kill -9 of PostgreSQL and its start at once, and again for longer than nodes are waited for",
+    "kill -9 of PostgreSQL with an immediate restart, and again for longer than nodes wait",
     async () => {
       const scenario = await atWork();
       const { server } = scenario.cluster.database;
@@ -32,7 +32,7 @@ describe.runIf(hasPostgres)(titleOf("three nodes under load whose database fails
   );
 
   it(
-    "the network between one node and PostgreSQL is cut for longer than it is waited for: others take over what it had",
+    "a cut between one node and PostgreSQL for longer than nodes wait: others take over its work",
     async () => {
       const scenario = await atWork();
       const lonely = await until("a node indexes", () => scenario.findFollower());

@@ -4,7 +4,7 @@ import { Cluster } from "../../harness/cluster.ts";
 import { hasPostgres, titleOf } from "../../harness/postgres.ts";
 import { until } from "../../harness/until.ts";
 
-/** Until the others are seen to be away, and until they are back. */
+/** Time to notice that the others are away, or back. */
 const timeoutMs = 60_000;
 
 async function hasWarning({ client }: ClusterNode): Promise<boolean> {
@@ -13,12 +13,12 @@ async function hasWarning({ client }: ClusterNode): Promise<boolean> {
 }
 
 describe.runIf(hasPostgres)(titleOf("nodes with topicWriters: own"), () => {
-  it("each write to the topics of the others, and so does a node that comes later", async () => {
+  it("each node writes to the topics of the others, and so does a node that joins later", async () => {
     await using cluster = await Cluster.start({ nodeCount: 2, group: { topicWriters: "own" } });
     const members = [...cluster.nodes];
     await cluster.nodes[0]?.client.open("own/first");
     await cluster.nodes[1]?.client.publish("own/first", "of the second node");
-    // As long as no member reaches the chain, nobody lets the new node write.
+    // While no member reaches the chain, nobody adds the new node.
     for (const { proxies } of members) proxies.chain.refuse();
     const added = await cluster.addNode();
     await added.launch();

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { Agent, request } from "undici";
 
-/** A JSON-RPC request as the broker sent it. */
+/** A JSON-RPC request of the broker. */
 export interface NodeCall {
   readonly id: unknown;
   readonly method: string;
@@ -14,21 +14,21 @@ export interface NodeCall {
 export interface Passage {
   readonly calls: readonly NodeCall[];
   readonly response: ServerResponse;
-  /** Asks the node what was asked; answers what it said. */
+  /** Forwards the request to the node and returns the answer. */
   forward(): Promise<Buffer>;
-  /** Asks the node something else. @throws Error when it refuses. */
+  /** Sends another request to the node. @throws Error with the node's error. */
   ask(method: string, params: readonly unknown[]): Promise<unknown>;
 }
 
-/** What becomes of a request; one that answers nothing leaves it without an answer. */
+/** Handles a request. It may leave it without an answer. */
 export type Treatment = (passage: Passage) => void | Promise<void>;
 
-/** Hands the request on, and the answer back. */
+/** Forwards the request and its answer. */
 export const pass: Treatment = async (passage) => void passage.response.end(await passage.forward());
 
-/** A server between a broker and its node, which may do harm. Its port stays the same also while the node is away. */
+/** A server between a broker and its node that can inject faults. It keeps its port while the node is away. */
 export class ChainProxy implements AsyncDisposable {
-  /** By method, how many requests came. */
+  /** Number of requests by method. */
   readonly counts = new Map<string, number>();
   readonly #agent = new Agent({ connections: 64, headersTimeout: 60_000, bodyTimeout: 60_000 });
   readonly #sockets = new Set<Socket>();
@@ -51,24 +51,24 @@ export class ChainProxy implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Each request from now on is treated so. */
+  /** Handles each request with `treatment` from now on. */
   treat(treatment: Treatment): void {
     this.#treatment = treatment;
   }
 
-  /** Requests from now on go to another node. */
+  /** Forwards requests to another node from now on. */
   retarget(target: string): void {
     this.#target = target;
   }
 
-  /** Takes connections again, at the same port. */
+  /** Accepts connections again on the same port. */
   async listen(): Promise<void> {
     const server = createServer((message, response) => void this.#take(message, response));
     server.keepAliveTimeout = 60_000;
     server.on("connection", (socket: Socket) => {
       this.#sockets.add(socket);
       socket.on("close", () => this.#sockets.delete(socket));
-      socket.on("error", () => {}); // The broker may let go at any time.
+      socket.on("error", () => {}); // The broker may close at any time.
     });
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");
@@ -76,7 +76,7 @@ export class ChainProxy implements AsyncDisposable {
     this.#server = server;
   }
 
-  /** Cuts every connection that is open, and refuses new ones. */
+  /** Resets all connections and refuses new ones. */
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -93,7 +93,7 @@ export class ChainProxy implements AsyncDisposable {
   async #take(message: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const chunks: Buffer[] = [];
-      for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
+      for await (const chunk of message) chunks.push(chunk as Buffer); // Without an encoding, chunks are buffers.
       const body = Buffer.concat(chunks);
       const parsed = JSON.parse(body.toString()) as NodeCall | readonly NodeCall[]; // JSON-RPC 2.0.
       const calls = Array.isArray(parsed) ? parsed : [parsed];
@@ -106,7 +106,7 @@ export class ChainProxy implements AsyncDisposable {
         ask: (method, params) => this.#ask(method, params),
       });
     } catch {
-      // The node is away: so is this connection.
+      // The node is away: reset this connection too.
       response.socket?.resetAndDestroy();
     }
   }

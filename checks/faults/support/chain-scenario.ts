@@ -31,14 +31,14 @@ interface ScenarioParts {
 
 const topics = ["f/a", "f/b"];
 const blockTimeS = 0.5;
-/** So short that a scenario sees what comes after them. */
+/** Short, so that a scenario reaches what follows them. */
 const quick = { publishTimeoutMs: 6000, feeBumpAfterMs: 3000, pollMs: 100 };
 const recoverMs = 60_000;
 const quietMs = 3000;
-/** Refusals that are honest while a chain misbehaves: the transaction failed, the chain cannot be reached, too much is waiting. */
+/** Honest refusals during a chain fault: the transaction failed, the chain is unreachable, too many publishes wait. */
 const honestCodes = [200_202, 200_205, 200_300];
 
-/** A broker on an anvil behind a proxy, with several clients that publish and a subscription to everything. */
+/** A broker on an anvil behind a proxy, with several publishers and a subscription to all topics. */
 export class ChainScenario implements AsyncDisposable {
   readonly load = new PublishLoad(topics, { publishersPerTopic: 4 });
   readonly proxy: ChainProxy;
@@ -58,7 +58,7 @@ export class ChainScenario implements AsyncDisposable {
     this.receiver = parts.receiver;
   }
 
-  /** Answers once publishing goes on. */
+  /** Starts all and waits until events are published. */
   static async start(options: ChainScenarioOptions = {}): Promise<ChainScenario> {
     const scenario = await ChainScenario.prepare(options);
     try {
@@ -71,7 +71,7 @@ export class ChainScenario implements AsyncDisposable {
     }
   }
 
-  /** A chain and its proxy; the broker is not started yet. */
+  /** Starts the chain and its proxy, but not the broker. */
   static async prepare(options: ChainScenarioOptions = {}): Promise<ChainScenario> {
     const folder = createTempFolder();
     const state = { file: join(folder.path, "anvil.json"), genesisTimeS: Math.floor(Date.now() / 1000) };
@@ -100,7 +100,7 @@ export class ChainScenario implements AsyncDisposable {
     this.#running = { broker, client: new Client(broker.url) };
   }
 
-  /** Ends the broker in order and starts it without its store, and so without its subscriptions; what was told before is forgotten. */
+  /** Restarts the broker without its store, and so without its subscriptions. The receiver clears its record. */
   async restartWithoutStore(): Promise<void> {
     const { broker, client } = this.#parts;
     await client[Symbol.asyncDispose]();
@@ -125,7 +125,7 @@ export class ChainScenario implements AsyncDisposable {
     await this.untilAcknowledged(20);
   }
 
-  /** Until so many more events are acknowledged. */
+  /** Until this many more events are acknowledged. */
   async untilAcknowledged(count: number): Promise<void> {
     const before = this.load.acknowledged.size;
     await until(`${count} more acknowledged`, () => this.load.acknowledged.size >= before + count, {
@@ -136,13 +136,13 @@ export class ChainScenario implements AsyncDisposable {
     });
   }
 
-  /** Until so many more publishes were answered with something else than SUCCESS. */
+  /** Until this many more publishes failed. */
   async untilRefused(count: number): Promise<void> {
     const before = this.load.refusals.length;
     await until(`${count} more refused`, () => this.load.refusals.length >= before + count, { timeoutMs: recoverMs });
   }
 
-  /** Ends the chain's node in order, its state kept, for a while that the caller decides. */
+  /** Stops the chain's node cleanly: it keeps its state. */
   async stopChain(): Promise<void> {
     await this.#anvil.stop();
   }
@@ -153,8 +153,8 @@ export class ChainScenario implements AsyncDisposable {
   }
 
   /**
-   * With a chain that behaves again: publishing works by itself, every acknowledged event is on the chain exactly once under its eventId,
-   * no refused one is there, and the subscription was told of all in order.
+   * Ends the fault and checks that publishing resumes by itself, that the chain has every acknowledged event once under its eventId and no
+   * refused one, and that the subscription received all events in order.
    */
   async expectRecovered(): Promise<readonly EventBody[]> {
     this.proxy.treat(pass);
@@ -190,7 +190,7 @@ export class ChainScenario implements AsyncDisposable {
     return this.#running;
   }
 
-  /** Until nothing waits at the node and no event has come for a while: what was answered TIMEOUT is decided by then. */
+  /** Until the node's pool is empty and no event has come for a while. By then every TIMEOUT is decided. */
   async #untilQuiet(): Promise<void> {
     let block: unknown;
     let count = -1;
@@ -210,7 +210,7 @@ export class ChainScenario implements AsyncDisposable {
     );
   }
 
-  /** Events that the chain itself has, read without the broker. */
+  /** Number of events on the chain, read without the broker. */
   async #countOnChain(): Promise<number> {
     const chain = createPublicClient({ transport: http(this.#anvil.url, { retryCount: 0 }) });
     const logs = parseEventLogs({

@@ -1,19 +1,19 @@
 import type { Random } from "../../harness/random.ts";
 import { pass, type Passage, type Treatment } from "./chain-proxy.ts";
 
-/** Does the node's work and never tells. */
+/** Forwards requests, but sends no answer. */
 export const swallowAnswers: Treatment = async ({ forward }) => void (await forward());
 
-/** Never hands anything on, and never answers. */
+/** Forwards nothing and answers nothing. */
 export const hangRequests: Treatment = () => {};
 
-/** Refuses for its rate, as hosted endpoints do. */
+/** Answers 429, as hosted endpoints do for too many requests. */
 export const refuseForRate: Treatment = ({ response }) => {
   response.writeHead(429, { "retry-after": "1" });
   response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: 429, message: "Too Many Requests" } }));
 };
 
-/** Takes so many requests in each second and refuses the others for their rate. */
+/** Forwards this many requests per second and answers 429 to the others. */
 export function limitRate(requestsMax: number): Treatment {
   let second = 0;
   let count = 0;
@@ -25,27 +25,27 @@ export function limitRate(requestsMax: number): Treatment {
   };
 }
 
-/** Does the node's work, writes half of the answer and cuts the connection. */
+/** Forwards the request, sends half of the answer, and resets the connection. */
 export const cutAnswers: Treatment = async ({ forward, response }) => {
   const answer = await forward();
   response.setHeader("content-length", answer.length);
   response.write(answer.subarray(0, answer.length / 2), () => response.socket?.resetAndDestroy());
 };
 
-/** Cuts the connection before anything is handed on. */
+/** Resets the connection without forwarding the request. */
 export const cutRequests: Treatment = ({ response }) => void response.socket?.resetAndDestroy();
 
-/** Treats some requests badly and lets the others pass. */
+/** Applies `treatment` to a share of the requests and passes the others. */
 export function sometimes(share: number, { treatment, random }: { treatment: Treatment; random: Random }): Treatment {
   return (passage) => (random.fraction() < share ? treatment(passage) : pass(passage));
 }
 
-/** Treats each of these methods in its own way. */
+/** Applies a treatment by method. */
 export function treatMethods(treatments: Readonly<Record<string, Treatment>>): Treatment {
   return (passage) => (treatments[passage.calls[0]?.method ?? ""] ?? pass)(passage);
 }
 
-/** Answers a search for logs over more than so many blocks with an error, as hosted endpoints do. */
+/** Refuses log searches over more than this many blocks, as hosted endpoints do. */
 export function refuseRangesOver(blocksMax: number): Treatment {
   return treatMethods({
     eth_getLogs: (passage) => {
@@ -57,7 +57,7 @@ export function refuseRangesOver(blocksMax: number): Treatment {
   });
 }
 
-/** Answers a JSON-RPC error to every request. */
+/** Answers every request with a JSON-RPC error. */
 export function refuseWith(error: { readonly code: number; readonly message: string }): Treatment {
   return (passage) => answer(passage, { error });
 }
@@ -73,7 +73,7 @@ export function filterOf({ calls }: Passage): LogFilter {
   return filter;
 }
 
-/** What a node answers: JSON-RPC 2.0 without its envelope. */
+/** A node's answer: JSON-RPC 2.0 without its envelope. */
 export type NodeAnswer = { readonly result: unknown } | { readonly error: { code: number; message: string } };
 
 export function answer({ calls, response }: Passage, content: NodeAnswer): void {

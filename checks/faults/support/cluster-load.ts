@@ -9,12 +9,12 @@ import { PublishRecord } from "./publish-record.ts";
 export interface ClusterLoadOptions {
   readonly topics: readonly string[];
   readonly publishersPerTopic: number;
-  /** Of the nodes, whether they run or not. */
+  /** URLs of all nodes, running or not. */
   readonly urls: readonly string[];
   readonly random: Random;
 }
 
-/** Publishers that wait for ever for a node that is frozen would soon be all of them. */
+/** Request timeout in milliseconds. Without it, all publishers would soon wait for a frozen node. */
 const patienceMs = 6000;
 
 interface Entrance {
@@ -23,13 +23,13 @@ interface Entrance {
 }
 
 /**
- * Publishers, each of which sends one event after another to a node that is picked at random. An event that fails there, or whose
- * connection breaks, is sent once again, under another content, to another node.
+ * Publishers that send one event after another, each to a random node. After a failure or a broken connection, a publisher sends the event
+ * once more to another node, with another content.
  */
 export class ClusterLoad extends PublishRecord {
-  /** What came of the second tries that failed too. */
+  /** Reasons of the second tries that failed too. */
   readonly failures: string[] = [];
-  /** How many events were tried a second time. */
+  /** Number of second tries. */
   retries = 0;
   readonly #options: ClusterLoadOptions;
   #entrances: readonly Entrance[] = [];
@@ -61,13 +61,13 @@ export class ClusterLoad extends PublishRecord {
     );
   }
 
-  /** Lets the publishes under way end. */
+  /** Stops after the publishes in progress. */
   async stop(): Promise<void> {
     await this.#running?.stop();
     this.#running = undefined;
   }
 
-  /** Publishes many events to one topic at once, beside the others; while the publishers run. */
+  /** Publishes many events to one topic at once, while the publishers run. */
   async burst(topic: string, count: number): Promise<void> {
     const { random } = this.#options;
     const tries = Array.from({ length: count }, () => this.#try(topic, random.pick(this.#entrances)));
@@ -88,7 +88,7 @@ export class ClusterLoad extends PublishRecord {
     }
   }
 
-  /** Undefined when the publish succeeded, else why it did not. */
+  /** Returns the reason of a failure; undefined on success. */
   async #try(topic: string, { doors }: Entrance): Promise<string | undefined> {
     const event = this.begin(topic);
     try {

@@ -20,7 +20,7 @@ import { expectDeliveredInOrder, type Fault, type History, type WatchedSubscript
 
 const topics = ["c/a", "c/b", "c/d"];
 const blockTimeS = 0.5;
-/** Shorter than by default, so that a scenario is short; long enough for a machine that is busy with other things. */
+/** Shorter than the default for a short scenario, but long enough for a busy machine. */
 const takeOverAfterMs = 4000;
 const quick = {
   STELE_CALLBACK_BACKOFF_MIN_MS: "20",
@@ -29,17 +29,17 @@ const quick = {
 };
 const quickGroup = { pollMs: 100, publishTimeoutMs: 20_000 };
 const recoverMs = 60_000;
-/** What was on its way when a fault ended is taken note of a moment later, here and there. */
+/** The test records callbacks a moment after they were sent, so a fault ends this much later. */
 const slackMs = 500;
 const problemsShown = 10;
 
-/** Filters of the scenario's subscriptions; three of each, so that every node has several. */
+/** Filters of the subscriptions; three of each, so that every node has several. */
 const filters: readonly (readonly [string, (topic: string) => boolean])[] = [
   ...topics.map((own) => [own, (topic: string) => topic === own] as const),
   ["c/#", () => true],
 ];
 
-/** Nodes under load, with subscriptions whose every callback is recorded together with the node that made it. */
+/** Nodes under load. Subscriptions record every callback and the node that made it. */
 export class ClusterScenario implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly load: ClusterLoad;
@@ -56,7 +56,7 @@ export class ClusterScenario implements AsyncDisposable {
     this.load = new ClusterLoad({ topics, publishersPerTopic: 4, urls: nodes.map(({ url }) => url), random });
   }
 
-  /** Answers once publishing goes on and every subscription is told of it. */
+  /** Starts all and waits until every subscription receives events. */
   static async start({ env = {}, group = {}, ...options }: ClusterOptions = {}): Promise<ClusterScenario> {
     const cluster = await Cluster.start({
       blockTimeS,
@@ -76,12 +76,12 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** False while a fault may last. */
+  /** False from `resume` to the end of `verify`. */
   get isVerified(): boolean {
     return this.#isVerified;
   }
 
-  /** Publishes on after `verify`, on all nodes. */
+  /** Resumes publishing on all nodes after `verify`. */
   async resume(): Promise<void> {
     this.#isVerified = false;
     await this.cluster.resume();
@@ -95,14 +95,14 @@ export class ClusterScenario implements AsyncDisposable {
     return this.cluster.nodes;
   }
 
-  /** Of a node that works. */
+  /** A client of a working node. */
   get client(): Client {
     const [first] = this.#working;
     if (first === undefined) throw new Error("no node works");
     return first.client;
   }
 
-  /** The node that indexes the group's chain. */
+  /** The indexing node of the group. */
   async findFollower(): Promise<ClusterNode | undefined> {
     const [row] = await this.cluster.database.query(
       "select address from group_leases join nodes on nodes.node_id = group_leases.node_id",
@@ -110,26 +110,26 @@ export class ClusterScenario implements AsyncDisposable {
     return this.nodes.find(({ address }) => address === row?.["address"]);
   }
 
-  /** The subscriptions that the listing of a working node has under a node. */
+  /** The subscriptions of a node, from a working node's listing. */
   async listOf({ address }: ClusterNode): Promise<readonly WatchedSubscription[]> {
     const ids = Object.keys((await this.client.listSubscriptions())[address] ?? {});
     return this.subscriptions.filter(({ id }) => ids.includes(id));
   }
 
-  /** Which joining of a node the database knows; undefined where it knows none. */
+  /** The node's current id in the database; undefined if it is no member. */
   async findNodeId({ address }: ClusterNode): Promise<string | undefined> {
     const [row] = await this.cluster.database.query("select node_id from nodes where address = $1", [address]);
     return row?.["node_id"] as string | undefined; // A text.
   }
 
-  /** From now on receivers take so long for each event; without a time, as at the beginning. */
+  /** Receivers delay each answer by this much from now on; without an argument, not at all. */
   slowDown(delayMs?: number): void {
     for (const { receiver } of this.subscriptions) {
       receiver.setBehaviour(delayMs === undefined ? accept : slow(delayMs));
     }
   }
 
-  /** Does harm. Until it is done, and what was on its way has ended, acknowledgements may not be written. */
+  /** Runs a fault. During it, and shortly after, nodes may fail to write acknowledgements. */
   async harm<T>(how: () => Promise<T>): Promise<T> {
     const from = performance.now();
     const result = await how();
@@ -137,20 +137,20 @@ export class ClusterScenario implements AsyncDisposable {
     return result;
   }
 
-  /** Until every subscription has accepted an event that was sent after this was asked. */
+  /** Until every subscription has accepted an event sent after this call. */
   async untilNotifiedOfMore(): Promise<void> {
     const since = performance.now();
     const isTold = ({ receiver }: WatchedSubscription): boolean =>
       receiver.attempts.some(({ isAccepted, event }) => isAccepted && this.#sentAt(event.content) > since);
-    await until("every subscription is told of more", () => this.subscriptions.every(isTold), {
+    await until("every subscription receives a new event", () => this.subscriptions.every(isTold), {
       timeoutMs: recoverMs,
     }).catch((error: unknown) => this.#fail(error));
   }
 
-  /** Until the subscriptions are shared out evenly over the nodes that work. */
+  /** Until the working nodes share the subscriptions evenly. */
   async untilEven(): Promise<void> {
     await until(
-      "every node that works has its share",
+      "every working node has its share",
       async () => {
         const listing = await this.client.listSubscriptions();
         const counts = this.#working.map(({ address }) => Object.keys(listing[address] ?? {}).length);
@@ -161,20 +161,20 @@ export class ClusterScenario implements AsyncDisposable {
     ).catch((error: unknown) => this.#fail(error));
   }
 
-  /** No publish that was sent again to another node has failed since this was asked last. */
+  /** No second try on another node has failed since the last call of `forgiveFailures`. */
   expectNoFailure(): void {
     expect(this.load.failures.slice(this.#checkedFailures)).toEqual([]);
   }
 
-  /** From here on, failures before this moment are known to be due to a fault. */
+  /** Ignores the failures so far: a fault caused them. */
   forgiveFailures(): void {
     this.#checkedFailures = this.load.failures.length;
   }
 
   /**
-   * Everything acknowledged is there, each subscription was told of everything in order, repeats are of events whose acknowledgement could
-   * not be written, no cursor went back, and no write, and no more than `strayMax` attempts, came from a node that had lost its subscription.
-   * Answers how many attempts were repeats that no earlier call counted.
+   * Every acknowledged event exists. Each subscription received all events in order, with repeats only where a node could not write the
+   * acknowledgement. No cursor went back. No write, and at most `strayMax` attempts, came from a node that had lost the subscription. Returns
+   * the number of repeats since the last call.
    */
   async verify({ strayMax = 0 }: { readonly strayMax?: number } = {}): Promise<number> {
     await this.untilNotifiedOfMore();
@@ -200,9 +200,9 @@ export class ClusterScenario implements AsyncDisposable {
     const repeated = repeats.reduce((sum, count) => sum + count, 0) - this.#repeated;
     this.#repeated += repeated;
     process.stdout.write(
-      `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} sent again, ` +
-        `${failures.length} of them in vain; ${attempts.length} callbacks, ${repeated} of them repeats` +
-        `${canFindSocketOwner ? "" : "; not held against the nodes that made them: this system does not tell"}\n`,
+      `${expect.getState().currentTestName ?? ""}: ${acknowledged.size} of ${sent.size} acknowledged, ${retries} tried twice, ` +
+        `${failures.length} of these failed; ${attempts.length} callbacks, ${repeated} of them repeats` +
+        `${canFindSocketOwner ? "" : "; their nodes are not checked: this system does not show the owner of a socket"}\n`,
     );
     this.#isVerified = true;
     return repeated;
@@ -268,7 +268,7 @@ export class ClusterScenario implements AsyncDisposable {
     }
   }
 
-  /** What the nodes have logged says more than that something was waited for in vain, or came twice. */
+  /** Adds the log of the nodes to an error. */
   #fail(error: unknown): never {
     const logs = this.cluster.running.map(
       ({ address, broker }) => `${address}:\n${broker.stdout().split("\n").slice(-10).join("\n")}`,

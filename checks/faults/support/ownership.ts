@@ -1,25 +1,25 @@
 import type { Attempt } from "../../harness/receiver.ts";
 import type { Database } from "../../harness/postgres.ts";
 
-/** A node had a subscription from this moment on, by the clock of this machine, in milliseconds since the epoch. */
+/** A node took a subscription at this time, in milliseconds since the epoch by this machine's clock. */
 interface Taking {
   readonly id: string;
   readonly at: number;
-  /** Undefined while nobody has it. */
+  /** Undefined if no node has it. */
   readonly address: string | undefined;
 }
 
-/** Of one change to the next. */
+/** The time from one change of the owner to the next. */
 interface Holding {
   readonly address: string | undefined;
   readonly from: number;
   readonly to: number;
 }
 
-/** Clocks of both sides are read in whole milliseconds. */
+/** Both clocks have whole milliseconds. */
 const roundingMs = 2;
 
-/** Keeps in the database itself who had which subscription when, and over which connection each cursor was written. */
+/** Triggers that record each change of an owner, and the connection of each cursor write. */
 const bookkeeping = `
 create schema checks;
 create table checks.nodes as select node_id, address from public.nodes;
@@ -49,12 +49,12 @@ create trigger keep_node after insert or update on public.nodes for each row exe
 create trigger keep_owner after insert or update on public.subscriptions for each row execute function checks.keep_owner();
 `;
 
-/** Begins to keep book, once the nodes have made their tables. */
+/** Starts the record, once the nodes have created their tables. */
 export async function keepBook(database: Database): Promise<void> {
   await database.query(bookkeeping);
 }
 
-/** The cursors that went back, which without a reorganisation none may, and those that another node wrote than the one that had the subscription. */
+/** Cursor writes that went back (allowed only after a reorganisation), or that did not come from the owner of the subscription. */
 export async function listWrongWrites(
   database: Database,
   writerOf: (port: number) => string | undefined,
@@ -67,7 +67,7 @@ export async function listWrongWrites(
     .map((row) => JSON.stringify(row));
 }
 
-/** The attempts that came from another node than the one that had the subscription at that moment. */
+/** Attempts that did not come from the owner of the subscription at that time. */
 export async function listForeign(database: Database, attempts: readonly Attempt[]): Promise<readonly string[]> {
   const holdings = await readHoldings(database);
   const epoch = Date.now() - performance.now();

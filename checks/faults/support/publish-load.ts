@@ -6,9 +6,9 @@ import { PublishRecord } from "./publish-record.ts";
 
 export interface PublishLoadOptions {
   readonly publishersPerTopic: number;
-  /** Contents are filled up to this length. */
+  /** Pads contents to this length. */
   readonly contentCharacters?: number;
-  /** Tells this load's contents from another's. */
+  /** Prefix of the contents, to distinguish several loads. */
   readonly label?: string;
 }
 
@@ -17,8 +17,8 @@ export const refusedPauseMs = 250;
 export const publishDoors = ["REST POST form", "JSON-RPC", "REST GET", "REST POST JSON"] as const;
 
 /**
- * Publishers, each of which sends one event after another to one topic, through one of the doors. What is sent and what is acknowledged
- * is kept over every broker that the load is started on.
+ * Publishers that send one event after another, each to one topic through one door. The record of sent and acknowledged events spans all
+ * brokers that the load runs on.
  */
 export class PublishLoad extends PublishRecord {
   readonly #topics: readonly string[];
@@ -42,13 +42,13 @@ export class PublishLoad extends PublishRecord {
     this.#running = new PublisherRun([http], publishers);
   }
 
-  /** Lets the publishes under way end, or break when the broker is gone. */
+  /** Stops after the publishes in progress, which fail if the broker is gone. */
   async stop(): Promise<void> {
     await this.#running?.stop();
     this.#running = undefined;
   }
 
-  /** Until told to stop, or the connection is lost. */
+  /** Publishes until `stop`, or until the connection is lost. */
   async #publish(door: Door, topic: string, isStopping: () => boolean): Promise<void> {
     while (!isStopping()) {
       const event = this.begin(topic, this.#options);

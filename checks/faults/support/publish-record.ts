@@ -3,12 +3,12 @@ import type { Outcome } from "../../harness/doors.ts";
 /** An event that a publisher sent. Times are of `performance.now()`. */
 export interface SentEvent {
   readonly topic: string;
-  /** No two events of a test have the same. */
+  /** Unique in a test. */
   readonly content: string;
   readonly sentAt: number;
 }
 
-/** An event whose publish was answered with SUCCESS. */
+/** An event whose publish returned SUCCESS. */
 export interface AcknowledgedEvent extends SentEvent {
   readonly eventId: string;
   readonly acknowledgedAt: number;
@@ -16,15 +16,15 @@ export interface AcknowledgedEvent extends SentEvent {
 
 const transactionTimeout = 200_201;
 
-/** What is known outside of events that were sent: which were acknowledged, and which were refused. */
+/** What a client knows: the sent events, the acknowledged ones and the refused ones. */
 export class PublishRecord {
   readonly sent = new Map<string, SentEvent>();
   readonly acknowledged = new Map<string, AcknowledgedEvent>();
   /** Answers that were neither SUCCESS nor a lost connection. */
   readonly refusals: string[] = [];
-  /** By content, the code of each publish that was refused: its event was not published. */
+  /** Code of each refused publish, by content. Its event was not published. */
   readonly refused = new Map<string, number>();
-  /** Contents whose publish was answered TIMEOUT: their events may come, or may not. */
+  /** Contents whose publish returned TIMEOUT: their events may appear or not. */
   readonly undecided = new Set<string>();
 
   /** The next event to send. */
@@ -36,7 +36,7 @@ export class PublishRecord {
     return event;
   }
 
-  /** Answers whether the publish succeeded. */
+  /** Records an outcome and returns whether the publish succeeded. */
   note(event: SentEvent, outcome: Outcome): boolean {
     const result = outcome.isGood ? (outcome.value as { eventId: string; status: string }) : undefined; // A SendResult.
     if (result?.status !== "SUCCESS") {
@@ -46,7 +46,7 @@ export class PublishRecord {
       return false;
     }
     const { eventId } = result;
-    if (this.acknowledged.has(eventId)) this.refusals.push(`${eventId} was given to two events`);
+    if (this.acknowledged.has(eventId)) this.refusals.push(`${eventId} belongs to two events`);
     this.acknowledged.set(eventId, { ...event, eventId, acknowledgedAt: performance.now() });
     return true;
   }

@@ -6,7 +6,7 @@ import type { PublishRecord } from "./publish-record.ts";
 
 const steadyMs = 3000;
 
-/** Everything that the broker holds, in the order of its group, by a new subscription that starts with the first event. */
+/** All events of the broker in the order of its group, from a new subscription that starts with the first event. */
 export async function replayAll(client: Client): Promise<readonly EventBody[]> {
   const total = await countEvents(client);
   await using receiver = await startReceiver();
@@ -26,7 +26,7 @@ export async function listTopics(client: Client): Promise<readonly string[]> {
   }
 }
 
-/** Until no event has come for a while: what was sent by a broker that is gone has come by then. */
+/** Until no event has come for a while. By then the chain has all transactions of killed brokers. */
 export async function untilSteady(client: Client): Promise<void> {
   let count = -1;
   let since = performance.now();
@@ -39,7 +39,7 @@ export async function untilSteady(client: Client): Promise<void> {
   await until("no more events come", isSteady, { timeoutMs: 60_000 });
 }
 
-/** Until these subscriptions have delivered everything that they have. */
+/** Until these subscriptions have delivered all their events. */
 export async function untilNotified(client: Client, ids: readonly string[]): Promise<void> {
   const isNotified = async (): Promise<boolean> => {
     const entries = Object.values(await client.listSubscriptions()).flatMap((node) => Object.values(node));
@@ -56,7 +56,7 @@ async function countEvents(client: Client): Promise<number> {
   return count;
 }
 
-/** What an eventId says of its place. */
+/** Sequence number and block number of an eventId. */
 export function placeOf(eventId: string): { readonly sequence: number; readonly blockNumber: number } {
   const [, sequence, blockNumber] = eventId.split("-").map(Number);
   return { sequence: sequence ?? Number.NaN, blockNumber: blockNumber ?? Number.NaN };
@@ -78,7 +78,7 @@ export async function expectGaplessSequences(client: Client, events: readonly Ev
   }
 }
 
-/** Every acknowledged event is there with its content; nothing is there that nobody sent, and nothing twice. */
+/** Every acknowledged event exists with its content. Every event was sent, and none exists twice. */
 export function expectHoldsWhatWasSent(events: readonly EventBody[], load: PublishRecord): void {
   const contents = new Map<string, EventBody>();
   for (const event of events) {

@@ -4,8 +4,8 @@ import { answer, filterOf, type NodeAnswer } from "./chain-treatments.ts";
 type Method = (passage: Passage, head: number) => Promise<NodeAnswer>;
 
 /**
- * A second node behind the same address that is some blocks behind: what it does not have yet is not there for it, its `latest` is an
- * earlier block, a search beyond its head finds nothing, and it knows of no transaction that waits.
+ * A second node behind the same address that is some blocks behind. It does not have newer blocks, its `latest` is an earlier block, a
+ * search beyond its head finds nothing, and its pool is empty.
  */
 export function staleNode(blocksBehind: number): Treatment {
   return async (passage) => {
@@ -63,7 +63,7 @@ function callOf({ calls }: Passage): { readonly method: string; readonly params:
   return call;
 }
 
-/** What was found, when it stands in a block that the node has. */
+/** The result, if it belongs to a block that the node has. */
 function withinHead(
   found: unknown,
   { head, field }: { readonly head: number; readonly field: "number" | "blockNumber" },

@@ -19,7 +19,7 @@ import type { Client } from "../../harness/client.ts";
 /** The registry that a broker with the first of anvil's accounts deploys. */
 export const registry = getContractAddress({ from: privateKeyToAddress(devKey(0)), nonce: 0n });
 
-/** A batch as the contract takes it. */
+/** A batch as the contract accepts it. */
 export interface RawBatch {
   readonly topic: Hex;
   readonly count: number;
@@ -30,7 +30,7 @@ export interface RawBatch {
 /** Contents, or whole events. */
 export type RawEvent = string | { readonly content: Uint8Array; readonly extensions: readonly [string, string][] };
 
-/** Writes with a key that no broker has, past all their checks. */
+/** Writes with a key of its own, without the checks of a broker. */
 export class Stranger {
   readonly #wallet;
 
@@ -48,7 +48,7 @@ export class Stranger {
     await this.mined(await this.sendOpen(name));
   }
 
-  /** All in one transaction; answers its hash. */
+  /** Sends all in one transaction. Returns its hash. */
   async publish(...batches: readonly RawBatch[]): Promise<Hex> {
     const hash = await this.sendPublish(batches);
     await this.mined(hash);
@@ -72,7 +72,7 @@ export class Stranger {
     return this.#wallet.sendTransaction({ to: to ?? null, data, ...(gas === undefined ? {} : { gas }) });
   }
 
-  /** Waits for the block, and answers its number. */
+  /** Waits for the block and returns its number. */
   async mined(hash: Hex): Promise<number> {
     const { status, blockNumber } = await this.#wallet.waitForTransactionReceipt({ hash, checkReplacement: false });
     expect(status).toBe("success");
@@ -84,7 +84,7 @@ export function addressOf(name: string): Hex {
   return toHex(topicAddress({ registry: toBytes(registry), name }));
 }
 
-/** A good batch of that topic, with what is given in place of what is right. */
+/** A valid batch of the topic, with some fields replaced. */
 export function batchOf(topic: string, contents: readonly RawEvent[], forged: Partial<RawBatch> = {}): RawBatch {
   const events = encodeEvents(
     contents.map((one) => (typeof one === "string" ? { content: Buffer.from(one), extensions: [] } : one)),
@@ -109,5 +109,5 @@ export interface Skipped {
 /** Newest first. */
 export async function listSkipped(client: Client): Promise<readonly Skipped[]> {
   const answer = await client.http.send({ method: "GET", path: "/admin/skippedEntries?groupId=1&limit=1000" });
-  return (answer.json() as { entries: readonly Skipped[] }).entries; // Its shape is held by a test of its own.
+  return (answer.json() as { entries: readonly Skipped[] }).entries; // Another test checks its shape.
 }

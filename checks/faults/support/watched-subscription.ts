@@ -3,7 +3,7 @@ import type { EventBody } from "../../harness/client.ts";
 import type { Attempt, Receiver } from "../../harness/receiver.ts";
 import type { PublishRecord } from "./publish-record.ts";
 
-/** A subscription whose every callback is recorded. Times are of `performance.now()`. */
+/** A subscription that records every callback. Times are of `performance.now()`. */
 export interface WatchedSubscription {
   readonly id: string;
   readonly filter: string;
@@ -12,29 +12,29 @@ export interface WatchedSubscription {
   readonly subscribedAt: number;
 }
 
-/** What an observer outside knows. */
+/** What an outside observer knows. */
 export interface History {
   /** Every event of the group, in its order. */
   readonly events: readonly EventBody[];
   readonly load: Pick<PublishRecord, "sent">;
-  /** When cursors could not be written, in order. */
+  /** Times in which the broker could not write cursors, in order. */
   readonly faults: readonly Fault[];
 }
 
-/** A time in which a broker could not write what was acknowledged to it: a moment, where it was killed. */
+/** A time in which a broker could not write acknowledgements; a moment for a kill. */
 export interface Fault {
   readonly from: number;
   readonly to: number;
 }
 
-/** Two groups of cursors: one that is being written and one that gathers meanwhile (100 events each, DESIGN section 6). */
+/** Two groups of cursors of 100 events each: one in a write, one collected meanwhile (DESIGN section 6). */
 const repeatedEventsMax = 200;
-/** A cursor is written 50 ms after the event at the latest; a busy machine takes its time over the write. */
+/** The broker writes a cursor within 50 ms of the event; a busy machine takes longer. */
 const repeatedMsMax = 2000;
 
 /**
- * Every matching event from the subscription's start on arrived, in order. A repeat is the event just before (an attempt that failed), or
- * after a fault goes back to events whose acknowledgement may not have been written. Answers how many attempts were repeats.
+ * Every matching event since the start of the subscription arrived in order. A repeat is of the last event after a failed attempt, or after a
+ * fault of events whose acknowledgement the broker may not have written. Returns the number of repeats.
  */
 export function expectDeliveredInOrder(subscription: WatchedSubscription, history: History): number {
   const expected = history.events.filter(({ topic }) => subscription.matches(topic));
@@ -48,7 +48,7 @@ export function expectDeliveredInOrder(subscription: WatchedSubscription, histor
     const index = indexes.get(attempt.event.eventId) ?? Number.NaN;
     expect(attempt.event).toEqual(expected[index]);
     const from = last?.index ?? newest;
-    // After a last attempt of a node that had lost the subscription, its owner goes on where it was.
+    // A node that lost the subscription may make a last attempt. The owner then goes on at its own position.
     const isNext = index === from + 1 || index === newest + 1;
     const isAllowed = isNext || isAllowedRepeat({ last, index, attempt }, { history, attempts });
     if (!isAllowed) throw new Error(describeStep({ last, index, attempt }, { subscription, history }));
@@ -69,7 +69,7 @@ interface Expected {
   readonly indexes: ReadonlyMap<string, number>;
 }
 
-/** Index of the first event that arrived: none that was sent after the subscription was answered is left out. */
+/** Index of the first event that arrived. No event sent after the subscribe call is missing. */
 function expectStart(
   { receiver, subscribedAt, filter }: WatchedSubscription,
   { history, expected, indexes }: Expected,
@@ -94,7 +94,7 @@ interface Step {
   readonly attempt: Attempt;
 }
 
-/** What a step that is not allowed says to whoever looks for its reason: who made it, when, and when there were faults. */
+/** Describes a wrong step: the nodes, the times and the faults. */
 function describeStep(
   { last, index, attempt }: Step,
   { subscription, history }: { readonly subscription: WatchedSubscription; readonly history: History },
@@ -108,7 +108,7 @@ function describeAttempt({ receivedAt, caller, isAccepted }: Attempt): string {
   return `at ${Math.round(receivedAt)} by ${caller ?? "unknown"}${isAccepted ? "" : ", not accepted"}`;
 }
 
-/** After a fault a repeat goes back a few events, all accepted in it or shortly before; without one it is of an attempt that failed. */
+/** After a fault, a repeat may go back a few events that were accepted during or shortly before it. Otherwise it follows a failed attempt. */
 function isAllowedRepeat({ last, index, attempt }: Step, { history, attempts }: Delivered): boolean {
   if (last === undefined || index > last.index) return false;
   if (index === last.index && !last.attempt.isAccepted) return true;
