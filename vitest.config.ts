@@ -22,8 +22,8 @@ const shared = { isolate: false };
 /** These keep a processor busy: as many at once as the smallest machine has processors. */
 const computing = { maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: 60_000, hookTimeout: 60_000, ...shared };
 
-/** These mostly wait for other processes, blocks and leases, so more of them run at once. */
-const waiting = { maxWorkers: 5, sequence: { groupOrder: 1 }, ...shared };
+/** These also wait for other processes, blocks and leases. On average each uses half a processor. */
+const waiting = { maxWorkers: 4, sequence: { groupOrder: 1 }, ...shared };
 
 /** Tests of a file that run at once wait for a chain's next block rather than for the processor. */
 const patient = { maxConcurrency: 64, testTimeout: 120_000, hookTimeout: 120_000 };

@@ -1,5 +1,5 @@
 // `npm run bench`: measures the figures of docs/performance.md, prints them as a table and keeps them as JSON. A figure that misses its
-// target is a figure; the exit code tells only whether everything could be measured.
+// target is still a figure; the exit code reports only whether every measurement ran.
 // `--help` prints the flags.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
@@ -28,7 +28,7 @@ const options = {
   help: { type: "boolean", short: "h", default: false },
 };
 
-/** The flags; undefined, and said on the standard error, when they are wrong. */
+/** Parses the flags. Prints an error and returns undefined if they are wrong. */
 function readFlags() {
   try {
     return parseArgs({ options }).values;

@@ -1,5 +1,5 @@
-// Bundles the broker, its command and the chain's workers from what the compiler wrote: to load one file takes a third of the processor
-// time of loading six hundred. Names and lines stay readable, for stack traces.
+// Bundles the compiled broker, its command and the chain's workers: loading one file takes a third of the processor time of loading six
+// hundred. Names and lines stay readable for stack traces.
 import { readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,10 +11,10 @@ const input = {
   worker: join(root, "chain", "dist", "worker.js"),
   "reader-worker": join(root, "chain", "dist", "reader-worker.js"),
 };
-/** Packages with machine code, which stays where npm put it; and one that `pg` takes where it is installed. */
+/** Packages with machine code, which stay where npm installed them, and an optional one of `pg`. */
 const external = ["@photostructure/sqlite", "keccak", "secp256k1", "pg-native"];
 
-/** A package's own package.json is found by its place, which the bundle does not keep. */
+/** Packages find their package.json by its path, which the bundle does not keep. */
 const ownVersions = {
   name: "own-versions",
   transform: {

@@ -14,11 +14,11 @@ if (findBinaries() === undefined) {
   process.exit(1);
 }
 prepare();
-// What runs it needs packages, which may have been missing until here.
+// Import this only now: it needs packages, which may have been missing before.
 const { runCluster } = await import("./cluster/run-cluster.mjs");
 await runCluster(options);
 
-/** Undefined, and said on the standard error, when the flags are wrong. */
+/** Parses the flags. Prints an error and returns undefined if they are wrong. */
 function tryReadOptions() {
   try {
     return readOptions(process.argv.slice(2));

@@ -1,11 +1,11 @@
-/** The address of a name; or that nobody answers for it (`silent`), or says that it cannot be told (`fails`). Other names do not exist. */
+/** Address of a name. `silent`: the server does not answer. `fails`: the server answers with a failure. Other names do not exist. */
 export type Zone = ReadonlyMap<string, string>;
 
 /** A name server on loopback that answers over UDP. */
 export interface DnsServer extends AsyncDisposable {
   /** Host and port. */
   readonly address: string;
-  /** The names that were asked for, in order: once for each family of addresses, and each time that a query was sent again. */
+  /** The names of all queries, in order: one for each address family, and one for each retry. */
   readonly questions: readonly string[];
 }
 

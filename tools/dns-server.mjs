@@ -6,7 +6,7 @@ const headerBytes = 12;
 const recordA = 1;
 const recordAaaa = 28;
 const classInternet = 1;
-/** A response to a query that wanted recursion, which is available. */
+/** Flags of a response: recursion was desired and is available. */
 const responseFlags = 0x8180;
 const absentCode = 3;
 const failureCode = 2;
@@ -45,7 +45,7 @@ function readQuestion(query) {
   return { name: labels.join(".").toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
 }
 
-/** Header and question come back, with the record that was asked for where there is one. */
+/** Builds a response with the header, the question, and the record if there is one. */
 function toResponse(query, { type, end }, entry) {
   const head = Buffer.from(query.subarray(0, end));
   const record = entry === undefined || entry === "fails" ? undefined : findRecord(type, entry);
@@ -69,7 +69,7 @@ function findRecord(type, address) {
   return Buffer.concat([record, data]);
 }
 
-/** Of an address that is written with one `::`. */
+/** Bytes of an IPv6 address with one `::`. */
 function sixBytes(address) {
   const [before = [], after = []] = address.split("::").map((half) => half.split(":").filter((group) => group !== ""));
   const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0");

@@ -2,13 +2,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** What to say where they are missing. */
+/** Message if they are missing. */
 export const missingPostgres = `PostgreSQL is not installed: neither initdb nor postgres is on the path or under /usr/lib/postgresql. Install it, version 15 or later:
   Debian, Ubuntu    apt-get install postgresql
   Fedora            dnf install postgresql-server
   macOS             brew install postgresql@17, and put its bin folder on the path`;
 
-/** The folder of `initdb` and `postgres`: on the path, or where Debian puts the newest of them. */
+/** The folder of `initdb` and `postgres`: on the path, or Debian's newest version. */
 export function findBinaries() {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian)

@@ -1,18 +1,18 @@
-/** A PostgreSQL server of a test's own, in a folder that goes with it. It does not sync, so that it is fast. */
+/** A PostgreSQL server of one test, in a temporary folder. It does not sync, so that it is fast. */
 export interface PostgresServer {
   /** The folder of its socket and its configuration. */
   readonly folder: string;
-  /** Of its first process, whose children the others are; undefined while it is halted. */
+  /** Process id of its main process; undefined while it is halted. */
   readonly pid: number | undefined;
-  /** The address of a database; of the one that is there from the start when none is named. */
+  /** URL of a database; by default of the initial one. */
   url(database?: string): string;
-  /** The address of an empty database. */
+  /** Creates a database and returns its URL. */
   createDatabase(): Promise<string>;
-  /** The address of an empty schema, which takes a tenth of the time of a database. */
+  /** Creates a schema and returns its URL. This takes a tenth of the time of a database. */
   createSchema(): Promise<string>;
-  /** What a query answers, on a connection of its own; in the database that is there from the start when none is named by its address. */
+  /** Runs a query on a new connection, by default in the initial database. */
   query(sql: string, parameters?: readonly unknown[], url?: string): Promise<readonly Record<string, unknown>[]>;
-  /** Ends it: every session is told (`fast`), or none is (`kill`). */
+  /** Stops it: `fast` ends every session with a message, `kill` with none. */
   halt(way: "fast" | "kill"): Promise<void>;
   /** Starts it again after `halt`. */
   resume(): Promise<void>;
@@ -20,14 +20,14 @@ export interface PostgresServer {
   remove(): Promise<void>;
 }
 
-/** Whether tests with PostgreSQL run here. Where they must (CHECKS_POSTGRES=required), they fail without it. */
+/** Whether tests with PostgreSQL run here. With CHECKS_POSTGRES=required, they fail without it. */
 export const hasPostgres: boolean;
 
-/** The title of tests that need PostgreSQL; it says so where they are left out. */
+/** Title of tests that need PostgreSQL. Without PostgreSQL, it says that they are skipped. */
 export function titleOf(title: string): string;
 
 export interface PostgresServerOptions {
-  /** Beside the usual ones, as in `postgresql.conf`. */
+  /** Additional settings, as in `postgresql.conf`. */
   readonly settings?: readonly string[];
   readonly port?: number;
   /** Puts files into the data folder before the first start. */

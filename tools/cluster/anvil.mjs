@@ -1,14 +1,14 @@
-// How anvil, of the npm package, is run as a chain that stays the same from one start to the next.
+// Runs anvil of the npm package as a chain that keeps its state from one start to the next.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
 const millisecondsPerSecond = 1000;
 
-/** The names of the files that it keeps in its folder. */
+/** Files in its folder. */
 export const chainFiles = ["chain.json", "chain-genesis-time"];
 
-/** The program with its arguments: free gas, so that each node can sign with a key of its own that nobody has to fund, and state that is kept. */
+/** Command line of anvil. Gas is free, so that each node signs with a key of its own without funds. Anvil saves its state. */
 export function anvilCommand({ folder, host, port }) {
   const [state, genesisTime] = chainFiles.map((name) => join(folder, name));
   const free = ["--block-base-fee-per-gas", "0", "--gas-price", "0", "--disable-min-priority-fee"];
@@ -17,23 +17,23 @@ export function anvilCommand({ folder, host, port }) {
   return { command: anvilFile(), args: ["--host", host, "--port", String(port), ...free, ...kept, ...first] };
 }
 
-/** To be called after each start: its clock begins at the time of the first block. */
+/** Call it after each start: anvil's clock starts at the time of the first block. */
 export async function setClock(url) {
-  // Anvil keeps the whole seconds between what it is told and its own time: told of a second that is over, it stays behind.
-  for (let told; told !== nowInSeconds(); ) {
-    told = nowInSeconds();
-    await tellTime(url, told);
+  // Anvil stores the offset to its own clock in whole seconds. If the second ends during the call, anvil stays behind: set it again.
+  for (let set; set !== nowInSeconds(); ) {
+    set = nowInSeconds();
+    await setTime(url, set);
   }
 }
 
-async function tellTime(url, seconds) {
+async function setTime(url, seconds) {
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "evm_setTime", params: [seconds] });
   const response = await fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
   const { error } = await response.json();
   if (error !== undefined) throw new Error(`the chain's clock cannot be set: ${error.message}`);
 }
 
-/** Anvil makes its first block anew at each start, and forgets the time that it had: another time would make another chain. */
+/** Anvil creates its first block again at each start and does not save its time. Another time would make another chain. */
 function readGenesisTime(file) {
   if (!existsSync(file)) {
     mkdirSync(dirname(file), { recursive: true });
@@ -46,7 +46,7 @@ function nowInSeconds() {
   return Math.floor(Date.now() / millisecondsPerSecond);
 }
 
-// The binary itself and not the package's wrapper: a killed wrapper would leave its child behind.
+// Start the binary, not the package's wrapper: a killed wrapper would leave its child behind.
 function anvilFile() {
   const platform = `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   const wrapper = createRequire(import.meta.url).resolve("@foundry-rs/anvil/package.json");

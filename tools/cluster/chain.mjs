@@ -4,7 +4,7 @@ import { Part } from "./part.mjs";
 
 const host = "127.0.0.1";
 
-/** Starts a chain whose state is kept from one start to the next. */
+/** Starts a chain that keeps its state from one start to the next. */
 export async function startChain({ data, logs, port, adopt }) {
   const part = new Part("chain", { ...anvilCommand({ folder: data, host, port }), logs, adopt });
   await part.waitFor(/Listening on/);

@@ -11,7 +11,7 @@ const user = "stele";
 const database = "stele";
 const connectionsMax = 200;
 
-/** Starts the server, and makes it first where there is none yet. Answers its address without the password, and the file that holds that. */
+/** Starts the server, and creates it first if needed. Returns its URL without the password, and the file with the password. */
 export async function startDatabase({ data, logs, port, adopt }) {
   const binaries = findBinaries();
   if (binaries === undefined) throw new Error(missingPostgres);
@@ -33,13 +33,13 @@ export async function startDatabase({ data, logs, port, adopt }) {
   return { part, folder, url: `postgres://${user}@127.0.0.1:${port}/${database}`, passwordFile };
 }
 
-/** Deletes what is kept of the server. */
+/** Deletes the server's files. */
 export function deleteDatabase(data) {
   for (const folder of [besideData(data), elsewhere(data)]) rmSync(folder, { recursive: true, force: true });
   rmSync(join(data, "postgres.password"), { force: true });
 }
 
-/** PostgreSQL refuses to run as root; the user that runs it instead may have no way into the folder that root works in. */
+/** PostgreSQL refuses to run as root. The user that runs it instead may not be able to enter root's working folder. */
 function databaseFolder(data, owner) {
   const folder = besideData(data);
   if (owner === undefined) return makeFolder(folder);

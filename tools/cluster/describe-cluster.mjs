@@ -1,4 +1,4 @@
-// What is printed when everything is up.
+// The text that the command prints when everything is ready.
 
 export function describeCluster({ chain, database, nodes, logs }) {
   const urlOf = (index) => nodes[index % nodes.length].url;

@@ -1,5 +1,5 @@
-// Ends what the program that started it leaves behind: it is told process ids on its standard input, and when that ends without the word
-// `done`, the program was killed.
+// Ends the processes that its parent leaves behind. It reads process ids from its standard input. If the input ends without the word `done`,
+// the parent was killed.
 import { createInterface } from "node:readline";
 
 const graceMs = 10_000;

@@ -11,7 +11,7 @@ const readyPollMs = 200;
 const main = join(root, "broker", "dist", "bundle", "main.js");
 const scriptMode = 0o755;
 const secretMode = 0o600;
-/** File of the key that seals the secrets of subscriptions; all nodes share it. */
+/** File of the key that encrypts the secrets of subscriptions. All nodes share it. */
 export const secretKeyName = "secrets.key";
 
 /** Starts all nodes at once. */
@@ -35,7 +35,7 @@ export function startNodes({ data, logs, ports, adopt, database, chain }) {
   });
 }
 
-/** Waits until each node can serve. Throws with what keeps one from it. */
+/** Waits until each node is ready. Throws with the reason that one is not. */
 export async function waitUntilReady(nodes) {
   await Promise.all(nodes.map(({ part }) => part.waitFor(/^Stele \S+ (is ready|has started)/m)));
   await Promise.all(nodes.map(waitForHealth));
@@ -47,12 +47,12 @@ function makeSecretKey(data) {
   return file;
 }
 
-/** Settings of a broker that runs beside the cluster are none of the cluster's. */
+/** Removes the settings of the user's environment: they may belong to another broker. */
 function othersVariables() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STELE_")));
 }
 
-/** A script that is the same node once more, in the terminal of whoever runs it; no secret is in it. Answers the command that runs it. */
+/** Writes a script that restarts the node in the user's terminal. It contains no secret. Returns the command that runs it. */
 function writeScript(file, settings) {
   const lines = [
     "#!/bin/sh",

@@ -31,7 +31,7 @@ const options = {
 const nodesMax = 9;
 const portMax = 65_535;
 
-/** What the flags say. Throws with what is wrong with them. */
+/** Parses the flags. Throws with the error in them. */
 export function readOptions(argv) {
   const { values } = parseArgs({ args: argv, options });
   const nodes = readNumber(values, "nodes", nodesMax);

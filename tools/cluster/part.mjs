@@ -7,7 +7,7 @@ const startTimeoutMs = 60_000;
 const stopTimeoutMs = 20_000;
 const linesShownMax = 15;
 
-/** A process that says in its output when it is ready; the output goes to a file. */
+/** A process that reports in its output when it is ready. The output goes to a file. */
 export class Part {
   #name;
   #file;
@@ -24,7 +24,7 @@ export class Part {
     this.#name = name;
     this.#file = join(logs, `${name}.log`);
     this.#startAgain = startAgain;
-    // In a group of its own, so that Ctrl-C reaches this program alone, which then ends the parts in order.
+    // It has a process group of its own, so that Ctrl-C reaches only this program, which then stops the parts in order.
     this.#process = spawn(command, args, { ...spawning, stdio: ["ignore", "pipe", "pipe"], detached: true });
     this.#exited = new Promise((settle) => {
       this.#process.once("error", ({ message }) => settle(`cannot be started: ${message}`));
@@ -42,7 +42,7 @@ export class Part {
     return this.#process.pid;
   }
 
-  /** The command by which a user starts it again; undefined where there is none. */
+  /** The command that restarts it; undefined if there is none. */
   get startAgain() {
     return this.#startAgain;
   }
@@ -56,7 +56,7 @@ export class Part {
     return this.#exited;
   }
 
-  /** Waits until the output says so. @param {RegExp} pattern */
+  /** Waits until the output matches. @param {RegExp} pattern */
   async waitFor(pattern) {
     const ready = new Promise((settle) => {
       const look = () => {
@@ -76,13 +76,13 @@ export class Part {
     this.#output = [];
   }
 
-  /** What to say of a failure: what happened, the last lines of the output, and where the others are. */
+  /** Describes a failure: what happened, the last lines of the output, and the file with the others. */
   describe(what) {
     const lines = this.#output.slice(-linesShownMax).map((line) => `    ${line}`);
     return [`${this.#name} ${what}; its log is ${this.#file}`, ...lines].join("\n");
   }
 
-  /** Ends the process; when it does not end in time, by force. */
+  /** Stops the process, by force after a timeout. */
   async stop(signal = "SIGTERM") {
     if (!this.isRunning || this.pid === undefined) return;
     this.#process.kill(signal);

@@ -1,8 +1,8 @@
-// Every process of the cluster, and their common end.
+// Every process of the cluster, and how they stop together.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** How a part ends, where it is not by SIGTERM: PostgreSQL waits for its clients at that. */
+/** Signal of a part if it is not SIGTERM: at SIGTERM, PostgreSQL waits for its clients. */
 const endSignals = { database: "SIGINT" };
 const guardFile = fileURLToPath(new URL("./guard.mjs", import.meta.url));
 
@@ -16,19 +16,19 @@ export class Parts {
     return this.#ending !== undefined;
   }
 
-  /** Takes care of a process from its first moment. */
+  /** Registers a process right after its start. */
   adopt(part) {
     if (part.pid !== undefined) this.#guard.stdin.write(`${part.pid}\n`);
     this.#parts.push(part);
     void part.exited.then((how) => this.#noteExit(part, how));
   }
 
-  /** To be called when all nodes are up: from then on they may end. */
+  /** Call it when all nodes are ready: from then on they may end. */
   noteStart() {
     this.#hasStarted = true;
   }
 
-  /** Ends the process with all its parts, in order: first the nodes, last what they need. */
+  /** Stops all parts and this process: first the nodes, then the servers that they need. */
   async end(code) {
     this.#ending ??= this.#end();
     await this.#ending;
@@ -44,7 +44,7 @@ export class Parts {
     this.#guard.stdin.end("done\n");
   }
 
-  /** Without the chain or the database nothing goes on. Nodes come and go: the user ends them, and starts them again by hand. */
+  /** The cluster stops without the chain or the database. A node may end: the user stops and restarts nodes by hand. */
   #noteExit(part, how) {
     if (this.isEnding) return;
     console.error(part.describe(how));

@@ -1,4 +1,4 @@
-// Starts the parts in order, and ends them in the opposite one.
+// Starts the parts in order, and stops them in reverse order.
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ async function start({ data, ports, parts }) {
   if (!parts.isEnding) console.log(describeCluster({ chain, database, nodes, logs }));
 }
 
-/** What this program made there, and nothing else. */
+/** Deletes only the files of this program. */
 function deleteKept(data) {
   deleteDatabase(data);
   mkdirSync(data, { recursive: true });

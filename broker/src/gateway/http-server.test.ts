@@ -22,7 +22,7 @@ function createGate() {
 const request = "GET /rest/open?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 describe("close", () => {
-  it("lets a request under way finish, accepts no other, and closes its connection", async () => {
+  it("finishes a request in progress, accepts no other, and closes the connection", async () => {
     const gate = createGate();
     const server = await serve({ open: gate.pass }, { closeDeadlineMs: 600_000 });
     const answered = sendRaw(server.url, [request]);
@@ -34,7 +34,7 @@ describe("close", () => {
     await closed;
   });
 
-  it("cuts off what is under way after the deadline", async () => {
+  it("aborts requests in progress after the deadline", async () => {
     const gate = createGate();
     const server = await serve({ open: gate.pass }, { closeDeadlineMs: 1 });
     const answered = sendRaw(server.url, [request]);
@@ -54,7 +54,7 @@ describe("close", () => {
     await ended;
   });
 
-  it("serves what still comes on a connection that is open, and says that it is not ready", async () => {
+  it("serves later requests on an open connection, and reports that it is not ready", async () => {
     const gate = createGate();
     const asked = createGate();
     const health = () => {
@@ -107,7 +107,7 @@ describe("close", () => {
 });
 
 describe("listen", () => {
-  it("rejects when the port is taken", async () => {
+  it("rejects if the port is in use", async () => {
     await using server = await serve();
     const port = Number(new URL(server.url).port);
     const second = createHttpServer({

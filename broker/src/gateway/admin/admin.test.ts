@@ -97,7 +97,7 @@ describe("health", () => {
     expect([response.status, await response.json()]).toEqual([status, { status: text, groups: expected }]);
   });
 
-  it("ready tells how a node stands with the others", async () => {
+  it("ready reports the state of the node in its cluster", async () => {
     const node = { address: "node-a:8080", isMember: false, reason: "it has not joined" };
     await using server = await serve({ health: () => [notReady], node: () => node });
     const response = await fetch(`${server.url}/health/ready`);

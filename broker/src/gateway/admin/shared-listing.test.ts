@@ -8,7 +8,7 @@ import { SharedListing } from "./shared-listing.ts";
 
 const empty: readonly NodeListing[] = [{ address: "node-a:1", subscriptions: [] }];
 
-/** A listing whose readings end when they are told to. */
+/** A listing whose reads end when the test says so. */
 function listingOf(readings: readonly Promise<readonly NodeListing[]>[], overrides: Partial<Broker> = {}) {
   let begun = 0;
   const listSubscriptions = (): Promise<readonly NodeListing[]> => {

@@ -11,7 +11,7 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r
 const json = { "content-type": "application/json" };
 const rpc = (method: string, params: unknown) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 
-/** A broker that gives nobody a right. */
+/** A broker whose policy denies everything. */
 function refuse(): never {
   throw new BrokerError("accessDenied", { details: "x" });
 }
@@ -56,7 +56,7 @@ it("tells the broker the address and the protocol of each call, by one object fo
   ]);
 });
 
-it("aborts the caller's signal when the connection ends, also while a call is under way", async () => {
+it("aborts the caller's signal when the connection ends, also during a call", async () => {
   const signals: AbortSignal[] = [];
   const ended = createDeferred<void>();
   await using server = await serve({

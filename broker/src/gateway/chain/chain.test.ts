@@ -20,7 +20,7 @@ interface Request {
   readonly params: readonly unknown[];
 }
 
-/** A server over a chain that answers as given, and what that chain was asked. */
+/** A server over a chain with fixed answers, and the requests that the chain received. */
 async function serveChain(answer: (request: Request) => unknown = () => "0x2a") {
   const requests: Request[] = [];
   const chain: ChainSource = {
@@ -55,7 +55,7 @@ function nest(levels: number): unknown {
 }
 
 describe("the chain over HTTP", () => {
-  it.each([...readMethods.keys()])("%s is asked of the chain with its params", async (method) => {
+  it.each([...readMethods.keys()])("%s goes to the chain with its params", async (method) => {
     const { server, requests } = await serveChain();
     await using _ = server;
     expect(await ask(server, call(method, ["0x1", { a: null }], "x"))).toEqual({
@@ -203,7 +203,7 @@ describe("what the chain is spared", () => {
     expect([runningMost, requests.length]).toEqual([runningMax, 80]);
   });
 
-  it("a look-up does not wait for computations, and what waits is bounded", async () => {
+  it("a look-up does not wait for computations, and the queue is bounded", async () => {
     const gate = createDeferred<string>();
     const source: ChainSource = {
       read: ({ method }) => (method === "eth_call" ? gate.promise : Promise.resolve('"0x1"')),
@@ -218,8 +218,8 @@ describe("what the chain is spared", () => {
     expect(await Promise.all(calls)).toEqual(calls.map(() => ({ json: '"0x2"' })));
   });
 
-  it("results that would make an answer too long are -32003, and what is left of the batch is not run", async () => {
-    // Four fill the answer but for some bytes; the others are short, so that the test takes no time to write what is not sent.
+  it("results beyond the size limit of the answer are -32003, and the rest of the batch does not run", async () => {
+    // Four results nearly fill the answer. The others are short, so that the test does not build results that are never sent.
     const fitting = 4;
     const [long, short] = ["x".repeat(chainAnswerBytesMax / fitting - 100), "x".repeat(1000)];
     const { server, requests } = await serveChain(() => (requests.length <= fitting ? long : short));

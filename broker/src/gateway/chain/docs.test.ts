@@ -8,7 +8,7 @@ function namesIn(text: string): readonly string[] {
   return [...text.matchAll(/`((?:eth|net|web3)_\w+)`/g)].map(([, name = ""]) => name);
 }
 
-it("docs/chain.md lists what can be read", () => {
+it("docs/chain.md lists the readable methods", () => {
   const [, list = ""] = /<!-- methods -->(.*?)<!-- methods end -->/s.exec(page) ?? [];
   expect(namesIn(list)).toEqual([...readMethods.keys()]);
 });

@@ -40,7 +40,7 @@ describe("Gate", () => {
     expect(await isSettled(later)).toBe(false);
   });
 
-  it("refuses who waited too long, and lets the next in", async () => {
+  it("refuses a caller that waited too long, and admits the next one", async () => {
     vi.useFakeTimers();
     try {
       const gate = new Gate({ ...options, runningMax: 1, waitTimeoutMs: 1000 });
@@ -57,7 +57,7 @@ describe("Gate", () => {
     }
   });
 
-  it("lets nobody in once it is closed, also of those who wait", async () => {
+  it("admits nobody after it is closed, not even waiting callers", async () => {
     const gate = new Gate({ ...options, runningMax: 1 });
     const leave = await enter(gate);
     const waiting = gate.enter();

@@ -39,7 +39,7 @@ describe("the answer to a batch", () => {
     expect(count).toBeLessThan(rpcAnswerBytesMax / 65_536 + 20);
   });
 
-  it("tells of every change that was made, however long it is", async () => {
+  it("reports every change, however many there are", async () => {
     const read = createDeferred<void>();
     await using server = await serve({
       getEvent: () => Promise.resolve(toEvent(rpcAnswerBytesMax)),
@@ -186,7 +186,7 @@ describe("pipelined requests", () => {
 });
 
 describe("the listing of subscriptions", () => {
-  it("counts until its client has taken it", async () => {
+  it("counts until its client has read it", async () => {
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };
     const delivery = { kind: "webhook", format: "RESTful" };

@@ -57,7 +57,7 @@ test("ends the client that has moved nothing for longest when memory is needed, 
   expect(bytes()).toBe(80);
 });
 
-test("a client that the broker keeps waiting is not ended, and what is in use already is taken in any case", () => {
+test("does not disconnect a client that waits for the broker, and admits bytes that are already in use", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(90);
   hold(90).awaitBroker();
@@ -95,7 +95,7 @@ test("an excused client has as long again", () => {
   expect(ended).toEqual(["end", "slow"]);
 });
 
-test("what is released holds nothing, whatever is taken for it afterwards", () => {
+test("a released reservation holds nothing, whatever it takes afterwards", () => {
   const { hold, bytes } = createBudget(100);
   const holding = hold(50, "gone");
   holding.release();

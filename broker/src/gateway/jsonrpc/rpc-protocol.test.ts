@@ -116,7 +116,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     expect({}).not.toHaveProperty("topic");
   });
 
-  it("a parameter object that is its own prototype's is not looked up there", async () => {
+  it("does not look up parameters in the prototype", async () => {
     await using server = await serve();
     const body = '{"jsonrpc":"2.0","id":1,"method":"open","params":{"__proto__":{"topic":"a"}}}';
     expect(await answer(server.url, body)).toMatchObject({ error: { code: -32602 } });
@@ -166,7 +166,7 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
     expect(server.calls).toHaveLength(2);
   });
 
-  it("1000 members are taken, 1001 are refused whole", async () => {
+  it("accepts 1000 members, and refuses a batch of 1001", async () => {
     await using server = await serve();
     const members = Array.from({ length: 1001 }, (_, id) => call({ id }));
     expect(await answer(server.url, members)).toMatchObject({ id: null, error: { code: -32600 } });

@@ -27,7 +27,7 @@ const publication = (topic: string, fields: object = {}) => ({
 });
 
 describe.each([4, 5] as const)("a client of level %s", (version) => {
-  it("gets what another publishes with each QoS, in order", async () => {
+  it("receives the messages of another client with each QoS, in order", async () => {
     const reader = await RawClient.connect(world.port, version, { clientId: "reader" });
     reader.send(subscription("a/#", 2));
     expect(await reader.next("suback")).toMatchObject({ granted: [2] });
@@ -252,7 +252,7 @@ describe("what the standard forbids ends the connection with its reason", () => 
   });
 });
 
-/** Holds back what the ledger answers. */
+/** Delays the ledger's answers. */
 async function holding(outcome?: () => Promise<readonly BatchOutcome[]>) {
   const gate = createDeferred<void>();
   await world.stop();

@@ -158,7 +158,7 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
 });
 
 describe("limits of a request", () => {
-  it("a GET query of 1024 bytes is taken", async () => {
+  it("accepts a GET query of 1024 bytes", async () => {
     await using server = await serve();
     const content = "x".repeat(1024 - "topic=a&content=".length);
     await fetch(`${server.url}/rest/publish?topic=a&content=${content}`);

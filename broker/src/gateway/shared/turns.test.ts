@@ -3,7 +3,7 @@ import { type Leave, Turns } from "./turns.ts";
 
 const nextLoop = (): Promise<void> => new Promise(setImmediate);
 
-/** Calls of some callers that each stay until they are told to leave. */
+/** Calls that each last until the test ends them. */
 function createCalls(turns: Turns) {
   const entered: string[] = [];
   const leaves: Leave[] = [];
