@@ -39,7 +39,7 @@ describe("the answer to a batch", () => {
     expect(count).toBeLessThan(rpcAnswerBytesMax / 65_536 + 20);
   });
 
-  it("reports every change, however many there are", async () => {
+  it("reports the result of every change, even beyond the size limit", async () => {
     const read = createDeferred<void>();
     await using server = await serve({
       getEvent: () => Promise.resolve(toEvent(rpcAnswerBytesMax)),
