@@ -1,7 +1,7 @@
 import { BrokerError } from "@stele/wire";
 import type { Address } from "../../domain/topic.ts";
 import type { Outage } from "../../ports/ledger.ts";
-import { type ChainIdentity, type EvmProvider, Rpc } from "./endpoint/rpc.ts";
+import type { ChainIdentity, EvmProvider, Rpc } from "./endpoint/rpc.ts";
 import type { EvmLedgerOptions } from "./evm-ledger-options.ts";
 import { toHex } from "./hex.ts";
 import type { Signer } from "./native-crypto.ts";

@@ -4,28 +4,28 @@ import type { Clock } from "../../ports/clock.ts";
 import type { BatchFault, BatchOutcome, LedgerBlock, LedgerEntry } from "../../ports/ledger.ts";
 import { Wakeup } from "../wakeup.ts";
 
-/** Who publishes where nobody says. */
+/** The default publisher. */
 const strangerAddress: Address = `0x${"57".repeat(20)}`;
 
-/** A batch as it goes to the chain: what it claims, and bytes that may be anything. */
+/** A batch on the chain: its claims, and arbitrary bytes. */
 export interface ChainBatch {
   readonly address: Address;
   readonly count: number;
   readonly events: Uint8Array;
 }
 
-/** An entry that is not placed yet. */
+/** An entry without its place. */
 type Unplaced = LedgerEntry extends infer Entry
   ? Entry extends LedgerEntry
     ? Omit<Entry, "address" | "transactionHash" | "logIndex">
     : never
   : never;
 
-/** A time when blocks were taken back. */
+/** A reorg that removed blocks. */
 export interface Cut {
-  /** The newest block that stayed. */
+  /** The newest remaining block. */
   readonly to: number;
-  /** The newest block before. */
+  /** The newest block before the reorg. */
   readonly from: number;
 }
 

@@ -16,10 +16,10 @@ export type RpcBlock = RpcObject & { readonly transactions: readonly Hash[] };
 const receiptsUnderWayMax = 16;
 /** Bytes of a block's receipts, as they come, from which a proof is made; a stranger can make them as long as the block's gas allows. */
 const receiptsBytesMax = 16_777_216;
-/** What a log takes of them beside its data. */
+/** Bytes of JSON of a log beside its data. */
 const logBytes = 600;
 
-/** The receipts of a block are longer than is read for a proof. */
+/** The receipts of a block exceed the limit for proofs. */
 export class ReceiptsTooLong extends Error {
   override readonly name = "ReceiptsTooLong";
 
@@ -28,12 +28,12 @@ export class ReceiptsTooLong extends Error {
   }
 }
 
-/** Whole blocks as an endpoint gives them. @throws RpcFailure, and nothing else. */
+/** Reads whole blocks from an endpoint. @throws RpcFailure only. */
 export class BlockRpc {
   readonly #provider: EvmProvider;
   readonly #signal: AbortSignal;
 
-  /** Every request is given up when `signal` aborts. */
+  /** Every request ends when `signal` aborts. */
   constructor(provider: EvmProvider, signal: AbortSignal) {
     this.#provider = provider;
     this.#signal = signal;
@@ -41,11 +41,11 @@ export class BlockRpc {
 
   async findBlock(number: number): Promise<RpcBlock | undefined> {
     const block = await this.#ask("eth_getBlockByNumber", toQuantity(number), false);
-    return isObject(block) && Array.isArray(block["transactions"]) ? (block as RpcBlock) : undefined; // Checked right here.
+    return isObject(block) && Array.isArray(block["transactions"]) ? (block as RpcBlock) : undefined; // Just checked.
   }
 
   /**
-   * The receipts of a block in the order of its transactions; undefined when the endpoint does not have them all.
+   * The receipts of a block in the order of its transactions; undefined if the endpoint lacks some.
    * @throws ReceiptsTooLong, and RpcFailure.
    */
   async findReceipts(block: RpcBlock): Promise<readonly RpcReceipt[] | undefined> {
@@ -54,7 +54,7 @@ export class BlockRpc {
     return receipts.length === block.transactions.length && receipts.every(isReceipt) ? receipts : undefined;
   }
 
-  /** Undefined where the endpoint lacks the method or does not have the block. */
+  /** Undefined if the endpoint lacks the method or the block. */
   async #receiptsAtOnce(block: RpcBlock): Promise<readonly unknown[] | undefined> {
     try {
       const receipts = await this.#ask("eth_getBlockReceipts", block["number"]);
@@ -104,7 +104,7 @@ export function isUnreached({ kind }: RpcFailure): boolean {
   return kind === "connection" || kind === "unreached";
 }
 
-/** Whether the answer was longer than is read. */
+/** Whether the answer exceeded the limit. */
 function isTooLong(error: unknown): boolean {
   return error instanceof RpcFailure && error.cause instanceof EndpointError && error.cause.reach === "answer-too-long";
 }

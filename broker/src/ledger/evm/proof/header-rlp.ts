@@ -2,7 +2,7 @@ import { fromRlp, toRlp } from "viem/utils";
 import { fromHex, type Hex, integerBytes, toHex } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 
-/** A block or a receipt as the endpoint gives it. */
+/** A block or a receipt from an endpoint. */
 export type RpcObject = Readonly<Record<string, unknown>>;
 
 type FieldKind = "data" | "quantity";
@@ -27,7 +27,7 @@ const commonFields: readonly Field[] = [
   ["nonce", "data"],
 ];
 
-/** What later forks have added, in their order: London, Shanghai, Cancun, Prague. */
+/** Fields that later forks added, in order: London, Shanghai, Cancun, Prague. */
 const laterFields: readonly Field[] = [
   ["baseFeePerGas", "quantity"],
   ["withdrawalsRoot", "data"],
@@ -37,12 +37,12 @@ const laterFields: readonly Field[] = [
   ["requestsHash", "data"],
 ];
 
-/** Parts of the extra data of a block that validators have sealed: vanity, validators, vote, round, seals. */
+/** Parts of the extra data of a block that validators sealed: vanity, validators, vote, round, seals. */
 const sealedParts = 5;
-/** Those that they agree on before. */
+/** The parts that validators agree on before they seal. */
 const agreedParts = 3;
 
-/** RLP of the header of a block that an endpoint gave; undefined when nothing hashes to the block's hash, or it is incomplete. */
+/** RLP of a block's header; undefined if it is incomplete, or does not hash to the block's hash. */
 export function findHeader(block: RpcObject): Uint8Array | undefined {
   for (const extraData of extraDataForms(block["extraData"])) {
     const header = encodeHeader({ ...block, extraData });
@@ -62,8 +62,8 @@ function encodeHeader(block: RpcObject): Uint8Array | undefined {
 }
 
 /**
- * The extra data as it may stand in what is hashed. Chains of Besu and GoQuorum leave out of it what validators add to a block after they
- * have agreed on it: QBFT writes round 0 and no seals, IBFT 2.0 neither of both.
+ * The forms of the extra data that may be hashed. Besu and GoQuorum hash it without the parts that validators add after they agree on a block: QBFT
+ * with round 0 and no seals, IBFT 2.0 without either.
  */
 function extraDataForms(extraData: unknown): readonly unknown[] {
   const parts = findList(extraData);
@@ -77,7 +77,7 @@ type Nested = Hex | Nested[];
 function findList(encoded: unknown): Nested[] | undefined {
   if (!isHex(encoded)) return undefined;
   try {
-    const decoded: Nested = fromRlp(encoded, "hex") as Nested; // What it decodes to: bytes, or a list of such.
+    const decoded: Nested = fromRlp(encoded, "hex") as Nested; // It decodes to bytes or nested lists.
     return typeof decoded === "string" ? undefined : decoded;
   } catch {
     return undefined;

@@ -9,14 +9,14 @@ import { findHeader } from "./header-rlp.ts";
 import { ProvenBlock, unavailable } from "./proven-block.ts";
 import { ProvenBlocks } from "./proven-blocks.ts";
 
-/** Blocks whose receipts are read at once; each may take a few times its bytes of memory. */
+/** Blocks whose receipts are read concurrently; each may take several times its bytes of memory. */
 const blocksAtOnce = 2;
-/** Blocks kept whose receipts are too long: nobody can have them read again and again. */
+/** Remembered blocks with too long receipts, so that nobody makes the broker read them again and again. */
 const tooLongMax = 1024;
-/** How long the reading of a block may take, for whoever waits for it. */
+/** Time to read a block, in milliseconds, whoever waits for it. */
 const blockTimeoutMs = 30_000;
 
-/** Makes proofs of events from what an endpoint of the chain tells of a block. Nothing that does not fit the block's hash leaves it. */
+/** Makes proofs of events from an endpoint's answers about a block. It returns only data that matches the block's hash. */
 export class ProofMaker {
   readonly #provider: EvmProvider;
   readonly #registry: Address;
@@ -29,7 +29,7 @@ export class ProofMaker {
     this.#registry = options.registry;
   }
 
-  /** @throws BrokerError 200205 the endpoint cannot be reached; 200206 what it tells of the block makes no proof; 200300. */
+  /** @throws BrokerError 200205 if the endpoint is unreachable; 200206 if its answers make no proof; 200300 if too many wait. */
   async make(place: ProofPlace, signal: AbortSignal): Promise<ChainProof> {
     const block = await untilAborted(this.#blocks.get(place.blockNumber), signal);
     const { transactionIndex, logPlace, publisher, events } = block.getBatch(place);
@@ -82,7 +82,7 @@ export class ProofMaker {
   }
 }
 
-/** @throws BrokerError 200205 when `signal` aborts first. */
+/** @throws BrokerError 200205 if `signal` aborts first. */
 function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(new BrokerError("chainUnreachable", { details: "no answer in time" }));

@@ -23,10 +23,10 @@ export interface ProvenBlockOptions {
   readonly registry: Address;
 }
 
-/** What proofs of the events of one block are made from. */
+/** The data for proofs of one block's events. */
 export class ProvenBlock {
   readonly header: Uint8Array;
-  /** About how much memory it takes. */
+  /** Approximate memory, in bytes. */
   readonly bytes: number;
   readonly #number: number;
   readonly #batches: ReadonlyMap<string, FoundBatch>;
@@ -42,18 +42,18 @@ export class ProvenBlock {
     this.#number = number;
     this.#batches = findBatches(receipts, registry);
     this.#trie = trie;
-    // The events of each log stand in its receipt too, and the receipt in the trie.
+    // Receipt and trie both contain the events of each log.
     this.bytes = 2 * encoded.reduce((sum, { length }) => sum + length, header.length);
   }
 
-  /** @throws BrokerError 200206 when the block does not hold it. */
+  /** @throws BrokerError 200206 if the block does not contain it. */
   getBatch({ address, firstSequence }: ProofPlace): FoundBatch {
     const batch = this.#batches.get(keyOf(address, firstSequence));
     if (batch === undefined) throw unavailable(`block ${this.#number} of the chain does not hold the event`);
     return batch;
   }
 
-  /** Nodes of the receipts trie down to a receipt. */
+  /** Nodes of the receipts trie from the root to a receipt. */
   prove(transactionIndex: number): readonly Uint8Array[] {
     return this.#trie.prove(transactionIndex);
   }

@@ -1,9 +1,9 @@
 import type { ProvenBlock } from "./proven-block.ts";
 
-/** How long a block is kept for further proofs. A block that is taken back meanwhile is proven for so long at most. */
+/** How long a block is kept for further proofs, in milliseconds. After a reorg, a removed block is still proven for that long. */
 const provenBlockKeptMs = 5_000;
 
-/** Memory of all blocks that are kept; the oldest give way. One that is longer by itself is not kept. */
+/** Upper bound on the memory of all kept blocks, in bytes; the oldest are dropped. A larger block is not kept. */
 const provenBlocksBytesMax = 16 * 2 ** 20;
 
 interface Kept {
@@ -11,15 +11,15 @@ interface Kept {
   readonly since: number;
 }
 
-/** Reads a block once for all who want proofs from it at about the same time. */
+/** Reads a block once for all concurrent proofs. */
 export class ProvenBlocks {
   readonly #read: (number: number) => Promise<ProvenBlock>;
   readonly #reading = new Map<number, Promise<ProvenBlock>>();
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #kept = new Map<number, Kept>();
   #bytes = 0;
 
-  /** `read` ends in some time of its own, whoever waits for it. */
+  /** `read` has a timeout of its own, whoever waits for it. */
   constructor(read: (number: number) => Promise<ProvenBlock>) {
     this.#read = read;
   }

@@ -2,10 +2,10 @@ import { toRlp } from "viem/utils";
 import { fromHex, integerBytes } from "../hex.ts";
 import { isHex, type RpcObject } from "./header-rlp.ts";
 
-/** A receipt as the receipts trie holds it; undefined when the endpoint's answer lacks something. */
+/** A receipt as the receipts trie contains it; undefined if the endpoint's answer is incomplete. */
 export function findReceiptBytes(receipt: RpcObject): Uint8Array | undefined {
   const { cumulativeGasUsed, logsBloom, logs, type } = receipt;
-  // Before Byzantium the state's root stood in the place of the status.
+  // Before Byzantium, receipts have the state root in place of the status.
   const outcome = isHex(receipt["status"]) ? integerBytes(BigInt(receipt["status"])) : dataOf(receipt["root"]);
   const bloom = dataOf(logsBloom);
   const items = Array.isArray(logs) ? logs.map(findLogItems) : [undefined];

@@ -2,16 +2,16 @@ import { toRlp } from "viem/utils";
 import { integerBytes } from "../hex.ts";
 import { keccak256 } from "../native-crypto.ts";
 
-/** An entry whose key is cut off as far as it has been walked. */
+/** An entry with the rest of its key. */
 interface Entry {
   readonly key: readonly number[];
   readonly value: Uint8Array;
 }
 
-/** A node with the nodes below it, by the half-byte that leads there. */
+/** A node with its children by nibble. */
 interface TrieNode {
   readonly encoded: Uint8Array;
-  /** Half-bytes of the key that the node itself takes up. */
+  /** Nibbles of the key that the node itself covers. */
   readonly skipped: number;
   readonly children: ReadonlyMap<number, TrieNode>;
 }
@@ -22,7 +22,7 @@ const leafFlag = 2;
 
 /**
  * The Merkle-Patricia trie of a block's receipts (Yellow Paper, appendix D). A receipt has 256 bytes of bloom, so no node is short enough to
- * stand inside its parent.
+ * be embedded in its parent.
  */
 export class ReceiptsTrie {
   readonly root: Uint8Array;
@@ -33,7 +33,7 @@ export class ReceiptsTrie {
     this.root = keccak256(this.#top.encoded);
   }
 
-  /** Nodes from the root down to the leaf of the receipt at `index`, which there is. */
+  /** Nodes from the root to the leaf of the receipt at `index`, which must exist. */
   prove(index: number): readonly Uint8Array[] {
     const nodes: Uint8Array[] = [];
     const key = toNibbles(keyOf(index));
@@ -57,7 +57,7 @@ function createNode(entries: readonly Entry[]): TrieNode {
   return first !== undefined && shared > 0 ? createExtension(entries, shared) : createBranch(entries);
 }
 
-/** The half-bytes that all keys share lead to one branch; it is the way to the branch, and not a step of its own. */
+/** An extension for the nibbles that all keys share, with the branch below it. */
 function createExtension(entries: readonly Entry[], shared: number): TrieNode {
   const branch = createBranch(cut(entries, shared));
   const [nibble = 0, ...path] = entries[0]?.key.slice(0, shared) ?? [];
@@ -81,7 +81,7 @@ function cut(entries: readonly Entry[], length: number): Entry[] {
   return entries.map(({ key, value }) => ({ key: key.slice(length), value }));
 }
 
-/** How many half-bytes the keys begin with in common. */
+/** Length of the keys' common prefix, in nibbles. */
 function sharedLength([first, ...others]: readonly Entry[]): number {
   const key = first?.key ?? [];
   const differs = key.findIndex((nibble, place) => others.some((other) => other.key[place] !== nibble));

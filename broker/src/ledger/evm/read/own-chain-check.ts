@@ -13,11 +13,11 @@ interface OwnChainCheckParts {
 
 /** The check of a chain in this process; undefined for other chains. */
 export function createChainCheck({ provider, verifier, head }: OwnChainCheckParts): ChainCheck | undefined {
-  const { checkState } = provider;
+  const checkState = provider.checkState?.bind(provider);
   if (checkState === undefined) return undefined;
   return {
     check: async (from) => (from > head() ? undefined : provider.checkBlocks?.({ from, to: head() })),
-    checkState: (from) => checkState.call(provider, from),
+    checkState,
     mend: async (blockNumber, batches) => {
       const transactions = groupByTransaction(batches).map((own) => toTransaction(own, verifier));
       return (await provider.mendBlock?.(blockNumber, transactions)) ?? false;

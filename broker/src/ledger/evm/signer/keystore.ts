@@ -4,12 +4,12 @@ import { scryptAsync } from "@noble/hashes/scrypt.js";
 import { z } from "zod";
 import { keccak256 } from "../native-crypto.ts";
 
-/** Most that a key derivation may take, in bytes: four times what geth's strongest setting does. */
+/** Upper bound on the memory of a key derivation, in bytes: four times geth's strongest setting. */
 const scryptBytesMax = 1_073_741_824;
-/** Most rounds of PBKDF2. */
+/** Upper bound on the rounds of PBKDF2. */
 const pbkdf2RoundsMax = 16_777_216;
 const keyBytes = 32;
-/** What OpenSSL counts beside the table and the lanes, generously. */
+/** Margin for what OpenSSL counts beside the table and the lanes. */
 const scryptSpareBlocks = 64;
 
 const hexBytes = z
@@ -52,7 +52,7 @@ const keystore = z.object({ version: z.literal(3), crypto }).or(
 type Derivation = z.infer<typeof derivation>;
 
 /**
- * Opens a private key that is kept as JSON under a password (Web3 Secret Storage, version 3; the files of geth and others).
+ * Decrypts a private key from a JSON keystore (Web3 Secret Storage, version 3; the files of geth and others).
  * @throws Error that names `source` and says what is wrong; it shows neither password nor key.
  */
 export async function openKeystore(
@@ -84,7 +84,7 @@ async function derive({ kdf, kdfparams }: Derivation, password: string, source: 
   if (maxmem > scryptBytesMax) {
     throw new Error(`The keystore ${source} asks for more than ${scryptBytesMax} bytes of memory.`);
   }
-  // OpenSSL keeps to a bound of RFC 7914, section 6, that the clients which write `r` 1 do not.
+  // OpenSSL enforces a bound of RFC 7914, section 6; clients that write `r` 1 ignore it.
   if (N >= 2 ** (16 * r)) return Buffer.from(await scryptAsync(password, salt, { N, r, p, dkLen: keyBytes, maxmem }));
   return new Promise((resolve, reject) => {
     scrypt(password, salt, keyBytes, { N, r, p, maxmem }, (error, key) =>

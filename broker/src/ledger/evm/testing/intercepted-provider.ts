@@ -3,12 +3,12 @@ import type { EvmProvider } from "../endpoint/rpc.ts";
 
 type Request = Parameters<EvmProvider["request"]>[0];
 
-/** What stands between the ledger and its endpoint: may answer itself, throw, or let a request through. */
+/** Intercepts requests: it may answer, throw, or pass a request on. */
 export type Interceptor = (request: Request, pass: () => Promise<unknown>) => Promise<unknown>;
 
 export const passAll: Interceptor = async (_, pass) => pass();
 
-/** The network between: requests go through `current`, and notifications come until it `isSilent`. */
+/** A network: requests go through `current`; notifications arrive unless it `isSilent`. */
 export class InterceptedProvider implements EvmProvider {
   current: Interceptor = passAll;
   isSilent = false;
@@ -23,7 +23,7 @@ export class InterceptedProvider implements EvmProvider {
     return this.current(request, async () => this.#provider.request(request));
   }
 
-  /** Keeps back what is sent, until the function is called that it answers; whatever else is asked goes through. */
+  /** Holds sent transactions until the returned function is called; other requests pass. */
   holdSends(): () => void {
     const { current } = this;
     const released = createDeferred<void>();

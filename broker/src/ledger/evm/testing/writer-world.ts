@@ -25,11 +25,11 @@ const topic = parseTopicName("writer");
 export interface Writer {
   readonly ledger: EvmLedger;
   append(text: string, signal?: AbortSignal): Promise<BatchOutcome | undefined>;
-  /** Ends it at once, as far as that can be done to a part of this process: what is under way stays in the journal. */
+  /** Stops it at once: pending transactions stay in the journal. */
   abandon(): Promise<void>;
 }
 
-/** A journal that lives as long as the test, over restarts of ledgers. */
+/** A journal that survives restarts of ledgers within a test. */
 export class TestJournal implements Journal {
   readonly #entries = new Map<string, JournalEntry>();
 
@@ -47,7 +47,7 @@ export class TestJournal implements Journal {
   }
 }
 
-/** One anvil, one key, one journal, and the network between: what the writer's tests play with. */
+/** One anvil, one key, one journal and the network between, for the writer's tests. */
 export class WriterWorld {
   readonly provider: InterceptedProvider;
   readonly journal = new TestJournal();
@@ -72,7 +72,7 @@ export class WriterWorld {
     return world;
   }
 
-  /** A world on the chain of another one, with a key and a registry of its own. It ends with that one. */
+  /** A world with its own key and registry on another world's chain. It ends with that world. */
   static async join(other: WriterWorld, key: string): Promise<WriterWorld> {
     const world = new WriterWorld(other.#anvil, key);
     await world.fund(world.privateKey);
@@ -83,7 +83,7 @@ export class WriterWorld {
     await this.ask("anvil_setBalance", new Signer(privateKey).address, "0xffffffffffffffffffff");
   }
 
-  /** Asks anvil past everything that a test has put in between. */
+  /** Asks anvil directly, past the test's interceptors. */
   async ask(method: string, ...params: readonly unknown[]): Promise<unknown> {
     return this.#anvil.provider.request({ method, params });
   }
@@ -167,7 +167,7 @@ export class WriterWorld {
     return Number(pending) + Number(queued);
   }
 
-  /** Kills the chain and goes on with another one in its place. */
+  /** Kills the chain and starts another one in its place. */
   async replaceChain(options: readonly string[], whileDown: () => Promise<void> = async () => {}): Promise<void> {
     await this.#anvil.stop();
     await whileDown();

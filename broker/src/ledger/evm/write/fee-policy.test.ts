@@ -55,23 +55,23 @@ describe("fees that are offered", () => {
   });
 });
 
-describe("the endpoint's prices", () => {
-  /** A policy on virtual time, whose endpoint's gas price is `price` gwei, or is not answered. */
-  function start(mode: FeeSettings["mode"]) {
-    const endpoint = { price: 12n as bigint | undefined, requests: 0 };
-    const clock = new VirtualClock();
-    const rpc = new Rpc({
-      request: async ({ method }) => {
-        endpoint.requests += 1;
-        if (endpoint.price === undefined) throw new Error("no answer");
-        return method === "eth_gasPrice" ? `0x${(endpoint.price * gwei).toString(16)}` : "0x0";
-      },
-    });
-    return { endpoint, clock, fees: new FeePolicy(rpc, { mode, max: undefined, clock }) };
-  }
+/** A policy on virtual time, whose endpoint's gas price is `price` gwei, or is not answered. */
+function startPolicy(mode: FeeSettings["mode"]) {
+  const endpoint = { price: 12n as bigint | undefined, requests: 0 };
+  const clock = new VirtualClock();
+  const rpc = new Rpc({
+    request: async ({ method }) => {
+      endpoint.requests += 1;
+      if (endpoint.price === undefined) throw new Error("no answer");
+      return method === "eth_gasPrice" ? `0x${(endpoint.price * gwei).toString(16)}` : "0x0";
+    },
+  });
+  return { endpoint, clock, fees: new FeePolicy(rpc, { mode, max: undefined, clock }) };
+}
 
+describe("the endpoint's prices", () => {
   test("are read again with a head after 15 s, and the next transaction offers the new price", async () => {
-    const { endpoint, clock, fees } = start("legacy");
+    const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = 30n;
     await clock.advance(14_000);
@@ -85,7 +85,7 @@ describe("the endpoint's prices", () => {
   });
 
   test("stay if the endpoint does not answer, and are asked for once in 15 s", async () => {
-    const { endpoint, clock, fees } = start("legacy");
+    const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = undefined;
     const { requests } = endpoint;
@@ -99,7 +99,7 @@ describe("the endpoint's prices", () => {
   });
 
   test("are never read where gas is free", async () => {
-    const { endpoint, clock, fees } = start("zero");
+    const { endpoint, clock, fees } = startPolicy("zero");
     await clock.advance(60_000);
     fees.onHead(head);
     await clock.settle();
