@@ -14,9 +14,9 @@ function createClock() {
     },
     advance: (ms: number) => {
       const until = now + ms;
-      while (due !== undefined && due.at <= until) {
-        now = due.at;
-        due.action();
+      for (let next = due; next !== undefined && next.at <= until; next = due) {
+        now = next.at;
+        next.action();
       }
       now = until;
     },
