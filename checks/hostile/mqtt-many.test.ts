@@ -53,7 +53,6 @@ it("idle connections take little memory, and harm nobody", async () => {
   const before = peakMebibytes(broker.pid);
   await connectAll(idleCount, async (index) => context.connect(`idle-${index}`));
   const kibibytes = ((peakMebibytes(broker.pid) - before) * 1024) / idleCount;
-  console.log(`${kibibytes.toFixed(1)} KiB for each of ${idleCount} idle connections`);
   expect(kibibytes).toBeLessThan(idleKibibytesMax);
   expect(await honestWaitMs(honest)).toBeLessThan(honestWaitMsMax);
 });

@@ -67,11 +67,7 @@ class PrometheusMetrics implements MetricsRegistry {
       help: "Events committed in one transaction.",
       buckets: eventBuckets,
     });
-    this.#indexed = new Counter({
-      ...byGroup,
-      name: "stele_blocks_indexed_total",
-      help: "Final blocks indexed.",
-    });
+    this.#indexed = new Counter({ ...byGroup, name: "stele_blocks_indexed_total", help: "Final blocks indexed." });
     this.#head = new Gauge({ ...byGroup, name: "stele_indexed_block", help: "Number of the newest indexed block." });
     this.#skipped = new Counter({
       registers,

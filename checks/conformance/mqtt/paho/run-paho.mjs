@@ -28,6 +28,24 @@ const settings = {
   STELE_MQTT_DENIAL_CODE: "unspecified",
 };
 
+function print(line) {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Brokers and tests that run; none outlasts this process. */
+const running = new Set();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(1));
+
+function run(file, args, options) {
+  const child = spawn(file, args, options);
+  running.add(child);
+  child.once("exit", () => running.delete(child));
+  return child;
+}
+
 const usage = `Usage: npm run test:paho -- FOLDER [flags]
 
   FOLDER            the folder interoperability of eclipse/paho.mqtt.testing; without it, nothing runs
@@ -71,7 +89,7 @@ async function startBroker(transport) {
     env.STELE_MQTT_TLS_CERTIFICATE_FILE = files.certificate;
     env.STELE_MQTT_TLS_KEY_FILE = files.key;
   }
-  const child = spawn(process.execPath, [mainFile], { env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = run(process.execPath, [mainFile], { env, stdio: ["ignore", "ignore", "pipe"] });
   const banner = await readBanner(child);
   const bridge = await openBridge(transport, { banner, certificate: files?.certificate });
   const stop = async () => {
@@ -118,7 +136,7 @@ function readBanner(child) {
 /** Undefined when the test passes, else what it printed. */
 function runTest(folder, { suite, name }, port) {
   return new Promise((done) => {
-    const child = spawn("python3", ["-B", join(here, "run-one.py"), folder, suite, name, String(port)]);
+    const child = run("python3", ["-B", join(here, "run-one.py"), folder, suite, name, String(port)]);
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
     const limit = setTimeout(() => {
@@ -139,10 +157,8 @@ async function work(transport, { folder, waiting, results }) {
     const startedAt = performance.now();
     const failure = await runTest(folder, test, broker.port);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    console.log(
-      `${failure === undefined ? "passed" : "FAILED"}  ${transport} ${test.suite} ${test.name} (${seconds} s)`,
-    );
-    if (failure !== undefined) console.log(failure.replaceAll(/^/gm, "    "));
+    print(`${failure === undefined ? "passed" : "FAILED"}  ${transport} ${test.suite} ${test.name} (${seconds} s)`);
+    if (failure !== undefined) print(failure.replaceAll(/^/gm, "    "));
     results.push({ transport, ...test, isPassed: failure === undefined });
   }
   await broker.stop();
@@ -153,7 +169,7 @@ function report(results) {
     for (const suite of suites) {
       const own = results.filter((result) => result.transport === transport && result.suite === suite);
       const passed = own.filter(({ isPassed }) => isPassed).length;
-      if (own.length > 0) console.log(`${suite} over ${transport}: ${passed} of ${own.length}`);
+      if (own.length > 0) print(`${suite} over ${transport}: ${passed} of ${own.length}`);
     }
   }
 }
@@ -165,12 +181,12 @@ if (values.help) {
 }
 const [given] = positionals;
 if (given === undefined) {
-  console.log(`LEFT OUT: the Paho interoperability suites did not run, since no folder was given.\n\n${usage}`);
+  print(`LEFT OUT: the Paho interoperability suites did not run, since no folder was given.\n\n${usage}`);
   process.exit(0);
 }
 const folder = resolve(given);
 if (!existsSync(join(folder, "client_test5.py"))) {
-  console.error(`${folder} has no client_test5.py: give the folder interoperability of eclipse/paho.mqtt.testing.`);
+  print(`${folder} has no client_test5.py: give the folder interoperability of eclipse/paho.mqtt.testing.`);
   process.exit(2);
 }
 const chosen = values.transport === "all" ? transports : [values.transport];
