@@ -41,10 +41,25 @@ export class DeliveryWindow {
     return this.#entries.size;
   }
 
-  /** Position of the oldest event that is not acknowledged; undefined when all are. */
+  /** Position of the oldest event that the peer may have to get again; undefined for none. */
   get lowest(): Position | undefined {
-    for (const entry of this.#entries.values()) if (!isBeside(entry)) return entry.position;
+    for (const entry of this.#entries.values()) {
+      if (!isBeside(entry) && entry.state === "given") return entry.position;
+    }
     return undefined;
+  }
+
+  /** The newest ticket that was given; the next ones come after it. */
+  get lastTicket(): Ticket {
+    return this.#lastTicket;
+  }
+
+  /** The window as it was, from its entries in ascending position. */
+  static from(entries: Iterable<InFlight>, lastTicket: Ticket): DeliveryWindow {
+    const window = new DeliveryWindow();
+    for (const entry of entries) window.#entries.set(entry.ticket, entry);
+    window.#lastTicket = lastTicket;
+    return window;
   }
 
   /** Those in flight, in the order in which they were given. */
@@ -88,9 +103,16 @@ export class DeliveryWindow {
     return count;
   }
 
-  /** Forgets what lies after `to`: the chain took it back. */
+  /**
+   * Forgets what lies after `to`: the chain took it back. A peer may keep a ticket of QoS 2 until its release, and would take the next event with
+   * that ticket for a repeat, so the release is still to come.
+   */
   rollBack(to: Position): void {
-    for (const { ticket, position } of this.#entries.values()) if (position > to) this.#entries.delete(ticket);
+    for (const entry of this.#entries.values()) {
+      if (entry.position <= to) continue;
+      if (entry.qos === 2) this.#entries.set(entry.ticket, { ...entry, position: to, state: "received" });
+      else this.#entries.delete(entry.ticket);
+    }
   }
 
   #nextTicket(): Ticket {

@@ -20,7 +20,7 @@ import { Access } from "./access/access.ts";
 import { allowAll, type Policy } from "./access/policy.ts";
 import type { Broker, GroupHealth, NodeHealth } from "./broker.ts";
 import { Cluster } from "./cluster/cluster.ts";
-import { handOverGraceMs } from "./cluster/hand-over.ts";
+import { handOverGraceMs, leavingMs } from "./cluster/hand-over.ts";
 import { DeliveryWorker } from "./deliver/delivery-worker.ts";
 import { DeliveryWorkers } from "./deliver/delivery-workers.ts";
 import { ProgressWriter } from "./deliver/progress-writer.ts";
@@ -51,7 +51,7 @@ import { ProofQuery } from "./query/proof-query.ts";
 import { SkippedEntriesQuery } from "./query/skipped-entries-query.ts";
 import { SubscriptionQuery } from "./query/subscription-query.ts";
 import { Sessions } from "./session/sessions.ts";
-import type { ReaderParts } from "./session/session.ts";
+import type { ReaderParts } from "./session/session-parts.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
 import { SubscriptionService } from "./subscribe/subscription-service.ts";
@@ -178,6 +178,9 @@ class Engine implements RunningBroker {
       ...parts,
       wills: new Wills({ ...parts, access: this.#access, inlet, topics }),
       access: this.#access,
+      isKeeper: (groupId) => this.#lives.some((life) => life.groupId === groupId && life.isFollowing),
+      nodeId: () => this.#cluster?.nodeId(),
+      isShared: this.#cluster !== undefined,
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
     this.calls = new GuardedBroker({
@@ -221,7 +224,6 @@ class Engine implements RunningBroker {
     const { clock, store } = this.#options;
     this.#stopping.abort();
     this.#cluster?.drain();
-    this.#sessions.stopAll();
     const stopBy = clock.monotonic() + graceMs;
     const leftMs = (): number => Math.max(0, stopBy - clock.monotonic());
     using deadline = new Deadline(clock, graceMs);
@@ -243,6 +245,7 @@ class Engine implements RunningBroker {
     const batchers = this.#groups.all.map(({ batcher }) => batcher);
     closers.add(async () => void (await Promise.all(batchers.map((one) => one.drain(publishing.signal)))));
     closers.add(async () => void (await untilAborted(Promise.allSettled([this.#starting]), signal)));
+    closers.add(() => this.#sessions.stopAll(signal));
     await closers.closeAll();
   }
 
@@ -275,7 +278,9 @@ class Engine implements RunningBroker {
 
   #withPause(health: GroupHealth): GroupHealth {
     if (!this.#isPaused) return health;
-    const warnings = [pausedWarning, health.warning].filter((text) => text !== undefined);
+    const warnings = ["deliveries are paused at this node: no callback is attempted", health.warning].filter(
+      (text) => text !== undefined,
+    );
     return { ...health, warning: warnings.join("; ") };
   }
 
@@ -288,9 +293,10 @@ class Engine implements RunningBroker {
     const onTopicClosed: BlockIndexerParts["onTopicClosed"] = (name) => group.topics.forget(name);
     const logger = this.#loggerOf(group.id);
     const own = { group, ledger, progress, changes, health, groupId: group.id, logger, onTopicClosed };
-    const hub = this.#hub;
+    const writers = [this.#progressWriter, this.#sessions.writer];
+    const progressWriter = { flush: async () => void (await Promise.all(writers.map((one) => one.flush()))) };
     const readers = [this.#callbacks, this.#sessions];
-    const parts = { ...this.#options, ...own, hub, readers, progressWriter: this.#progressWriter };
+    const parts = { ...this.#options, ...own, hub: this.#hub, readers, progressWriter };
     const { cluster } = this.#options;
     const member = this.#cluster?.member;
     return createRole(parts, cluster && member && { ...cluster, member });
@@ -332,6 +338,7 @@ class Engine implements RunningBroker {
   }
 
   #resume(groupId: GroupId): void {
+    this.#sessions.resume(groupId);
     if (this.#cluster === undefined) this.#subscriptions.resume(groupId);
     else this.#cluster.resume(groupId);
   }
@@ -384,11 +391,4 @@ class Engine implements RunningBroker {
       onGivenUp: (id, worker) => void this.#subscriptions.suspend(id, worker),
     });
   }
-}
-
-const pausedWarning = "deliveries are paused at this node: no callback is attempted";
-
-/** Upper bound on shutdown time reserved for ending delivery and leaving, in milliseconds. */
-function leavingMs(graceMs: number): number {
-  return Math.min(2 * handOverGraceMs, graceMs / 2);
 }

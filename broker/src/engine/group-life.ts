@@ -56,6 +56,15 @@ export class GroupLife {
     this.#parts = parts;
   }
 
+  get groupId(): GroupId {
+    return this.#parts.group.id;
+  }
+
+  /** Whether this node writes the group's index. */
+  get isFollowing(): boolean {
+    return this.#parts.role.isFollowing;
+  }
+
   /** Whether the group's chain is in this process, so that it either starts or never will. */
   get isOwn(): boolean {
     return this.#parts.group.ledger.isFinal;

@@ -1,3 +1,4 @@
+import { endOfBlock, type Position } from "../domain/position.ts";
 import { createDeferred, type Deferred } from "../lib/deferred.ts";
 
 interface Waiter {
@@ -70,4 +71,9 @@ export class IndexProgress {
     signal.removeEventListener("abort", abort);
     return isIndexed;
   }
+}
+
+/** Where the newest indexed event is, at the most. */
+export function indexedUpTo({ progress }: { readonly progress: IndexProgress }): Position {
+  return endOfBlock(Math.max(0, progress.blockNumber));
 }

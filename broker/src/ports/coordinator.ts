@@ -2,6 +2,7 @@ import type { GroupId } from "../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../domain/node.ts";
 import type { Subscription, SubscriptionId } from "../domain/subscription.ts";
 import type { Address } from "../domain/topic.ts";
+import type { SessionId } from "./session-store.ts";
 
 /** The right to write a group's index. It ends when another node takes it under a higher epoch, not after a time. */
 export interface GroupLease {
@@ -33,6 +34,8 @@ export type Claim =
 export type Hint =
   | { readonly kind: "index"; readonly groupId: GroupId }
   | { readonly kind: "subscription"; readonly id: SubscriptionId }
+  /** A session that another than its owner has changed. */
+  | { readonly kind: "session"; readonly id: SessionId }
   /** Nodes, leases, or the owners of many subscriptions. */
   | { readonly kind: "nodes" }
   /** A membership ended. A later hint of kind "nodes" reports the reassignment of what the member held. */

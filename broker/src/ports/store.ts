@@ -8,6 +8,7 @@ import type { VanishedBatch } from "../domain/vanished-events.ts";
 import type { GroupLease, SubscriptionKey } from "./coordinator.ts";
 import type { BatchFault, BlockRef } from "./ledger.ts";
 import type { PublishKeys } from "./publish-keys.ts";
+import type { SessionStore } from "./session-store.ts";
 
 /** Why the index skipped an entry of the chain. */
 export type SkipReason =
@@ -209,6 +210,9 @@ export const damagedBlocksMax = 64;
  * are allowed.
  */
 export interface Store extends PublishKeys {
+  /** Sessions of clients that hold connections. */
+  readonly sessions: SessionStore;
+
   /** Opens the store, and migrates it forward. */
   start(): Promise<void>;
   stop(): Promise<void>;

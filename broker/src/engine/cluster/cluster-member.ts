@@ -1,3 +1,4 @@
+import { BrokerError } from "@stele/wire";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import { createDeferred } from "../../lib/deferred.ts";
@@ -101,6 +102,12 @@ export class ClusterMember implements Member {
   /** The membership of this moment, live or not; undefined before the first, and after the last has ended. */
   get current(): Membership | undefined {
     return this.#current;
+  }
+
+  /** The identifier of the live membership. @throws BrokerError 200207. */
+  nodeId(): NodeId {
+    if (this.#current?.isLive() === true) return this.#current.nodeId;
+    throw new BrokerError("storeUnreachable", { details: this.failure ?? "this node is no member" });
   }
 
   async membership(signal: AbortSignal): Promise<Membership | undefined> {

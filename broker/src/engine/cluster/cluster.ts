@@ -1,4 +1,5 @@
 import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -51,6 +52,11 @@ export class Cluster {
     this.deliveries.start();
     this.#balancer.start();
     this.member.start();
+  }
+
+  /** This node's identifier. @throws BrokerError 200207 while it is no member. */
+  nodeId(): NodeId {
+    return this.member.nodeId();
   }
 
   /** From now on this node delivers a group, and gets a share of its subscriptions. */

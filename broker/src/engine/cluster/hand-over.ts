@@ -93,3 +93,8 @@ export class HandOver {
     await untilAborted(all, deadline.signal);
   }
 }
+
+/** Upper bound on shutdown time reserved for ending delivery and leaving, in milliseconds. */
+export function leavingMs(graceMs: number): number {
+  return Math.min(2 * handOverGraceMs, graceMs / 2);
+}

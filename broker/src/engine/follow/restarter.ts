@@ -11,7 +11,8 @@ export interface RestarterParts {
   readonly groupId: GroupId;
   readonly store: Store;
   readonly progress: IndexProgress;
-  readonly progressWriter: ProgressWriter;
+  /** Writes how far the readers are. */
+  readonly progressWriter: Pick<ProgressWriter, "flush">;
   /** Everything at this node that reads the group's index. */
   readonly readers: readonly Readers[];
   /** Held shared by calls that create or continue a subscription of the group. */

@@ -1,7 +1,11 @@
 import type { InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Feed } from "../dispatch/feed.ts";
+import type { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
+
+/** Events that may wait for a write, in front of a peer that has room. */
+const outgoingMax = 1_000;
 
 /** A peer with what feeds it. */
 export interface Connection {
@@ -11,6 +15,7 @@ export interface Connection {
   reading: Reading | undefined;
   /** Where the next feed begins. */
   readUpTo: Position;
+  readonly outgoing: Outgoing;
   /** What this peer has and has not acknowledged. */
   readonly held: Set<Ticket>;
   /** Events up to here were given to an earlier connection, or passed. */
@@ -27,6 +32,6 @@ export interface Reading {
 }
 
 /** Whether the peer may be given another event. */
-export function hasRoom({ peer, windowMax, held }: Connection): boolean {
-  return held.size < windowMax && peer.hasRoom;
+export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolean {
+  return held.size < windowMax && peer.hasRoom && outgoing.size < outgoingMax;
 }

@@ -18,8 +18,8 @@ export interface Delivery {
   readonly filters: readonly SessionFilter[];
 }
 
-/** `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. */
-export type EndReason = "taken-over" | "stopping" | "failed";
+/** `taken-over`: another connection has the session. `stopping`: the broker stops. `failed`: an event could not be delivered. `stale`: this node is no member any more. */
+export type EndReason = "taken-over" | "stopping" | "failed" | "stale";
 
 /** The connection of a session, as the engine sees it. Its methods return at once. */
 export interface Peer {

@@ -26,11 +26,20 @@ export interface Retained {
   readonly filter: TopicFilter;
 }
 
+/** What one filter is still to get. */
+export interface PendingRetained {
+  readonly filter: TopicFilter;
+  /** Later events reach the subscription as they are published. */
+  readonly upTo: Position;
+  /** The topic up to which all was given; undefined before the first. */
+  readonly given: TopicName | undefined;
+}
+
 /** How far the retained events of one filter are. */
 interface Scan {
   readonly filter: TopicFilter;
-  /** Later events reach the subscription as they are published. */
   upTo: Position;
+  given: TopicName | undefined;
   /** The topic up to which places were read. */
   after: TopicName | undefined;
   places: RetainedEvent[];
@@ -55,8 +64,17 @@ export class RetainedEvents {
 
   /** The filter is to get what is retained up to a position. If it is still to get some, it begins anew, so that a client cannot pile up work. */
   add(filter: TopicFilter, upTo: Position): void {
+    this.resume({ filter, upTo, given: undefined });
+  }
+
+  /** The filter is to get the rest. */
+  resume({ filter, upTo, given }: PendingRetained): void {
     this.remove(filter);
-    this.#scans.push({ filter, upTo, after: undefined, places: [], isRead: false });
+    this.#scans.push({ filter, upTo, given, after: given, places: [], isRead: false });
+  }
+
+  get pending(): readonly PendingRetained[] {
+    return this.#scans.map(({ filter, upTo, given }) => ({ filter, upTo, given }));
   }
 
   remove(filter: TopicFilter): void {
@@ -127,7 +145,9 @@ export async function findEvent(
 }
 
 function removeFirst(scan: Scan, place: RetainedEvent): void {
-  if (scan.places[0] === place) scan.places.shift();
+  if (scan.places[0] !== place) return;
+  scan.places.shift();
+  scan.given = place.topic;
 }
 
 /** What the names of all topics begin with that a filter matches. */

@@ -1,45 +1,38 @@
-import { DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
+import { type DeliveryWindow, type InFlight, isBeside, type Ticket } from "../../domain/delivery-window.ts";
 import type { Event } from "../../domain/event.ts";
 import type { Interest } from "../../domain/interest.ts";
-import { before, endOfBlock, maxOf, minOf, type Position } from "../../domain/position.ts";
-import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
+import { before, maxOf, minOf, type Position } from "../../domain/position.ts";
+import type { SessionFilter } from "../../domain/session-filter.ts";
 import { isShared } from "../../domain/shared-filter.ts";
-import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { Randomness } from "../../ports/randomness.ts";
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
 import type { ConnectedSession, PublishOutcome } from "../broker.ts";
-import type { Feed, FeedOrder } from "../dispatch/feed.ts";
-import type { EventIds } from "../event-ids.ts";
-import type { IndexProgress } from "../index-progress.ts";
+import type { Feed } from "../dispatch/feed.ts";
+import { indexedUpTo } from "../index-progress.ts";
 import { type Connection, hasRoom } from "./connection.ts";
+import { FilterSet } from "./filter-set.ts";
+import { Memberships } from "./memberships.ts";
+import { Outgoing } from "./outgoing.ts";
 import type { Delivery, Peer } from "./peer.ts";
-import { Memberships, type MembershipsParts } from "./memberships.ts";
-import { findEvent, type Retained, RetainedEvents, type RetainedParts } from "./retained.ts";
-import { Waiting, type WaitingParts } from "./waiting.ts";
-
-export interface SessionParts extends RetainedParts, WaitingParts, MembershipsParts {
-  readonly progress: IndexProgress;
-  readonly eventIds: EventIds;
-  readonly randomness: Randomness;
-  readonly createFeed: (order: FeedOrder) => Feed;
-}
-
-/** What a session and a share of one group work with. */
-export type ReaderParts = Omit<SessionParts, "shares">;
-
-interface Standing extends SessionFilter {
-  /** Only events after this position: those since the filter was added. */
-  readonly after: Position;
-}
+import { findEvent, type Retained, RetainedEvents } from "./retained.ts";
+import { encodeUnderWay } from "./session-codec.ts";
+import type { Keeper, SessionOrigin, SessionParts } from "./session-parts.ts";
+import type { Written } from "./session-writer.ts";
+import { Waiting } from "./waiting.ts";
 
 /**
  * What one client keeps across its connections: filters, how far it is, and what it has not acknowledged. While it is connected, a loop gives its
  * peer one event after the other, as long as the peer has credit and room.
  */
-export class Session implements ConnectedSession, Interest {
+export class Session implements ConnectedSession, Interest, Written {
+  readonly id: SessionId;
   readonly #parts: SessionParts;
-  readonly #filters = new Map<TopicFilter, Standing>();
-  readonly #window = new DeliveryWindow();
+  readonly #filters: FilterSet;
+  readonly #window: DeliveryWindow;
+  readonly #keeper: Keeper | undefined;
+  #epoch: number;
   /** What filters are to get of what topics retain. */
   readonly #retained: RetainedEvents;
   readonly #memberships: Memberships;
@@ -50,40 +43,53 @@ export class Session implements ConnectedSession, Interest {
   #connection: Connection | undefined;
   readonly #waiting: Waiting;
 
-  /** Between {@link stop} and {@link restart}. */
-  #isStopped: boolean;
+  /** From {@link stop} until {@link restart}, which resolves it: nothing of the session may be written meanwhile. */
+  #stopped: Deferred<void> | undefined;
 
-  /** Marks what this session publishes, where its own filters leave that out. */
-  readonly id: string;
-
-  constructor(parts: SessionParts, options: { readonly isStopped: boolean }) {
+  constructor(parts: SessionParts, origin: SessionOrigin) {
     this.#parts = parts;
-    this.#isStopped = options.isStopped;
-    this.id = parts.randomness.uuid();
+    this.id = origin.id;
+    this.#epoch = origin.epoch;
+    this.#takenUpTo = origin.taken;
+    this.#window = origin.underWay.window;
+    this.#keeper = origin.keeper;
+    this.#filters = new FilterSet({ origin: origin.id, extensionPrefix: parts.extensionPrefix });
+    if (origin.isStopped) this.#stopped = createDeferred();
     this.#retained = new RetainedEvents(parts);
+    for (const pending of origin.underWay.retained) this.#retained.resume(pending);
     this.#waiting = new Waiting(parts);
     this.#memberships = new Memberships(parts, {
       hasRoom: () => this.#connection?.reading !== undefined && hasRoom(this.#connection),
       give: (event, order) => this.#giveShared(event, order),
     });
-    this.#takenUpTo = this.#indexedUpTo();
+    this.put(origin.filters);
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+  get state(): SessionState {
+    const inFlight = encodeUnderWay({ window: this.#window, retained: this.#retained.pending });
+    return { id: this.id, epoch: this.#epoch, cursor: this.#cursor, taken: this.#takenUpTo, inFlight };
+  }
+
+  get isStored(): boolean {
+    return this.#keeper !== undefined;
+  }
+  get isStopped(): boolean {
+    return this.#stopped !== undefined;
+  }
+
+  get isMember(): boolean {
+    return this.#memberships.size > 0;
   }
 
   readonly only = undefined;
 
   includes(topic: TopicName): boolean {
-    for (const filter of this.#filters.keys()) if (matchesFilter(filter, topic)) return true;
+    if (this.#filters.includes(topic)) return true;
     for (const entry of this.#window.entries) if (entry.topic === topic) return true;
     return false;
-  }
-
-  get isConnected(): boolean {
-    return this.#connection !== undefined;
-  }
-
-  /** Events given and not acknowledged. */
-  get inFlightCount(): number {
-    return this.#window.size;
   }
 
   /**
@@ -91,19 +97,23 @@ export class Session implements ConnectedSession, Interest {
    * rolls back, it is given nothing before {@link restart}.
    */
   connect(peer: Peer, windowMax: number): void {
-    const { lowest } = this.#window;
     const received = [...this.#window.entries].filter(({ state }) => state === "received").map(({ ticket }) => ticket);
     this.#connection = {
       peer,
       windowMax,
       reading: undefined,
-      readUpTo: lowest === undefined ? this.#takenUpTo : before(lowest),
+      readUpTo: this.#cursor,
+      outgoing: new Outgoing({
+        written: () => this.#written(),
+        onSent: () => this.wake(),
+        onFailed: (error) => this.#fail(error, peer),
+      }),
       held: new Set(received),
       repeatedUpTo: this.#takenUpTo,
       repeats: new Map(this.#inFlight(false).map((entry) => [entry.position, entry])),
     };
     for (const ticket of received) peer.release(ticket);
-    if (!this.#isStopped) this.#read(this.#connection);
+    if (!this.isStopped) this.#read(this.#connection);
   }
 
   /** Takes the session from its peer. What is in flight stays. */
@@ -111,75 +121,98 @@ export class Session implements ConnectedSession, Interest {
     const connection = this.#connection;
     if (connection === undefined) return;
     void this.#endReading(connection);
+    connection.outgoing.close();
     this.#connection = undefined;
     this.#memberships.handBack(this.#window);
   }
 
   /** See {@link Readers.stop}. The connection stays. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopped ??= createDeferred();
     if (this.#connection !== undefined) await this.#endReading(this.#connection);
   }
 
-  /** See {@link Readers.restart}. The peer is given no event again that it has and that is still on the chain. */
-  restart(): void {
-    this.#isStopped = false;
+  /** See {@link Readers.restart}. The peer gets nothing again that it has and that is still on the chain. If nodes share the store, give the row. */
+  restart(row?: SessionWithFilters): void {
     const connection = this.#connection;
-    this.#rollBack(this.#indexedUpTo());
+    if (connection !== undefined) void this.#endReading(connection);
+    if (row !== undefined) this.#adopt(row);
+    this.#rollBack(minOf(row?.session.taken ?? indexedUpTo(this.#parts), indexedUpTo(this.#parts)));
+    this.#stopped?.resolve();
+    this.#stopped = undefined;
+    this.#changed();
     if (connection !== undefined) this.#read(connection);
   }
 
-  /** Adds a filter, from the newest indexed event on, or replaces the one of the same text. Answers whether it is new. */
-  subscribe(order: SessionFilter): boolean {
-    if (isShared(order.filter)) return this.#memberships.join(order);
-    const known = this.#filters.get(order.filter);
-    const indexedUpTo = this.#indexedUpTo();
-    this.#filters.set(order.filter, { ...order, after: known?.after ?? indexedUpTo });
-    if (order.retained === "always" || (order.retained === "if-new" && known === undefined)) {
-      this.#retained.add(order.filter, indexedUpTo);
-      this.wake();
-    }
-    if (known === undefined) this.#connection?.reading?.feed.addFilter(order.filter);
-    return known === undefined;
+  #adopt({ session, filters }: SessionWithFilters): void {
+    this.#epoch = session.epoch;
+    const texts = new Set(filters.map(({ filter }) => filter));
+    this.unsubscribe(this.#filters.texts.filter((text) => !texts.has(text)));
+    this.put(filters);
   }
 
-  /** Answers whether there was such a filter. */
-  unsubscribe(filter: TopicFilter): boolean {
-    if (!this.#filters.delete(filter)) return this.#memberships.leave(filter);
-    this.#retained.remove(filter);
-    this.#connection?.reading?.feed.removeFilter(filter);
-    return true;
+  /** Adds filters, or replaces those of the same text. */
+  put(filters: readonly StoredFilter[]): void {
+    for (const filter of filters) {
+      if (isShared(filter.filter)) this.#memberships.join(filter);
+      else if (this.#filters.find(filter.filter) === undefined)
+        this.#connection?.reading?.feed.addFilter(filter.filter);
+      this.#filters.put(filter);
+    }
+  }
+
+  /** The filter gets what topics retain by now. */
+  giveRetained(filter: TopicFilter): void {
+    this.#retained.add(filter, indexedUpTo(this.#parts));
+    this.#changed();
+    this.wake();
+  }
+
+  /** Removes those of the filters that there are. */
+  unsubscribe(filters: readonly TopicFilter[]): void {
+    for (const filter of filters) {
+      if (!this.#filters.remove(filter)) continue;
+      this.#retained.remove(filter);
+      if (isShared(filter)) this.#memberships.leave(filter);
+      else this.#connection?.reading?.feed.removeFilter(filter);
+    }
+  }
+
+  findFilter(filter: TopicFilter): StoredFilter | undefined {
+    return this.#filters.find(filter);
   }
 
   hasFilter(filter: TopicFilter): boolean {
-    return this.#filters.has(filter) || this.#memberships.find(filter) !== undefined;
+    return this.#filters.find(filter) !== undefined;
   }
 
   get filterCount(): number {
-    return this.#filters.size + this.#memberships.size;
+    return this.#filters.size;
   }
 
   /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
   originFor(topic: string): string | undefined {
-    const name = topic as TopicName; // one that is none matches no filter that matters
-    for (const { filter, isNoLocal } of this.#filters.values()) {
-      if (isNoLocal && matchesFilter(filter, name)) return this.id;
-    }
-    return undefined;
+    return this.#filters.originFor(topic);
   }
 
   /** Answers whether the ticket was in flight. */
   acknowledge(ticket: Ticket): boolean {
     const isKnown = this.#window.acknowledge(ticket);
     this.#connection?.held.delete(ticket);
-    if (isKnown) this.wake();
-    return isKnown;
+    if (!isKnown) return false;
+    this.#changed();
+    this.wake();
+    return true;
   }
 
-  /** The peer has an event of QoS 2, and still is to acknowledge its release. Answers whether the ticket was in flight. */
+  /** The peer has an event of QoS 2. Answers whether the ticket was in flight; its release follows once that is written down. */
   receive(ticket: Ticket): boolean {
     const isKnown = this.#window.receive(ticket);
-    if (isKnown) this.#connection?.peer.release(ticket);
+    const connection = this.#connection;
+    if (connection === undefined || !isKnown) return isKnown;
+    if (!this.isStored) connection.peer.release(ticket);
+    else
+      void this.#written().then(() => (this.#connection === connection ? connection.peer.release(ticket) : undefined));
     return isKnown;
   }
 
@@ -198,9 +231,7 @@ export class Session implements ConnectedSession, Interest {
     this.#window.rollBack(to);
     this.#retained.rollBack(to);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
-    for (const [filter, standing] of this.#filters) {
-      this.#filters.set(filter, { ...standing, after: minOf(standing.after, to) });
-    }
+    this.#filters.rollBack(to);
     const connection = this.#connection;
     if (connection !== undefined) {
       connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
@@ -210,12 +241,16 @@ export class Session implements ConnectedSession, Interest {
   }
 
   #read(connection: Connection): void {
-    const feed = this.#parts.createFeed({ filters: this.#filters.keys(), interest: this, after: connection.readUpTo });
+    const feed = this.#parts.createFeed({
+      filters: this.#filters.ownTexts,
+      interest: this,
+      after: connection.readUpTo,
+    });
     const ending = new AbortController();
     const { signal } = ending;
     const failed = (error: unknown): void => this.#fail(error, connection.peer);
     const loops = [this.#run(connection, { feed, signal }), this.#runRetained(connection, signal)];
-    const ended = Promise.all(loops.map(async (loop) => loop.catch(failed)));
+    const ended = Promise.allSettled(loops.map((loop) => loop.catch(failed)));
     connection.reading = { feed, ending, ended };
     this.#memberships.wake();
   }
@@ -284,43 +319,42 @@ export class Session implements ConnectedSession, Interest {
     }
     connection.held.add(ticket);
     const order = entry.share && this.#memberships.find(entry.share);
-    const filters = order
-      ? [order]
-      : [...this.#filters.values()].filter((one) => matchesFilter(one.filter, event.topic));
-    this.#deliver(connection.peer, { event, qos, ticket, isRepeated: true, isRetained, filters });
+    const filters = order ? [order] : this.#filters.allOf(event.topic);
+    this.#deliver(connection, { event, qos, ticket, isRepeated: true, isRetained, filters });
   }
 
   #giveRetained(retained: Retained, connection: Connection): void {
     const { event, filter } = retained;
     this.#retained.pass(retained);
-    const standing = this.#filters.get(filter);
-    if (standing === undefined || (standing.isNoLocal && this.#isOwn(event))) return;
+    this.#changed();
+    const standing = this.#filters.find(filter);
+    if (standing === undefined || (standing.isNoLocal && this.#filters.isOwn(event))) return;
     this.#deliverFirst(event, connection, { filters: [standing], isRetained: true });
   }
 
   #giveShared(event: Event, order: SessionFilter): void {
     if (this.#connection === undefined) return;
-    try {
-      this.#deliverFirst(event, this.#connection, { filters: [order], share: order.filter });
-    } catch (error) {
-      this.#fail(error, this.#connection.peer);
-    }
+    this.#deliverFirst(event, this.#connection, { filters: [order], share: order.filter });
   }
 
   #deliverFirst(
     event: Event,
-    { peer, held }: Connection,
+    connection: Connection,
     { filters, ...how }: Pick<InFlight, "isRetained" | "share"> & Pick<Delivery, "filters">,
   ): void {
-    const qos = this.#qosOf(event, filters);
+    const qos = this.#filters.qosOf(event, filters);
     const { position, topic } = event;
     const ticket = qos === 0 ? undefined : this.#window.give({ position, topic, qos, ...how });
-    if (ticket !== undefined) held.add(ticket);
-    this.#deliver(peer, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
+    if (ticket !== undefined) connection.held.add(ticket);
+    this.#changed();
+    this.#deliver(connection, { event, qos, ticket, isRepeated: false, isRetained: how.isRetained === true, filters });
   }
 
-  #deliver(peer: Peer, delivery: Omit<Delivery, "eventId">): void {
-    peer.deliver({ ...delivery, eventId: this.#parts.eventIds.of(delivery.event) });
+  /** A ticket of QoS 2 is written down before the peer hears of it: the peer leaves out a repeat by its ticket alone. */
+  #deliver({ peer, outgoing }: Connection, delivery: Omit<Delivery, "eventId">): void {
+    const eventId = this.#parts.eventIds.of(delivery.event);
+    const afterWrite = this.isStored && delivery.qos === 2 && !delivery.isRepeated;
+    outgoing.send(() => peer.deliver({ ...delivery, eventId }), { afterWrite });
   }
 
   #inFlight(beside: boolean): readonly InFlight[] {
@@ -332,40 +366,34 @@ export class Session implements ConnectedSession, Interest {
     else this.#giveNew(event, connection);
   }
 
-  #repeat(event: Event, { peer, held, repeats }: Connection): void {
+  #repeat(event: Event, connection: Connection): void {
+    const { held, repeats } = connection;
     const entry = repeats.get(event.position);
-    if (entry === undefined || this.#window.find(entry.ticket)?.state !== "given") return;
+    if (entry === undefined || held.has(entry.ticket) || this.#window.find(entry.ticket)?.state !== "given") return;
     const { ticket, qos } = entry;
     held.add(ticket);
-    this.#deliver(peer, { event, qos, ticket, isRepeated: true, filters: this.#filtersOf(event) });
+    this.#deliver(connection, { event, qos, ticket, isRepeated: true, filters: this.#filters.wanting(event) });
   }
 
   #giveNew(event: Event, connection: Connection): void {
     this.#takenUpTo = event.position;
-    const filters = this.#filtersOf(event);
+    this.#changed();
+    const filters = this.#filters.wanting(event);
     if (filters.length > 0) this.#deliverFirst(event, connection, { filters });
   }
 
-  #filtersOf(event: Event): readonly SessionFilter[] {
-    const isOwn = this.#isOwn(event);
-    const found: SessionFilter[] = [];
-    for (const standing of this.#filters.values()) {
-      const isWanted = event.position > standing.after && !(isOwn && standing.isNoLocal);
-      if (isWanted && matchesFilter(standing.filter, event.topic)) found.push(standing);
-    }
-    return found;
+  /** Every event up to here is acknowledged, or was not for the session. */
+  get #cursor(): Position {
+    const { lowest } = this.#window;
+    return lowest === undefined ? this.#takenUpTo : minOf(before(lowest), this.#takenUpTo);
   }
 
-  #isOwn(event: Event): boolean {
-    return originOf(event, this.#parts.extensionPrefix) === this.id;
+  #changed(): void {
+    if (!this.isStopped) this.#keeper?.note(this);
   }
 
-  #qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
-    const granted = Math.max(...filters.map(({ qos }) => qos));
-    return Math.min(granted, publishedQos(event, this.#parts.extensionPrefix)) as QoS; // both are
-  }
-
-  #indexedUpTo(): Position {
-    return endOfBlock(Math.max(0, this.#parts.progress.blockNumber));
+  async #written(): Promise<void> {
+    while (this.#stopped !== undefined) await this.#stopped.promise;
+    await this.#keeper?.written(this);
   }
 }

@@ -1,124 +1,308 @@
-import { BrokerError, toBrokerError } from "@stele/wire";
-import { extensionsBytes } from "../../domain/event-rules.ts";
+import { BrokerError } from "@stele/wire";
+import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { GroupId } from "../../domain/group-id.ts";
-import type { SessionFilter } from "../../domain/session-filter.ts";
-import { parseSharedFilter } from "../../domain/shared-filter.ts";
+import type { NodeId } from "../../domain/node.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import { KeyedMutex } from "../../lib/keyed-mutex.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { pause } from "../../lib/pause.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { SessionClaim, SessionClaimed, SessionId, StoredSession } from "../../ports/session-store.ts";
+import type { Store } from "../../ports/store.ts";
 import type { Access } from "../access/access.ts";
-import { anonymous, type Caller, type Principal } from "../access/caller.ts";
-import type { Readers } from "../dispatch/readers.ts";
-import type { Groups } from "../group.ts";
+import type { Caller, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import type { Readers } from "../dispatch/readers.ts";
+import type { Group, Groups } from "../group.ts";
+import { indexedUpTo } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
+import { type Connected, type Leave, willBytes } from "./connected.ts";
 import type { Peer } from "./peer.ts";
-import type { Wills } from "./wills.ts";
-import { type ReaderParts, Session } from "./session.ts";
+import { Session } from "./session.ts";
+import type { ReaderParts } from "./session-parts.ts";
+import { decodeUnderWay, encodePrincipal, encodeWill, type UnderWay } from "./session-codec.ts";
+import { SessionFilters } from "./session-filters.ts";
+import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
-
-/** A timer takes no longer delay; a session that is to live longer than 24 days lives until the process ends. */
-const timerMsMax = 2 ** 31 - 1;
+import { SessionTimes } from "./session-times.ts";
+import { SessionWriter, type Written } from "./session-writer.ts";
+import type { Wills } from "./wills.ts";
 
 export interface SessionsParts {
   readonly limits: EngineLimits;
   readonly groups: Groups;
+  readonly store: Pick<Store, "sessions">;
   readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
   readonly access: Access;
   readonly wills: Wills;
+  /** Whether this node writes the index of a group, and so sees to sessions without connection. */
+  readonly isKeeper: (groupId: GroupId) => boolean;
+  /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
+  readonly nodeId: () => NodeId | undefined;
+  /** Whether other nodes may have the client's earlier connection. */
+  readonly isShared: boolean;
   /** What a session or share of a group works with, given which topics may reach it. */
   readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ReaderParts;
 }
 
-interface Kept {
-  readonly groupId: GroupId;
-  readonly session: Session;
-  principal: Principal;
-  peer: Peer | undefined;
-  will: WillOrder | undefined;
-  /** How long the session outlives its connection; 0 for not at all. */
-  expiryMs: number;
-  cancelExpiry: () => void;
-  cancelWill: () => void;
-}
+/** Times that a claim is tried while the index rolls back. */
+const claimsMax = 10;
 
-const nothing = (): void => {};
+/** First epochs are random below this, so that a stale node cannot match a recreated session. */
+const firstEpochMax = 2 ** 40;
 
-/** The sessions of this node, by group and name. They live in memory: they outlast connections, and not the process. */
+/** The sessions whose connections this node has. Those that outlast their connections are in the store, and only there while they have none. */
 export class Sessions implements Readers {
   readonly #parts: SessionsParts;
-  readonly #kept = new Map<string, Kept>();
-  /** Those without a connection, the one that has had none for longest first. */
-  readonly #detached = new Map<string, Kept>();
+  readonly #connected = new Map<string, Connected>();
+  readonly #turns = new KeyedMutex<string>();
+  readonly #stopping = new AbortController();
+  readonly #leaving = new Set<Promise<void>>();
+  readonly #filters: SessionFilters;
+  readonly #times: SessionTimes;
+  readonly #sweeper: SessionSweeper;
+  readonly writer: SessionWriter;
+  /** Sessions without connection that are members of shares, so that these wait for them. */
+  readonly #dormant = new Map<SessionId, Session>();
+  readonly #shares: ReadonlyMap<GroupId, Shares>;
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
-  readonly #shares: ReadonlyMap<GroupId, Shares>;
   #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
+    this.#filters = new SessionFilters({ ...parts, onRefused: (session) => this.#readAgain(session) });
+    this.#times = new SessionTimes(parts);
+    const onEnded = (id: SessionId): void => this.#wakeUp(id);
+    this.#sweeper = new SessionSweeper({ ...parts, times: this.#times, signal: this.#stopping.signal, onEnded });
     this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, parts.toSessionParts)]));
   }
 
   get size(): number {
-    return this.#kept.size;
+    return this.#connected.size;
   }
 
-  /** Takes over from the connection that has the session. @throws BrokerError 200211, 200205, 200300. */
+  /** A group has come up: its sessions without connection are seen to. */
+  resume(groupId: GroupId): void {
+    this.#sweeper.begin(groupId);
+  }
+
+  /** Takes over from the connection that has the session. @throws BrokerError 200205, 200207, 200211, 200300. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
-    const { access, groups } = this.#parts;
-    const { id } = groups.get(order.groupId);
-    const name = `${id}/${order.key}`;
-    this.#checkWill(order.will);
-    const known = this.#takeOver(name, order.isClean);
-    const kept = known ?? this.#create(name, id);
-    kept.principal = caller.principal;
-    kept.peer = peer;
-    kept.expiryMs = order.expiryMs;
-    this.#setWill(kept, order.will);
-    const subscribe = (filter: SessionFilter): boolean | BrokerError => {
-      try {
-        access.authorize(caller, "subscribe", {
-          groupId: id,
-          topic: parseSharedFilter(filter.filter)?.filter ?? filter.filter,
-        });
-      } catch (error) {
-        return toBrokerError(error);
-      }
-      return kept.session.subscribe(filter);
-    };
-    const { session } = kept;
-    const isPresent = known !== undefined;
-    order.onConnected({ session, isPresent });
-    session.connect(peer, order.windowMax);
-    return {
-      session,
-      subscribe: async (orders) => orders.map((one) => subscribe(one)),
-      unsubscribe: async (filters) => filters.map((filter) => session.unsubscribe(filter)),
-      isPresent,
-      detach: (leave) => {
-        if (kept.peer === peer) this.#detach(name, kept, leave);
-      },
-    };
+    const group = this.#parts.groups.get(order.groupId);
+    const name = JSON.stringify([group.id, order.protocol, order.key]);
+    await this.#sweeper.ready(group.id);
+    return this.#turns.run(name, async () => {
+      this.#checkRoom(name, order.will);
+      await this.#endLocal(name);
+      return group.changes.shared(() => this.#attach({ name, group, caller }, order, peer));
+    });
   }
 
   async stop(groupId: GroupId): Promise<void> {
     this.#stopped.add(groupId);
-    const sessions = [...this.#of(groupId)];
-    await Promise.all([this.#sharesOf(groupId).stop(), ...sessions.map(async (session) => session.stop())]);
+    const sessions = this.#of(groupId);
+    await Promise.all([this.#sharesOf(groupId).stop(), ...sessions.map((session) => session.stop())]);
   }
 
   restart(groupId: GroupId): void {
     this.#stopped.delete(groupId);
-    for (const session of this.#of(groupId)) session.restart();
+    for (const session of this.#of(groupId)) {
+      if (this.#parts.isShared && session.isStored) this.#readSoon(session);
+      else session.restart();
+    }
     this.#sharesOf(groupId).restart();
   }
 
-  /** Ends every connection. */
-  stopAll(): void {
-    for (const [name, kept] of this.#kept) {
-      kept.peer?.ended("stopping");
-      this.#drop(name, kept);
+  /** Another than its owner has changed a session. */
+  onHint(id: SessionId): void {
+    const known = this.#find(id);
+    if (known?.session.isStored === true) this.#readSoon(known.session);
+  }
+
+  /** Every session of this node may be another's by now: ends the connections. */
+  endAll(why: "stopping" | "stale"): void {
+    for (const known of this.#connected.values()) {
+      known.peer.ended(why);
+      this.#release(known);
     }
+  }
+
+  /** Ends every connection, and answers when that is written, or cannot be in time. */
+  async stopAll(signal: AbortSignal): Promise<void> {
+    for (const { peer } of this.#connected.values()) peer.ended("stopping");
+    const left = Promise.allSettled(this.#leaving);
+    await Promise.race([left, new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))]);
+    this.#stopping.abort();
+    await this.#sweeper.stop();
+  }
+
+  async #attach(
+    { name, group, caller }: { readonly name: string; readonly group: Group; readonly caller: Caller },
+    order: AttachOrder,
+    peer: Peer,
+  ): Promise<Attachment> {
+    const { principal } = caller;
+    const { claimed, claim } = await this.#claim(group, order, principal);
+    this.#settleFormer(claimed);
+    const session = this.#create({ group, principal, claim }, claimed);
+    const known: Connected = { name, group, session, principal, peer, will: order.will, expiryMs: order.expiryMs };
+    this.#connected.set(name, known);
+    this.#wakeUp(session.id);
+    if (claimed.former !== undefined) this.#wakeUp(claimed.former.id);
+    this.#willBytes += willBytes(known.will);
+    const isPresent = claimed.status === "resumed";
+    order.onConnected({ session, isPresent });
+    session.connect(peer, order.windowMax);
+    return {
+      session,
+      isPresent,
+      subscribe: (orders) => this.#filters.subscribe({ session, group, caller }, orders),
+      unsubscribe: (filters) => this.#filters.unsubscribe({ session, group }, filters),
+      detach: (leave) => {
+        if (this.#connected.get(name) === known) this.#leave(known, leave);
+      },
+    };
+  }
+
+  async #claim(group: Group, order: AttachOrder, principal: Principal) {
+    const { store, randomness, nodeId, clock, isShared, logger } = this.#parts;
+    const { protocol, key, will, expiryMs, isClean } = order;
+    await this.#times.advance(group.id);
+    for (let tries = 0; tries < claimsMax; tries += 1) {
+      const claim: SessionClaim = {
+        groupId: group.id,
+        protocol,
+        key,
+        principal: encodePrincipal(principal),
+        will: will && encodeWill(will),
+        willDelayMs: will?.delayMs ?? 0,
+        expiryMs,
+        newId: randomness.uuid() as SessionId, // Any UUID is one.
+        newEpoch: isShared ? Math.floor(randomness.fraction() * firstEpochMax) : 0,
+        generation: await group.findGeneration(),
+        position: indexedUpTo(group),
+        owner: nodeId(),
+        now: clock.now(),
+        isClean,
+        isStored: isShared || expiryMs > 0,
+      };
+      const claimed = await store.sessions.claimSession(claim);
+      if (claimed.status === "damaged") {
+        logger.error("session dropped: its row in the store is damaged", {
+          key,
+          remedy: "its client subscribes again",
+        });
+      } else if (claimed.status !== "went-back") {
+        if (claimed.status === "begun" && claim.isStored) await this.#sweeper.makeRoom();
+        return { claimed, claim };
+      }
+    }
+    throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  /** The will of a connection that this one ends, and of a session that has ended, is due. */
+  #settleFormer(claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>): void {
+    const { former } = claimed;
+    if (former === undefined) return;
+    const isTakenOver = former.detachedAt === undefined && former.willDelayMs === 0;
+    if (claimed.status === "begun" || isTakenOver) void this.#sweeper.publishWill(former);
+  }
+
+  #create(
+    { group, principal, claim }: { readonly group: Group; readonly principal: Principal; readonly claim: SessionClaim },
+    claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>,
+  ): Session {
+    const { access, toSessionParts } = this.#parts;
+    const mayReceive = access.receiverFor(principal, group.id);
+    const parts = { ...toSessionParts(group.id, mayReceive), shares: this.#sharesOf(group.id) };
+    const resumed = claimed.status === "resumed" ? claimed.current : undefined;
+    const stored: StoredSession | undefined = claimed.status === "resumed" ? claimed.current.session : claimed.current;
+    return new Session(parts, {
+      id: stored?.id ?? claim.newId,
+      epoch: stored?.epoch ?? claim.newEpoch,
+      taken: stored?.taken ?? claim.position,
+      underWay: stored === undefined ? { window: new DeliveryWindow(), retained: [] } : takenUp(stored),
+      filters: resumed?.filters ?? [],
+      isStopped: this.#stopped.has(group.id),
+      keeper: claim.expiryMs > 0 || resumed !== undefined ? this.writer : undefined,
+    });
+  }
+
+  /** Ends the connection of that name that this node has, as one that is taken over. */
+  async #endLocal(name: string): Promise<void> {
+    const known = this.#connected.get(name);
+    if (known === undefined) return;
+    known.peer.ended("taken-over"); // its listener may detach it now, which ends it in a later turn
+    const { session } = known;
+    this.#release(known);
+    if (session.isStored && !session.isStopped)
+      await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
+    else if (known.will !== undefined && !this.#parts.isShared)
+      void this.#parts.wills.publish(known.will, known.principal);
+    session.remove();
+  }
+
+  /** From now on the connection has no session. */
+  #release(known: Connected): void {
+    if (this.#connected.get(known.name) !== known) return;
+    this.#connected.delete(known.name);
+    this.#willBytes -= willBytes(known.will);
+    known.session.disconnect();
+    this.writer.forget(known.session);
+  }
+
+  #leave(known: Connected, leave: Leave): void {
+    this.#release(known);
+    const { session, principal } = known;
+    const will = leave.isRegular ? undefined : known.will;
+    if (!session.isStored && !this.#parts.isShared) {
+      session.remove();
+      if (will !== undefined) void this.#parts.wills.publish(will, principal);
+      return;
+    }
+    const left = this.#turns.run(known.name, () => this.#detach(known, { will, expiryMs: leave.expiryMs }));
+    this.#leaving.add(left);
+    void left.finally(() => this.#leaving.delete(left));
+  }
+
+  /** Tries until it is written. Never rejects. */
+  async #detach(
+    { group, session }: Connected,
+    { will, expiryMs }: { readonly will: WillOrder | undefined; readonly expiryMs: number },
+  ): Promise<void> {
+    const { store, clock, limits, logger } = this.#parts;
+    const legacy = { will: will && encodeWill(will), willDelayMs: will?.delayMs ?? 0, expiryMs };
+    while (!this.#stopping.signal.aborted) {
+      try {
+        await group.changes.shared(async () => {
+          await this.#times.advance(group.id);
+          if (!session.isStopped) await store.sessions.saveSessions([session.state], { isDurable: false });
+          await store.sessions.detachSession(session, legacy);
+        });
+        break;
+      } catch (error) {
+        logger.warn("end of a connection not written", { sessionId: session.id, error });
+        await pause(clock, limits.retryDelayMsMin, this.#stopping.signal);
+      }
+    }
+    if (session.isMember && expiryMs > 0 && !this.#stopping.signal.aborted) this.#dormant.set(session.id, session);
+    else session.remove();
+    const key = { id: session.id, epoch: session.epoch + 1 };
+    this.#sweeper.lookAfter(group.id, {
+      key,
+      delayMs: Math.min(expiryMs, will === undefined ? expiryMs : will.delayMs),
+    });
+  }
+
+  /** Another takes its place in its shares, or it is no more. */
+  #wakeUp(id: SessionId): void {
+    this.#dormant.get(id)?.remove();
+    this.#dormant.delete(id);
   }
 
   #sharesOf(groupId: GroupId): Shares {
@@ -127,117 +311,74 @@ export class Sessions implements Readers {
     return shares;
   }
 
-  *#of(groupId: GroupId): Iterable<Session> {
-    for (const kept of this.#kept.values()) if (kept.groupId === groupId) yield kept.session;
+  #onRefused(refused: readonly Written[]): void {
+    for (const { session } of this.#connected.values()) if (refused.includes(session)) this.#readSoon(session);
   }
 
-  /** The session that goes on, now without a peer; undefined where a new one begins. */
-  #takeOver(name: string, isClean: boolean): Kept | undefined {
-    const kept = this.#kept.get(name);
-    if (kept === undefined) return undefined;
-    kept.cancelExpiry();
-    this.#detached.delete(name);
-    const { peer } = kept;
-    const goesOn = !isClean && (peer === undefined || kept.expiryMs > 0);
-    if (peer !== undefined) {
-      kept.peer = undefined;
-      peer.ended("taken-over");
-      kept.session.disconnect();
-      if (kept.will?.delayMs === 0) this.#publishWill(kept);
+  #readSoon(session: Session): void {
+    void this.#readUntilDone(session);
+  }
+
+  async #readUntilDone(session: Session): Promise<void> {
+    const { clock, limits, logger } = this.#parts;
+    const { signal } = this.#stopping;
+    while (!signal.aborted && this.#find(session.id)?.session === session) {
+      try {
+        await this.#readAgain(session);
+        return;
+      } catch (error) {
+        logger.warn("session not read again", { sessionId: session.id, error });
+        await pause(clock, limits.retryDelayMsMin, signal);
+      }
     }
-    if (!goesOn) {
-      this.#end(name, kept);
-      return undefined;
-    }
-    kept.cancelWill();
-    this.#setWill(kept, undefined);
-    return kept;
   }
 
-  #create(name: string, groupId: GroupId): Kept {
-    this.#makeRoom();
-    const { access, toSessionParts } = this.#parts;
-    // Asked of whoever has the session at that time.
-    const mayReceive = (topic: TopicName): boolean => access.receiverFor(kept.principal, groupId)(topic);
-    const parts = { ...toSessionParts(groupId, mayReceive), shares: this.#sharesOf(groupId) };
-    const session = new Session(parts, { isStopped: this.#stopped.has(groupId) });
-    const kept: Kept = {
-      groupId,
-      session,
-      principal: anonymous,
-      peer: undefined,
-      will: undefined,
-      expiryMs: 0,
-      cancelExpiry: nothing,
-      cancelWill: nothing,
-    };
-    this.#kept.set(name, kept);
-    return kept;
-  }
-
-  /** The session that has had no connection for longest makes room for another. */
-  #makeRoom(): void {
-    const { sessionsMax } = this.#parts.limits;
-    if (this.#kept.size < sessionsMax) return;
-    const [oldest] = this.#detached;
-    if (oldest === undefined) throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
-    this.#end(...oldest);
-  }
-
-  #detach(name: string, kept: Kept, leave: { readonly expiryMs: number; readonly isRegular: boolean }): void {
-    const { clock } = this.#parts;
-    kept.peer = undefined;
-    kept.session.disconnect();
-    if (leave.isRegular) this.#setWill(kept, undefined);
-    if (leave.expiryMs === 0) {
-      this.#end(name, kept);
+  /** Another node has taken the session, or it has gone back: then it goes on from its row. */
+  async #readAgain(session: Session): Promise<void> {
+    const row = await this.#parts.store.sessions.findSession(session.id);
+    const known = this.#find(session.id);
+    if (known?.session !== session || (row?.session.epoch === session.epoch && !session.isStopped)) return;
+    const isOwn = row !== undefined && row.session.detachedAt === undefined && row.session.owner === this.#ownerNow();
+    if (isOwn) {
+      if (!this.#stopped.has(known.group.id)) session.restart(row);
       return;
     }
-    if (kept.will !== undefined) {
-      if (kept.will.delayMs === 0) this.#publishWill(kept);
-      else kept.cancelWill = clock.after(Math.min(kept.will.delayMs, timerMsMax), () => this.#publishWill(kept));
+    known.peer.ended("taken-over");
+    this.#release(known);
+    session.remove();
+  }
+
+  #ownerNow(): NodeId | undefined {
+    try {
+      return this.#parts.nodeId();
+    } catch {
+      return undefined;
     }
-    this.#detached.set(name, kept);
-    if (leave.expiryMs <= timerMsMax) kept.cancelExpiry = clock.after(leave.expiryMs, () => this.#end(name, kept));
   }
 
-  /** The session ends, and so its will is due. */
-  #end(name: string, kept: Kept): void {
-    this.#publishWill(kept);
-    this.#drop(name, kept);
+  #of(groupId: GroupId): readonly Session[] {
+    return [...this.#connected.values()].flatMap(({ group, session }) => (group.id === groupId ? session : []));
   }
 
-  #drop(name: string, kept: Kept): void {
-    kept.cancelExpiry();
-    kept.cancelWill();
-    this.#setWill(kept, undefined);
-    kept.session.disconnect();
-    kept.session.remove();
-    if (this.#kept.get(name) !== kept) return;
-    this.#kept.delete(name);
-    this.#detached.delete(name);
+  #find(id: string): Connected | undefined {
+    for (const known of this.#connected.values()) if (known.session.id === id) return known;
+    return undefined;
   }
 
-  #publishWill(kept: Kept): void {
-    kept.cancelWill();
-    if (kept.will !== undefined) void this.#parts.wills.publish(kept.will, kept.principal);
-    this.#setWill(kept, undefined);
-  }
-
-  #checkWill(will: WillOrder | undefined): void {
-    const { willBytesMax } = this.#parts.limits;
-    if (this.#willBytes + willBytes(will) <= willBytesMax) return;
-    throw new BrokerError("busy", { details: `the wills kept at this node have ${willBytesMax} bytes` });
-  }
-
-  #setWill(kept: Kept, will: WillOrder | undefined): void {
-    this.#willBytes += willBytes(will) - willBytes(kept.will);
-    kept.will = will;
+  #checkRoom(name: string, will: WillOrder | undefined): void {
+    const { willBytesMax, sessionsMax } = this.#parts.limits;
+    if (this.#willBytes + willBytes(will) > willBytesMax) {
+      throw new BrokerError("busy", { details: `the wills kept at this node have ${willBytesMax} bytes` });
+    }
+    if (this.#connected.size >= sessionsMax && !this.#connected.has(name)) {
+      throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
+    }
   }
 }
 
-function willBytes(will: WillOrder | undefined): number {
-  if (will === undefined) return 0;
-  const { topic, content, extensions } = will.call;
-  return topic.length + content.byteLength + extensionsBytes(extensions);
+/** What was in flight beyond the end was taken back by the chain since. */
+function takenUp({ inFlight, taken }: StoredSession): UnderWay {
+  const underWay = decodeUnderWay(inFlight);
+  underWay.window.rollBack(taken);
+  return underWay;
 }

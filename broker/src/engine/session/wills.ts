@@ -4,14 +4,12 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
-import type { PublishCall, PublishOutcome, WillOrder } from "../broker.ts";
-import type { Inlet } from "../publish/inlet.ts";
-import type { TopicService } from "../topics/topic-service.ts";
+import type { OnSettled, PublishCall, PublishOutcome, TopicCall, WillOrder } from "../broker.ts";
 
 export interface WillsParts {
   readonly access: Access;
-  readonly inlet: Inlet;
-  readonly topics: TopicService;
+  readonly inlet: { submit(call: PublishCall, onSettled: OnSettled): void };
+  readonly topics: { exist(call: TopicCall): Promise<boolean>; open(call: TopicCall): Promise<void> };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly extensionPrefix: string;

@@ -65,6 +65,7 @@ const endReasonCodes: Readonly<Record<EndReason, number>> = {
   "taken-over": reason.sessionTakenOver,
   stopping: reason.shuttingDown,
   failed: reason.unspecified,
+  stale: reason.unspecified,
 };
 
 /** What is known of the client of a refused CONNECT. */

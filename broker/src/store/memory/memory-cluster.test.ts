@@ -4,10 +4,12 @@ import { testGroupRecords } from "../../ports/group-records.contract.ts";
 import { testJournal } from "../../ports/journal.contract.ts";
 import { testSharedStore } from "../../ports/store-shared.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
+import { testSessionStore } from "../../ports/session-store.contract.ts";
 import { createMemoryCluster } from "./memory-cluster.ts";
 
 const createStore = async () => createMemoryCluster({ clock: new VirtualClock() }).store;
 testStore("memory of a cluster", createStore);
+testSessionStore("memory of a cluster", createStore);
 testJournal("memory of a cluster", createStore);
 testGroupRecords("memory of a cluster", createStore);
 

@@ -27,7 +27,11 @@ class SharedMemoryStore extends MemoryStore {
   readonly #coordinator: MemoryCoordinator;
 
   constructor(subscriptions: Map<SubscriptionId, Subscription>, coordinator: MemoryCoordinator) {
-    super(subscriptions);
+    super(subscriptions, {
+      onChanged: (id) => coordinator.tell({ kind: "session", id }),
+      isMember: (nodeId) => coordinator.isMember(nodeId),
+    });
+    coordinator.onGone((nodeId) => this.sessions.detachWhere(({ owner }) => owner === nodeId));
     this.#coordinator = coordinator;
   }
 
@@ -39,7 +43,7 @@ class SharedMemoryStore extends MemoryStore {
 
   override async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     this.#check(lease);
-    const done = this.goBack(groupId, to);
+    const done = this.goBack(groupId, to, lease);
     if (lease !== undefined) this.#coordinator.refuseOthers(lease);
     this.#coordinator.tell({ kind: "index", groupId });
     return done;

@@ -45,6 +45,7 @@ export class MemoryCoordinator implements Coordinator {
   readonly #leases = new Map<GroupId, Lease>();
   readonly #signers = new Map<string, ReservedSigner>();
   readonly #wanted = new Map<SubscriptionId, NodeId>();
+  #whenGone: (nodeId: NodeId) => void = () => {};
 
   constructor({ clock, subscriptions }: MemoryCoordinatorOptions) {
     this.#subscriptions = subscriptions;
@@ -170,6 +171,16 @@ export class MemoryCoordinator implements Coordinator {
     return async () => end();
   }
 
+  /** Calls `action` with each member whose membership ends. */
+  onGone(action: (nodeId: NodeId) => void): void {
+    this.#whenGone = action;
+  }
+
+  /** Whether a node has not been removed yet, live or not. */
+  isMember(nodeId: NodeId): boolean {
+    return this.#members.has(nodeId);
+  }
+
   tell(hint: Hint): void {
     this.#hints.tell(hint);
   }
@@ -194,6 +205,7 @@ export class MemoryCoordinator implements Coordinator {
   }
 
   #tellGone({ id: nodeId, address }: ClusterNode, how: Departure["how"]): void {
+    this.#whenGone(nodeId);
     const subscriptions = [...this.#subscriptions.values()].filter(({ owner }) => owner === nodeId).length;
     const groups = [...this.#leases.values()].filter((lease) => lease.nodeId === nodeId).length;
     this.tell({ kind: "gone", how, nodeId, address, subscriptions, groups });

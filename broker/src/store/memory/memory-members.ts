@@ -27,6 +27,10 @@ export class MemoryMembers {
     return { id: member.id, address: member.address, joinedAt: member.joinedAt };
   }
 
+  has(id: NodeId): boolean {
+    return this.#members.has(id);
+  }
+
   isLive(id: NodeId | undefined): id is NodeId {
     return this.find(id) !== undefined;
   }

@@ -5,6 +5,7 @@ import { testJournal } from "../../ports/journal.contract.ts";
 import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
+import { testSessionStore } from "../../ports/session-store.contract.ts";
 import { testDamage } from "../../ports/store-damage.contract.ts";
 import { createMemoryStore } from "./memory-store.ts";
 
@@ -12,6 +13,7 @@ testGroupRecords("memory", async () => createMemoryStore());
 testJournal("memory", async () => createMemoryStore());
 testStore("memory", async () => createMemoryStore());
 testPublishKeys("memory", async () => createMemoryStore());
+testSessionStore("memory", async () => createMemoryStore());
 testSecretRows("memory", async () => createMemoryStore());
 
 testDamage("memory", async () => {

@@ -14,7 +14,7 @@ import { type VanishedBatch, VanishedEvents } from "../../domain/vanished-events
 import type { GroupRecords } from "../../ports/group-records.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
-import type { SubscriptionKey } from "../../ports/coordinator.ts";
+import type { GroupLease, SubscriptionKey } from "../../ports/coordinator.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type {
   CallbackChange,
@@ -38,6 +38,7 @@ import type {
 } from "../../ports/store.ts";
 import { GroupIndex } from "./group-index.ts";
 import { MemoryGroups } from "./memory-groups.ts";
+import { MemorySessions, type MemorySessionsOptions } from "./memory-sessions.ts";
 
 /** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
 export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows {
@@ -45,14 +46,20 @@ export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows
 }
 
 export class MemoryStore extends MemoryGroups implements Store {
+  readonly sessions: MemorySessions;
   readonly #groups = new Map<GroupId, GroupIndex>();
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
   #sortedIds: readonly SubscriptionId[] | undefined;
   readonly #countsByReceiver = new Map<string | undefined, number>();
 
-  constructor(subscriptions = new Map<SubscriptionId, Subscription>()) {
+  constructor(
+    subscriptions = new Map<SubscriptionId, Subscription>(),
+    options: Omit<MemorySessionsOptions, "generationOf"> = {},
+  ) {
     super();
     this.#subscriptions = subscriptions;
+    const generationOf = (id: GroupId): number => this.#groups.get(id)?.generation ?? 0;
+    this.sessions = new MemorySessions({ ...options, generationOf });
   }
 
   async start(): Promise<void> {}
@@ -86,7 +93,7 @@ export class MemoryStore extends MemoryGroups implements Store {
   }
 
   /** In one turn. */
-  protected goBack(groupId: GroupId, to: BlockRef | undefined): RollBack {
+  protected goBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): RollBack {
     const group = this.#groups.get(groupId) ?? new GroupIndex();
     const done = group.rollBack(to);
     this.#groups.set(groupId, group);
@@ -98,6 +105,7 @@ export class MemoryStore extends MemoryGroups implements Store {
       const taken = vanished.countUpTo(filter, cursor);
       this.#change(subscription, { cursor: end, notifiedCount: Math.max(0, notifiedCount - taken) });
     }
+    this.sessions.cutBack(groupId, end, lease?.nodeId);
     return done;
   }
 

@@ -145,6 +145,7 @@ type Sealed =
 function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),
+    sessions: store.sessions,
     findHead: (groupId) => store.findHead(groupId),
     applyBlocks: (groupId, blocks, options) => store.applyBlocks(groupId, blocks, options),
     listBlocks: (groupId, page) => store.listBlocks(groupId, page),

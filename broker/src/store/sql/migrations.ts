@@ -45,6 +45,7 @@ async function createTables(database: Kysely<Schema>, backend: SqlBackend): Prom
   await createVanished(database, backend);
   await createSkippedEntries(database);
   await createSubscriptions(database);
+  await createSessions(database, backend);
   await createJournal(database, backend);
   await createGroupChains(database);
   await createCoordination(database);
@@ -181,6 +182,51 @@ async function createSubscriptions({ schema }: Kysely<Schema>): Promise<void> {
     .execute();
   await schema.createIndex("subscriptions_by_owner").on("subscriptions").columns(["owner", "id"]).execute();
   await schema.createIndex("subscriptions_by_receiver").on("subscriptions").column("receiver").execute();
+}
+
+async function createSessions({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {
+  await schema
+    .createTable("sessions")
+    .addColumn("session_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("group_id", "text", (column) => column.notNull())
+    .addColumn("interface_type", "text", (column) => column.notNull())
+    .addColumn("key", "text", (column) => column.notNull())
+    .addColumn("principal", "text", (column) => column.notNull())
+    .addColumn("owner", "text")
+    .addColumn("epoch", "bigint", (column) => column.notNull())
+    .addColumn("cursor", "bigint", (column) => column.notNull())
+    .addColumn("taken", "bigint", (column) => column.notNull())
+    .addColumn("state_check", "bigint", (column) => column.notNull())
+    .addColumn("in_flight", backend.bytesType, (column) => column.notNull())
+    .addColumn("in_flight_check", "bigint", (column) => column.notNull())
+    .addColumn("expiry_ms", "bigint", (column) => column.notNull())
+    .addColumn("will", backend.bytesType)
+    .addColumn("will_delay_ms", "bigint", (column) => column.notNull())
+    .addColumn("detached_at", "bigint")
+    .addColumn("will_due_at", "bigint")
+    .addColumn("due_at", "bigint")
+    .addColumn("created_at", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addUniqueConstraint("sessions_by_key", ["group_id", "interface_type", "key"])
+    .execute();
+  await schema.createIndex("sessions_by_owner").on("sessions").column("owner").execute();
+  await schema.createIndex("sessions_by_due").on("sessions").columns(["group_id", "due_at"]).execute();
+  await schema
+    .createTable("session_subscriptions")
+    .addColumn("subscription_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("session_id", "text", (column) => column.notNull())
+    .addColumn("filter", "text", (column) => column.notNull())
+    .addColumn("options", "integer", (column) => column.notNull())
+    .addColumn("identifier", "bigint")
+    .addColumn("starts_after", "bigint", (column) => column.notNull())
+    .addColumn("checksum", "bigint", (column) => column.notNull())
+    .addUniqueConstraint("session_subscriptions_by_filter", ["session_id", "filter"])
+    .execute();
+  await schema
+    .createTable("session_times")
+    .addColumn("group_id", "text", (column) => column.primaryKey().notNull())
+    .addColumn("ms", "bigint", (column) => column.notNull())
+    .execute();
 }
 
 async function createJournal({ schema }: Kysely<Schema>, backend: SqlBackend): Promise<void> {

@@ -139,6 +139,49 @@ export interface SubscriptionTable {
   readonly checksum: number;
 }
 
+/** One row a session; see the port's StoredSession. Times are in session time. */
+export interface SessionTable {
+  readonly session_id: string;
+  readonly group_id: string;
+  readonly interface_type: string;
+  readonly key: string;
+  readonly principal: string;
+  readonly owner: string | null;
+  readonly epoch: number;
+  readonly cursor: number;
+  readonly taken: number;
+  /** Over the two before; see stateCheck. */
+  readonly state_check: number;
+  readonly in_flight: Uint8Array;
+  readonly in_flight_check: number;
+  readonly expiry_ms: number;
+  readonly will: Uint8Array | null;
+  readonly will_delay_ms: number;
+  readonly detached_at: number | null;
+  readonly will_due_at: number | null;
+  /** When its will or its end is due, whichever comes first; null while it is connected. */
+  readonly due_at: number | null;
+  readonly created_at: number;
+  readonly checksum: number;
+}
+
+/** One row a filter of a session. `options`: the QoS, 4 for no local, 8 for retain as published. */
+export interface SessionFilterTable {
+  readonly subscription_id: string;
+  readonly session_id: string;
+  readonly filter: string;
+  readonly options: number;
+  readonly identifier: number | null;
+  readonly starts_after: number;
+  readonly checksum: number;
+}
+
+/** Milliseconds for which brokers have served each group. */
+export interface SessionTimeTable {
+  readonly group_id: string;
+  readonly ms: number;
+}
+
 /** One row a member, while nodes share the database; times are milliseconds since the epoch by the database's clock. */
 export interface NodeTable {
   readonly node_id: string;
@@ -208,6 +251,9 @@ export interface Schema {
   readonly retained: RetainedTable;
   readonly skipped_entries: SkippedEntryTable;
   readonly subscriptions: SubscriptionTable;
+  readonly sessions: SessionTable;
+  readonly session_subscriptions: SessionFilterTable;
+  readonly session_times: SessionTimeTable;
   readonly journal: JournalTable;
   readonly publish_keys: PublishKeyTable;
   readonly group_chains: GroupChainTable;

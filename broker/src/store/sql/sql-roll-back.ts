@@ -11,6 +11,7 @@ import { placeColumns } from "./index-queries.ts";
 import { pagesOf } from "./pages.ts";
 import { prepare } from "./prepared.ts";
 import { cutBack } from "./cut-back.ts";
+import { cutBackSessions } from "./session-detaching.ts";
 import { checkRow, withChecksum } from "./row-checksums.ts";
 import { fromPlaceRow } from "./rows.ts";
 import { restoreRetained } from "./retained-rows.ts";
@@ -88,6 +89,8 @@ export class SqlRollBack {
     await dropSkipped(transaction, groupId, to?.number ?? -1);
     await remember(transaction, groupId, vanished);
     await cutBack(transaction, { groupId, end, vanished, lease }, this.#database);
+    const refused = await cutBackSessions(transaction, { groupId, end, keeper: lease?.nodeId });
+    for (const id of refused) await this.#database.notify(transaction, { kind: "session", id });
     return { vanished, eventCount: vanished.reduce((sum, { count }) => sum + count, 0), topicCount };
   }
 

@@ -21,6 +21,7 @@ import { testJournal } from "../../ports/journal.contract.ts";
 import { testPublishKeys } from "../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../ports/secret-rows.contract.ts";
 import { testStore } from "../../ports/store.contract.ts";
+import { testSessionStore } from "../../ports/session-store.contract.ts";
 import { temporaryFile } from "../temporary-file.contract.ts";
 import { schemaVersion } from "./migrations.ts";
 import type { SqlDatabase } from "./schema.ts";
@@ -36,6 +37,7 @@ testSecretRows("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 testSqlDamage("SQLite", async () => createSqliteBackend(temporaryFile()));
 testSqlStatements("SQLite", async () => createSqliteBackend(temporaryFile()));
 testStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
+testSessionStore("SQLite", async () => createSqlStore({ file: temporaryFile() }));
 
 describe("the SQLite store", () => {
   let file: string;

@@ -11,6 +11,7 @@ import type { GroupRecord, GroupRecords, WriterSet } from "../../ports/group-rec
 import type { Journal, JournalEntry } from "../../ports/journal.ts";
 import type { BlockRef } from "../../ports/ledger.ts";
 import type { DamagedKeyRow, HeldKey, PublishKey, PublishKeyRow } from "../../ports/publish-keys.ts";
+import type { SessionStore } from "../../ports/session-store.ts";
 import type { SecretChange, SecretRows } from "../../ports/secret-rows.ts";
 import type {
   CallbackChange,
@@ -41,6 +42,7 @@ import { SqlIndex } from "./sql-index.ts";
 import { SqlJournal } from "./sql-journal.ts";
 import { SqlPublishKeys } from "./sql-publish-keys.ts";
 import { SqlSubscriptions } from "./sql-subscriptions.ts";
+import { SqlSessions } from "./sql-sessions.ts";
 import type { StoreError } from "./store-error.ts";
 
 export interface SqlStoreOptions {
@@ -65,6 +67,7 @@ interface OpenParts {
   readonly journal: SqlJournal;
   readonly groupRecords: SqlGroupRecords;
   readonly publishKeys: SqlPublishKeys;
+  readonly sessions: SqlSessions;
 }
 
 export class SqlStore implements Store, Journal, GroupRecords {
@@ -76,6 +79,8 @@ export class SqlStore implements Store, Journal, GroupRecords {
     this.#backend = backend;
     this.#logger = logger;
   }
+
+  readonly sessions: SessionStore = passOn(() => this.#parts().sessions);
 
   async start(): Promise<void> {
     if (this.#open !== undefined) throw new Error("the store is started already");
@@ -91,6 +96,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
         journal: new SqlJournal(database),
         groupRecords: new SqlGroupRecords(database),
         publishKeys: new SqlPublishKeys(database),
+        sessions: new SqlSessions(database),
       };
       if (isEmptied) {
         const remedy = "it is built anew from the chain, and subscriptions are kept";
@@ -288,4 +294,26 @@ export class SqlStore implements Store, Journal, GroupRecords {
     if (this.#open === undefined) throw new Error("the store is not started");
     return this.#open;
   }
+}
+
+/** The sessions of a store that may be opened later, or again. */
+function passOn(sessions: () => SessionStore): SessionStore {
+  return {
+    claimSession: async (claim) => sessions().claimSession(claim),
+    findSession: async (id) => sessions().findSession(id),
+    saveSessions: async (rows, options) => sessions().saveSessions(rows, options),
+    saveSessionFilters: async (key, change) => sessions().saveSessionFilters(key, change),
+    detachSession: async (key, legacy) => sessions().detachSession(key, legacy),
+    takeDueSession: async (key, owner) => sessions().takeDueSession(key, owner),
+    settleWill: async (key) => sessions().settleWill(key),
+    removeSession: async (key) => sessions().removeSession(key),
+    detachLost: async (groupId) => sessions().detachLost(groupId),
+    advanceSessionTime: async (groupId, byMs) => sessions().advanceSessionTime(groupId, byMs),
+    listDueSessions: async (groupId, atMost) => sessions().listDueSessions(groupId, atMost),
+    listSessions: async (page) => sessions().listSessions(page),
+    findFilterOwner: async (id) => sessions().findFilterOwner(id),
+    removeSessionFilter: async (id) => sessions().removeSessionFilter(id),
+    findOldestDetached: async () => sessions().findOldestDetached(),
+    countSessions: async () => sessions().countSessions(),
+  };
 }

@@ -6,6 +6,7 @@ import { testJournal } from "../../../ports/journal.contract.ts";
 import { testPublishKeys } from "../../../ports/publish-keys.contract.ts";
 import { testSecretRows } from "../../../ports/secret-rows.contract.ts";
 import { testStore } from "../../../ports/store.contract.ts";
+import { testSessionStore } from "../../../ports/session-store.contract.ts";
 import { testSharedStore } from "../../../ports/store-shared.contract.ts";
 import { alpha, group, hashOf, history, subscriptionOf, webhookTo } from "../../../ports/store-examples.contract.ts";
 import { testSqlDamage } from "../sql-damage.contract.ts";
@@ -26,6 +27,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
 
   const create = async () => createPostgresStore({ url: await server.createSchema() });
   testStore("PostgreSQL", create);
+  testSessionStore("PostgreSQL", create);
   const createBackend = async () => {
     const address = parsePostgresAddress(await server.createSchema());
     return createPostgresBackend({ address, logger: silentLogger, connectionsMax: 2 });

@@ -66,7 +66,17 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
 }
 
 /** Those that are read whole at a start. */
-const smallTables = ["groups", "topics", "blocks", "retained", "subscriptions", "journal", "group_chains"];
+const smallTables = [
+  "groups",
+  "topics",
+  "blocks",
+  "retained",
+  "subscriptions",
+  "sessions",
+  "session_subscriptions",
+  "journal",
+  "group_chains",
+];
 
 async function checkTables(database: Kysely<Schema>, description: string): Promise<void> {
   for (const table of smallTables) {

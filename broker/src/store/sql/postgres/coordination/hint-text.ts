@@ -2,6 +2,7 @@ import { type Kysely, sql } from "kysely";
 import { type GroupId, parseGroupId } from "../../../../domain/group-id.ts";
 import type { NodeId } from "../../../../domain/node.ts";
 import { parseSubscriptionId } from "../../../../domain/subscription.ts";
+import type { SessionId } from "../../../../ports/session-store.ts";
 import type { Departure, Hint } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
 import { hintChannel } from "../sharing.ts";
@@ -30,6 +31,9 @@ function toHint(value: unknown): Hint | undefined {
   if ("groupId" in value && typeof value.groupId === "string") return toGroupHint(value, parseGroupId(value.groupId));
   if (value.kind === "subscription" && "id" in value && typeof value.id === "string") {
     return { kind: "subscription", id: parseSubscriptionId(value.id) };
+  }
+  if (value.kind === "session" && "id" in value && typeof value.id === "string") {
+    return { kind: "session", id: value.id as SessionId }; // Only compared.
   }
   return undefined;
 }

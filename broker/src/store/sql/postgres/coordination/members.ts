@@ -4,6 +4,7 @@ import type { GroupId } from "../../../../domain/group-id.ts";
 import type { ClusterNode, JoiningNode, NodeId } from "../../../../domain/node.ts";
 import type { Departure } from "../../../../ports/coordinator.ts";
 import type { NodeTable, Schema } from "../../schema.ts";
+import { detachWhere } from "../../session-detaching.ts";
 import { tell } from "./hint-text.ts";
 
 /** By the database's clock; in milliseconds since the epoch. */
@@ -86,6 +87,7 @@ async function remove(
       (select count(*) from subscriptions where owner = gone.node_id) as subscriptions,
       (select count(*) from group_leases as leases where leases.node_id = gone.node_id) as groups
     from unnest(${ids}::text[]) as gone (node_id)`.execute(transaction);
+  await detachWhere(transaction, sql`owner = any(${ids}::text[])`);
   const counts = new Map(held.map((row) => [row.node_id, row]));
   const hints = removed.map(({ node_id, address }) => ({
     kind: "gone" as const,

@@ -1,0 +1,97 @@
+import type { Event } from "../../domain/event.ts";
+import { originOf, publishedQos, type QoS, type SessionFilter } from "../../domain/session-filter.ts";
+import { isShared } from "../../domain/shared-filter.ts";
+import { matchesFilter, type TopicFilter } from "../../domain/topic-filter.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { Position } from "../../domain/position.ts";
+import type { StoredFilter } from "../../ports/session-store.ts";
+
+export interface FilterSetParts {
+  /** Marks what the session publishes, where its own filters leave that out. */
+  readonly origin: string;
+  readonly extensionPrefix: string;
+}
+
+/** The filters of one session, and what they want of an event. */
+export class FilterSet {
+  readonly #parts: FilterSetParts;
+  readonly #filters = new Map<TopicFilter, StoredFilter>();
+
+  constructor(parts: FilterSetParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#filters.size;
+  }
+
+  get texts(): readonly TopicFilter[] {
+    return [...this.#filters.keys()];
+  }
+
+  /** Those of the session alone. */
+  get ownTexts(): readonly TopicFilter[] {
+    return this.texts.filter((text) => !isShared(text));
+  }
+
+  find(text: TopicFilter): StoredFilter | undefined {
+    return this.#filters.get(text);
+  }
+
+  put(filter: StoredFilter): void {
+    this.#filters.set(filter.filter, filter);
+  }
+
+  /** Answers whether there was such a filter. */
+  remove(text: TopicFilter): boolean {
+    return this.#filters.delete(text);
+  }
+
+  includes(topic: TopicName): boolean {
+    for (const text of this.#filters.keys()) if (!isShared(text) && matchesFilter(text, topic)) return true;
+    return false;
+  }
+
+  /** Those that match the topic, whatever else they ask for. */
+  allOf(topic: TopicName): readonly SessionFilter[] {
+    return [...this.#filters.values()].filter(({ filter }) => !isShared(filter) && matchesFilter(filter, topic));
+  }
+
+  /** Those that want the event. */
+  wanting(event: Event): readonly SessionFilter[] {
+    const isOwn = this.isOwn(event);
+    const found: SessionFilter[] = [];
+    for (const filter of this.#filters.values()) {
+      const isWanted = !isShared(filter.filter) && event.position > filter.startsAfter && !(isOwn && filter.isNoLocal);
+      if (isWanted && matchesFilter(filter.filter, event.topic)) found.push(filter);
+    }
+    return found;
+  }
+
+  /** Whether the session published the event. */
+  isOwn(event: Event): boolean {
+    return originOf(event, this.#parts.extensionPrefix) === this.#parts.origin;
+  }
+
+  /** The lower of the QoS of the publish and of the filters. */
+  qosOf(event: Event, filters: readonly SessionFilter[]): QoS {
+    const granted = Math.max(...filters.map(({ qos }) => qos));
+    return Math.min(granted, publishedQos(event, this.#parts.extensionPrefix)) as QoS; // both are
+  }
+
+  /** What an event published to the topic has to name as its origin, so that this session does not get it; undefined where it may. */
+  originFor(topic: string): string | undefined {
+    const name = topic as TopicName; // one that is none matches no filter that matters
+    for (const { filter, isNoLocal } of this.#filters.values()) {
+      if (isNoLocal && !isShared(filter) && matchesFilter(filter, name)) return this.#parts.origin;
+    }
+    return undefined;
+  }
+
+  /** The index went back. */
+  rollBack(to: Position): void {
+    for (const [text, filter] of this.#filters) {
+      if (filter.startsAfter > to) this.#filters.set(text, { ...filter, startsAfter: to });
+    }
+  }
+}

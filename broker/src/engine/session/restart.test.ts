@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { SessionStore } from "../../ports/session-store.ts";
+import type { Store } from "../../ports/store.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let store: Store;
+/** Whether the process of the broker has been killed: nothing that it still does reaches the store. */
+let gate = { isKilled: false };
+let engine: TestEngine;
+
+function gated(): Store {
+  const own = gate;
+  const never = new Promise<never>(() => {});
+  const wrap = <Part extends object>(part: Part): Part =>
+    new Proxy(part, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (name === "sessions") return wrap(member as SessionStore); // The part of that name.
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]) => (own.isKilled ? never : (Reflect.apply(member, target, args) as unknown));
+      },
+    });
+  return wrap(store);
+}
+
+/** Kills the broker at once, and starts another on the same chain and store. */
+async function kill(): Promise<void> {
+  gate.isKilled = true;
+  gate = { isKilled: false };
+  engine = await TestEngine.start({ chain: engine.chain, store: gated() });
+}
+
+beforeEach(async () => {
+  store = createMemoryStore();
+  gate = { isKilled: false };
+  engine = await TestEngine.start({ store: gated() });
+  await engine.broker.open({ topic: "a", groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+async function attach(peer: RecordingPeer, order: Partial<AttachOrder> = {}): Promise<Attachment> {
+  const defaults = { groupId: undefined, protocol: "MQTT" as const, key: "c", isClean: false, windowMax: 10 };
+  const rest = { will: undefined, expiryMs: 60_000, onConnected: () => {} };
+  const attached = engine.broker.attach({ ...defaults, ...rest, ...order }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return attachment;
+}
+
+async function subscribe(attachment: Attachment, qos: 0 | 1 | 2): Promise<void> {
+  const filter = parseTopicFilter("a");
+  await attachment.subscribe([{ filter, qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined }]);
+}
+
+async function publish(text: string, qos = 1): Promise<void> {
+  const call = { topic: "a", groupId: undefined, content: new TextEncoder().encode(text) };
+  engine.broker.submit({ ...call, extensions: [["svc-qos", String(qos)]] }, () => {});
+  await engine.clock.advance(100);
+}
+
+const texts = ({ deliveries }: RecordingPeer): string[] =>
+  deliveries.map(({ event }) => new TextDecoder().decode(event.content));
+
+const will = (delayMs: number): WillOrder => ({
+  delayMs,
+  call: { topic: "will", groupId: undefined, content: new Uint8Array([1]), extensions: [], mayBeEmpty: true },
+  opensTopic: true,
+  expiresAfterMs: undefined,
+});
+
+async function countWills(): Promise<number> {
+  await engine.clock.settle();
+  const call = { topic: "will", groupId: undefined };
+  return (await engine.broker.exist(call)) ? (await engine.broker.state(call)).sequence : 0;
+}
+
+describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) => {
+  const restart = async (): Promise<void> => {
+    if (how === "killed") return kill();
+    await engine.rebuild();
+    await engine.broker.start();
+  };
+
+  it("goes on with what was not acknowledged, under the same tickets, and with what was published meanwhile", async () => {
+    const first = new RecordingPeer();
+    const attachment = await attach(first);
+    await subscribe(attachment, 1);
+    for (const text of ["1", "2", "3"]) await publish(text);
+    attachment.session.acknowledge(first.ticketOf(1));
+    attachment.session.acknowledge(first.ticketOf(3));
+    await engine.clock.advance(100);
+    await restart();
+    await publish("4");
+    const second = new RecordingPeer();
+    expect((await attach(second)).isPresent).toBe(true);
+    await engine.clock.settle();
+    expect(texts(second)).toEqual(["2", "4"]);
+    expect(second.deliveries[0]).toMatchObject({ ticket: first.ticketOf(2), isRepeated: true });
+  });
+
+  it("releases what its client has received, and does not give it again", async () => {
+    const first = new RecordingPeer();
+    const attachment = await attach(first);
+    await subscribe(attachment, 2);
+    await publish("1", 2);
+    await publish("2", 2);
+    attachment.session.receive(first.ticketOf(1));
+    expect(first.released).toEqual([]);
+    await engine.clock.advance(10);
+    expect(first.released).toEqual([first.ticketOf(1)]);
+    await restart();
+    const second = new RecordingPeer();
+    await attach(second);
+    await engine.clock.advance(100);
+    expect(second.released).toEqual([first.ticketOf(1)]);
+    expect(texts(second)).toEqual(["2"]);
+    expect(second.ticketOf(2)).toBe(first.ticketOf(2));
+  });
+
+  it("ends after the time for which it is kept, which does not run while no broker does", async () => {
+    (await attach(new RecordingPeer())).detach({ expiryMs: 10_000, isRegular: true });
+    await engine.clock.advance(4_000);
+    await restart();
+    await engine.clock.advance(4_000);
+    const back = await attach(new RecordingPeer());
+    expect(back.isPresent).toBe(true);
+    back.detach({ expiryMs: 10_000, isRegular: true });
+    await engine.clock.advance(5_000);
+    await restart();
+    await engine.clock.advance(7_000);
+    expect((await attach(new RecordingPeer())).isPresent).toBe(false);
+    expect(await store.sessions.countSessions()).toBe(1);
+  });
+
+  it("has its will published once, after its delay", async () => {
+    (await attach(new RecordingPeer(), { will: will(5_000) })).detach({ expiryMs: 60_000, isRegular: false });
+    await engine.clock.advance(2_000);
+    await restart();
+    await engine.clock.advance(2_000);
+    expect(await countWills()).toBe(0);
+    await engine.clock.advance(3_000);
+    expect(await countWills()).toBe(1);
+    await engine.clock.advance(60_000);
+    await restart();
+    await engine.clock.advance(5_000);
+    expect(await countWills()).toBe(1);
+  });
+});
+
+it("a client that was connected when the broker was killed has lost its connection: its will is due", async () => {
+  await attach(new RecordingPeer(), { will: will(3_000) });
+  await engine.clock.advance(100);
+  await kill();
+  await engine.clock.advance(2_000);
+  expect(await countWills()).toBe(0);
+  await engine.clock.advance(3_000);
+  expect(await countWills()).toBe(1);
+});
+
+it("a session is dropped, and its client told so, where the broker was killed before it was acknowledged", async () => {
+  gate.isKilled = true;
+  const lost = engine.broker.attach(
+    {
+      groupId: undefined,
+      protocol: "MQTT",
+      key: "c",
+      isClean: false,
+      windowMax: 1,
+      will: undefined,
+      expiryMs: 1,
+      onConnected: () => {},
+    },
+    new RecordingPeer(),
+  );
+  lost.catch(() => {});
+  await kill();
+  expect((await attach(new RecordingPeer())).isPresent).toBe(false);
+});
+
+it("a step of the time of day ends no session", async () => {
+  (await attach(new RecordingPeer())).detach({ expiryMs: 10_000, isRegular: true });
+  engine.clock.step(365 * 24 * 3_600_000);
+  await engine.clock.advance(5_000);
+  expect((await attach(new RecordingPeer())).isPresent).toBe(true);
+});

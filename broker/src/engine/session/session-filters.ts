@@ -1,0 +1,110 @@
+import { BrokerError, toBrokerError } from "@stele/wire";
+import type { SessionFilter } from "../../domain/session-filter.ts";
+import { isShared, parseSharedFilter } from "../../domain/shared-filter.ts";
+import { parseSubscriptionId } from "../../domain/subscription.ts";
+import type { TopicFilter } from "../../domain/topic-filter.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { SessionStore, StoredFilter } from "../../ports/session-store.ts";
+import type { Access } from "../access/access.ts";
+import type { Caller } from "../access/caller.ts";
+import type { Group } from "../group.ts";
+import { indexedUpTo } from "../index-progress.ts";
+import type { Session } from "./session.ts";
+
+export interface SessionFiltersParts {
+  readonly store: { readonly sessions: Pick<SessionStore, "saveSessionFilters"> };
+  readonly randomness: Randomness;
+  readonly access: Access;
+  /** Reads the session again, which the store refused to write. */
+  readonly onRefused: (session: Session) => Promise<void>;
+}
+
+/** Times that a change is tried while the index rolls back, or other nodes change the session. */
+const triesMax = 10;
+
+/** Adds and removes the filters of sessions: on disk first, where the session is. */
+export class SessionFilters {
+  readonly #parts: SessionFiltersParts;
+
+  constructor(parts: SessionFiltersParts) {
+    this.#parts = parts;
+  }
+
+  async subscribe(
+    { session, group, caller }: { readonly session: Session; readonly group: Group; readonly caller: Caller },
+    orders: readonly SessionFilter[],
+  ): Promise<readonly (boolean | BrokerError)[]> {
+    const answers = orders.map(
+      (order) => this.#refusalOf(order, { group, caller }) ?? !session.hasFilter(order.filter),
+    );
+    const accepted = orders.filter((_, index) => !(answers[index] instanceof BrokerError));
+    // One packet may name a filter twice: the last one counts.
+    const byText = new Map(accepted.map((order) => [order.filter, order]));
+    const withRetained = accepted.filter(({ filter, retained }) => {
+      if (isShared(filter)) return false;
+      return retained === "always" || (retained === "if-new" && !session.hasFilter(filter));
+    });
+    await this.#save(session, group, () => ({
+      put: [...byText.values()].map((order) => this.#toStored(order, session, group)),
+      removed: [],
+    }));
+    for (const { filter } of withRetained) session.giveRetained(filter);
+    return answers;
+  }
+
+  async unsubscribe(
+    { session, group }: { readonly session: Session; readonly group: Group },
+    filters: readonly TopicFilter[],
+  ): Promise<readonly boolean[]> {
+    const answers = filters.map((filter) => session.hasFilter(filter));
+    await this.#save(session, group, () => ({ put: [], removed: filters }));
+    return answers;
+  }
+
+  /** The change is worked out anew at each try: positions count in the index of that moment. */
+  async #save(
+    session: Session,
+    group: Group,
+    toChange: () => { readonly put: readonly StoredFilter[]; readonly removed: readonly TopicFilter[] },
+  ): Promise<void> {
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      const isDone = await group.changes.shared(async () => {
+        const change = toChange();
+        const outcome = session.isStored
+          ? await this.#parts.store.sessions.saveSessionFilters(session, {
+              ...change,
+              generation: await group.findGeneration(),
+            })
+          : "saved";
+        if (outcome === "refused") await this.#parts.onRefused(session);
+        if (outcome !== "saved") return false;
+        session.unsubscribe(change.removed);
+        session.put(change.put);
+        return true;
+      });
+      if (isDone) return;
+    }
+    throw new BrokerError("busy", { details: "the index rolls back" });
+  }
+
+  #refusalOf(
+    { filter }: SessionFilter,
+    { group, caller }: { readonly group: Group; readonly caller: Caller },
+  ): BrokerError | undefined {
+    try {
+      this.#parts.access.authorize(caller, "subscribe", {
+        groupId: group.id,
+        topic: parseSharedFilter(filter)?.filter ?? filter,
+      });
+      return undefined;
+    } catch (error) {
+      return toBrokerError(error);
+    }
+  }
+
+  #toStored(order: SessionFilter, session: Session, group: Group): StoredFilter {
+    const known = session.findFilter(order.filter);
+    const id = known?.id ?? parseSubscriptionId(this.#parts.randomness.uuid());
+    return { ...order, id, startsAfter: known?.startsAfter ?? indexedUpTo(group) };
+  }
+}

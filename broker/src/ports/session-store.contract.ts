@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { NodeId } from "../domain/node.ts";
+import { endOfBlock, toPosition } from "../domain/position.ts";
+import { parseSubscriptionId } from "../domain/subscription.ts";
+import { parseTopicFilter } from "../domain/topic-filter.ts";
+import type {
+  SessionClaim,
+  SessionClaimed,
+  SessionId,
+  SessionStore,
+  StoredFilter,
+  StoredSession,
+} from "./session-store.ts";
+import type { Store } from "./store.ts";
+import { everyByte, group, hashOf, history, otherGroup } from "./store-examples.contract.ts";
+
+const position = toPosition(4, 1);
+const will = everyByte.slice(0, 40);
+
+function idOf(number: number): SessionId {
+  return `00000000-0000-4000-a000-${String(number).padStart(12, "0")}` as SessionId;
+}
+
+function claimOf(changes: Partial<SessionClaim> = {}): SessionClaim {
+  return {
+    groupId: group,
+    protocol: "MQTT",
+    key: "client ü",
+    principal: "anonymous",
+    will,
+    willDelayMs: 100,
+    expiryMs: 1_000,
+    newId: idOf(1),
+    newEpoch: 7,
+    position,
+    generation: 0,
+    owner: undefined,
+    now: 1_700_000_000_000,
+    isClean: false,
+    isStored: true,
+    ...changes,
+  };
+}
+
+function filterOf(number: number, changes: Partial<StoredFilter> = {}): StoredFilter {
+  return {
+    id: parseSubscriptionId(`00000000-0000-4000-b000-${String(number).padStart(12, "0")}`),
+    filter: parseTopicFilter(`a/${number}/#`),
+    qos: 2,
+    isNoLocal: true,
+    isRetainAsPublished: false,
+    identifier: 268_435_455,
+    startsAfter: position,
+    ...changes,
+  };
+}
+
+/** The guarantees of the SessionStore port. `create` returns an empty store that is not started. */
+export function testSessionStore(name: string, create: () => Promise<Store>): void {
+  describe(`${name} keeps the contract of sessions`, () => {
+    let store: Store;
+    beforeEach(async () => {
+      store = await create();
+      await store.start();
+      await store.applyBlocks(group, history);
+    });
+    afterEach(async () => store.stop());
+
+    describe("claims", () => testClaims(() => store.sessions));
+    describe("state", () => testState(() => store.sessions));
+    describe("what is due", () => testDue(() => store.sessions));
+    describe("rolling back", () => testRollBack(() => store));
+  });
+}
+
+async function begin(sessions: SessionStore, changes: Partial<SessionClaim> = {}): Promise<StoredSession> {
+  const claimed = await sessions.claimSession(claimOf(changes));
+  if (claimed.status !== "begun" || claimed.current === undefined) throw new Error(`the session is ${claimed.status}`);
+  return claimed.current;
+}
+
+function testClaims(sessions: () => SessionStore): void {
+  it("begins a session, and gives it to the next connection as it was", async () => {
+    const begun = await begin(sessions());
+    expect(begun).toMatchObject({
+      id: idOf(1),
+      epoch: 7,
+      cursor: position,
+      taken: position,
+      will,
+      detachedAt: undefined,
+    });
+    const again = await sessions().claimSession(
+      claimOf({ newId: idOf(2), will: undefined, expiryMs: 5, principal: "x" }),
+    );
+    const session = { ...begun, epoch: 8, will: undefined, expiryMs: 5, principal: "x" };
+    expect(again).toEqual({ status: "resumed", former: begun, current: { session, filters: [] } });
+    expect(await sessions().findSession(idOf(1))).toEqual({ session, filters: [] });
+  });
+  it("keeps sessions of one name apart by group and protocol", async () => {
+    await begin(sessions());
+    await begin(sessions(), { newId: idOf(2), groupId: otherGroup });
+    await begin(sessions(), { newId: idOf(3), protocol: "STOMP" });
+    expect(await sessions().countSessions()).toBe(3);
+    const page = await sessions().listSessions({ after: idOf(1), limit: 1 });
+    expect(page.map(({ session }) => session.id)).toEqual([idOf(2)]);
+  });
+  it("ends a session where the next connection begins anew, with its filters", async () => {
+    const former = await begin(sessions());
+    await sessions().saveSessionFilters(former, { put: [filterOf(1)], removed: [], generation: 0 });
+    const claimed = await sessions().claimSession(claimOf({ newId: idOf(2), isClean: true }));
+    expect(claimed).toMatchObject({ status: "begun", former, current: { id: idOf(2) } });
+    expect(await sessions().findSession(idOf(1))).toBeUndefined();
+    expect(await sessions().findFilterOwner(filterOf(1).id)).toBeUndefined();
+    const unstored = await sessions().claimSession(claimOf({ isClean: true, isStored: false }));
+    expect(unstored).toMatchObject({ status: "begun", current: undefined });
+    expect(await sessions().countSessions()).toBe(0);
+  });
+  it("refuses a position of an index that has rolled back", async () => {
+    expect(await sessions().claimSession(claimOf({ generation: 1 }))).toEqual({ status: "went-back" });
+    const begun = await begin(sessions());
+    const change = { put: [filterOf(1)], removed: [], generation: 1 };
+    expect(await sessions().saveSessionFilters(begun, change)).toBe("went-back");
+  });
+  it("gives one session to one of many connections at a time", async () => {
+    await begin(sessions());
+    const claims = Array.from({ length: 5 }, () => sessions().claimSession(claimOf()));
+    const epochs = (await Promise.all(claims)).map((claimed: SessionClaimed) => {
+      return claimed.status === "resumed" ? claimed.current.session.epoch : 0;
+    });
+    expect(epochs.toSorted()).toEqual([10, 11, 12, 8, 9]);
+  });
+}
+
+function testState(sessions: () => SessionStore): void {
+  it("keeps filters as they were given, and replaces those of the same text", async () => {
+    const begun = await begin(sessions());
+    const filters = [
+      filterOf(1),
+      filterOf(2, { qos: 0, isNoLocal: false, isRetainAsPublished: true, identifier: undefined }),
+    ];
+    expect(await sessions().saveSessionFilters(begun, { put: filters, removed: [], generation: 0 })).toBe("saved");
+    expect((await sessions().findSession(begun.id))?.filters).toEqual(filters);
+    const replaced = filterOf(1, { qos: 1, id: filterOf(3).id });
+    const change = { put: [replaced], removed: [filterOf(2).filter], generation: 0 };
+    expect(await sessions().saveSessionFilters(begun, change)).toBe("saved");
+    expect((await sessions().findSession(begun.id))?.filters).toEqual([replaced]);
+    expect(await sessions().findFilterOwner(replaced.id)).toMatchObject({ session: { id: begun.id } });
+  });
+  it.each([true, false])("saves states of the right epoch, and returns the others (durable: %s)", async (isDurable) => {
+    const begun = await begin(sessions());
+    const other = await begin(sessions(), { newId: idOf(2), key: "other" });
+    const state = { cursor: toPosition(5, 0), taken: toPosition(6, 3), inFlight: everyByte };
+    const rows = [
+      { ...other, ...state, epoch: 6 },
+      { ...begun, ...state },
+      { ...begun, ...state, id: idOf(9) },
+    ];
+    expect((await sessions().saveSessions(rows, { isDurable })).toSorted()).toEqual([idOf(2), idOf(9)]);
+    expect((await sessions().findSession(idOf(1)))?.session).toMatchObject(state);
+    expect((await sessions().findSession(idOf(2)))?.session).toEqual(other);
+    expect(await sessions().saveSessions([], { isDurable })).toEqual([]);
+  });
+  it("refuses every write of an earlier epoch", async () => {
+    const begun = await begin(sessions());
+    await sessions().claimSession(claimOf());
+    expect(await sessions().saveSessionFilters(begun, { put: [], removed: [], generation: 0 })).toBe("refused");
+    expect(await sessions().detachSession(begun, claimOf())).toBe(false);
+    expect(await sessions().settleWill(begun)).toBe(false);
+    expect(await sessions().removeSession(begun)).toBe(false);
+    expect(await sessions().takeDueSession(begun, undefined)).toBeUndefined();
+  });
+  it("removes a session, and a filter under a new epoch", async () => {
+    const begun = await begin(sessions());
+    await sessions().saveSessionFilters(begun, { put: [filterOf(1), filterOf(2)], removed: [], generation: 0 });
+    expect(await sessions().removeSessionFilter(filterOf(1).id)).toBe(true);
+    expect(await sessions().removeSessionFilter(filterOf(1).id)).toBe(false);
+    const found = await sessions().findSession(begun.id);
+    expect(found).toEqual({ session: { ...begun, epoch: begun.epoch + 1 }, filters: [filterOf(2)] });
+    expect(await sessions().removeSession({ id: begun.id, epoch: begun.epoch + 1 })).toBe(true);
+    expect(await sessions().listSessions({ after: undefined, limit: 9 })).toEqual([]);
+  });
+}
+
+function testDue(sessions: () => SessionStore): void {
+  it("names a session whose will is due, then one that is over, in session time", async () => {
+    const begun = await begin(sessions());
+    expect(await sessions().advanceSessionTime(group, 50)).toBe(50);
+    expect(await sessions().detachSession(begun, claimOf())).toBe(true);
+    const detached = { ...begun, epoch: 8, detachedAt: 50, willDueAt: 150 };
+    expect((await sessions().findSession(begun.id))?.session).toEqual(detached);
+    await sessions().advanceSessionTime(group, 99);
+    await sessions().advanceSessionTime(otherGroup, 99_999);
+    expect(await sessions().listDueSessions(group, 9)).toEqual([]);
+    await sessions().advanceSessionTime(group, 1);
+    expect(await sessions().listDueSessions(group, 9)).toEqual([{ id: begun.id, epoch: 8 }]);
+    expect(await sessions().takeDueSession(detached, undefined)).toEqual({ ...detached, epoch: 9 });
+    expect(await sessions().settleWill({ id: begun.id, epoch: 9 })).toBe(true);
+    expect(await sessions().listDueSessions(group, 9)).toEqual([]);
+    await sessions().advanceSessionTime(group, 900);
+    expect(await sessions().listDueSessions(group, 9)).toEqual([{ id: begun.id, epoch: 9 }]);
+  });
+  it("names those due for longest first, without those that are connected", async () => {
+    for (const number of [1, 2, 3, 4]) {
+      const session = await begin(sessions(), { newId: idOf(number), key: String(number), will: undefined });
+      if (number < 4)
+        await sessions().detachSession(session, { ...claimOf({ will: undefined }), expiryMs: 100 - number });
+    }
+    await sessions().advanceSessionTime(group, 1_000);
+    expect((await sessions().listDueSessions(group, 2)).map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
+    expect(await sessions().findOldestDetached()).toBeDefined();
+  });
+  it("ends a session that is over where a connection comes for it", async () => {
+    const begun = await begin(sessions());
+    await sessions().detachSession(begun, claimOf());
+    await sessions().advanceSessionTime(group, 1_000);
+    const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
+    expect(claimed).toMatchObject({ status: "begun", former: { id: begun.id, will }, current: { id: idOf(2) } });
+  });
+  it("ends the connections of nobody", async () => {
+    const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
+    const lost = await begin(sessions());
+    const ofNode = await begin(sessions(), { newId: idOf(2), key: "2", owner: node });
+    await sessions().detachLost(otherGroup);
+    expect((await sessions().findSession(lost.id))?.session).toEqual(lost);
+    await sessions().detachLost(group);
+    const change = { detachedAt: 0, willDueAt: 100, owner: undefined, epoch: 8 };
+    expect((await sessions().findSession(lost.id))?.session).toEqual({ ...lost, ...change });
+    expect((await sessions().findSession(ofNode.id))?.session).toEqual({ ...ofNode, ...change });
+    await sessions().detachLost(group);
+    expect((await sessions().findSession(lost.id))?.session).toEqual({ ...lost, ...change });
+  });
+}
+
+function testRollBack(store: () => Store): void {
+  it("moves what lies beyond back, and nothing else", async () => {
+    const { sessions } = store();
+    const begun = await begin(sessions);
+    const ahead = { ...begun, cursor: toPosition(2, 1), taken: toPosition(6, 0), inFlight: everyByte };
+    await sessions.saveSessions([ahead], { isDurable: true });
+    const filters = [filterOf(1, { startsAfter: toPosition(2, 0) }), filterOf(2, { startsAfter: toPosition(5, 0) })];
+    await sessions.saveSessionFilters(begun, { put: filters, removed: [], generation: 0 });
+    const other = await begin(sessions, { newId: idOf(2), groupId: otherGroup });
+    await store().rollBack(group, { number: 4, hash: hashOf(4) });
+    const found = await sessions.findSession(begun.id);
+    expect(found?.session).toEqual({ ...ahead, taken: endOfBlock(4) });
+    expect(found?.filters.map(({ startsAfter }) => startsAfter)).toEqual([toPosition(2, 0), endOfBlock(4)]);
+    await store().rollBack(group, undefined);
+    expect((await sessions.findSession(begun.id))?.session).toMatchObject({
+      cursor: toPosition(0, 0),
+      taken: toPosition(0, 0),
+    });
+    expect((await sessions.findSession(other.id))?.session).toEqual(other);
+  });
+}

@@ -1,0 +1,236 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import { minOf, type Position, positionZero } from "../../domain/position.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type {
+  FilterChange,
+  Legacy,
+  SessionClaim,
+  SessionClaimed,
+  SessionId,
+  SessionKey,
+  SessionName,
+  SessionState,
+  SessionStore,
+  SessionWithFilters,
+  StoredFilter,
+  StoredSession,
+} from "../../ports/session-store.ts";
+import { endsAt } from "../../ports/session-store.ts";
+
+interface Kept {
+  session: StoredSession;
+  filters: readonly StoredFilter[];
+}
+
+export interface MemorySessionsOptions {
+  readonly generationOf: (groupId: GroupId) => number;
+  /** Told of a session that another than its owner has changed. */
+  readonly onChanged?: ((id: SessionId) => void) | undefined;
+  /** Whether a node is a member; none is when left out. */
+  readonly isMember?: ((nodeId: NodeId) => boolean) | undefined;
+}
+
+/** Sessions in memory. Each call is done in one turn. */
+export class MemorySessions implements SessionStore {
+  readonly #options: MemorySessionsOptions;
+  readonly #kept = new Map<SessionId, Kept>();
+  readonly #times = new Map<GroupId, number>();
+
+  constructor(options: MemorySessionsOptions) {
+    this.#options = options;
+  }
+
+  async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
+    const kept = [...this.#kept.values()].find(({ session }) => nameOf(session) === nameOf(claim));
+    const former = kept?.session;
+    if (kept !== undefined && former !== undefined && !claim.isClean && !this.#isOver(former)) {
+      kept.session = { ...former, ...claimed(claim), epoch: former.epoch + 1 };
+      this.#options.onChanged?.(former.id);
+      return { status: "resumed", former, current: { ...kept } };
+    }
+    if (claim.isStored && this.#isStale(claim)) return { status: "went-back" };
+    if (former !== undefined) {
+      this.#kept.delete(former.id);
+      this.#options.onChanged?.(former.id);
+    }
+    if (!claim.isStored) return { status: "begun", former, current: undefined };
+    const current = toNew(claim);
+    this.#kept.set(current.id, { session: current, filters: [] });
+    return { status: "begun", former, current };
+  }
+
+  async findSession(id: SessionId): Promise<SessionWithFilters | undefined> {
+    const kept = this.#kept.get(id);
+    return kept && { ...kept };
+  }
+
+  async saveSessions(rows: readonly SessionState[]): Promise<readonly SessionId[]> {
+    return rows.flatMap(({ id, epoch, cursor, taken, inFlight }) => {
+      return this.#change({ id, epoch }, { cursor, taken, inFlight: Uint8Array.from(inFlight) }) ? [] : [id];
+    });
+  }
+
+  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back"> {
+    const kept = this.#find(key);
+    if (kept === undefined) return "refused";
+    const { put, removed, generation } = change;
+    const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
+    if (isPlaced && this.#options.generationOf(kept.session.groupId) !== generation) return "went-back";
+    const gone = new Set([...removed, ...put.map(({ filter }) => filter)]);
+    kept.filters = [...kept.filters.filter(({ filter }) => !gone.has(filter)), ...put].toSorted(byFilterId);
+    return "saved";
+  }
+
+  async detachSession(key: SessionKey, { will, willDelayMs, expiryMs }: Omit<Legacy, "principal">): Promise<boolean> {
+    const { session } = this.#find(key) ?? {};
+    if (session === undefined) return false;
+    const legacy = { will, willDelayMs, expiryMs };
+    return this.#change(key, { ...legacy, ...this.#detached({ ...session, ...legacy }) });
+  }
+
+  async takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined> {
+    if (this.#find(key)?.session.detachedAt === undefined) return undefined;
+    this.#change(key, { owner, epoch: key.epoch + 1 });
+    return this.#kept.get(key.id)?.session;
+  }
+
+  async settleWill(key: SessionKey): Promise<boolean> {
+    return this.#change(key, { will: undefined, willDueAt: undefined, owner: undefined });
+  }
+
+  async removeSession(key: SessionKey): Promise<boolean> {
+    return this.#find(key) !== undefined && this.#kept.delete(key.id);
+  }
+
+  async detachLost(groupId: GroupId): Promise<void> {
+    const { isMember = () => false } = this.#options;
+    this.detachWhere(({ owner, detachedAt, ...session }) => {
+      const isLost = owner === undefined ? detachedAt === undefined : !isMember(owner);
+      return session.groupId === groupId && isLost;
+    });
+  }
+
+  async advanceSessionTime(groupId: GroupId, byMs: number): Promise<number> {
+    const time = this.#timeOf(groupId) + byMs;
+    this.#times.set(groupId, time);
+    return time;
+  }
+
+  async listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
+    const now = this.#timeOf(groupId);
+    return [...this.#kept.values()]
+      .map(({ session }) => ({ session, dueAt: dueAt(session) }))
+      .filter(({ session, dueAt: at }) => session.groupId === groupId && session.owner === undefined && at <= now)
+      .toSorted((left, right) => left.dueAt - right.dueAt)
+      .slice(0, atMost)
+      .map(({ session: { id, epoch } }) => ({ id, epoch }));
+  }
+
+  async listSessions(page: { readonly after: SessionId | undefined; readonly limit: number }) {
+    const ids = [...this.#kept.keys()].filter((id) => page.after === undefined || id > page.after).toSorted();
+    return ids.slice(0, page.limit).flatMap((id) => this.#kept.get(id) ?? []);
+  }
+
+  async findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined> {
+    return [...this.#kept.values()].find(({ filters }) => filters.some((filter) => filter.id === id));
+  }
+
+  async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
+    const kept = [...this.#kept.values()].find(({ filters }) => filters.some((filter) => filter.id === id));
+    if (kept === undefined) return false;
+    kept.filters = kept.filters.filter((filter) => filter.id !== id);
+    kept.session = { ...kept.session, epoch: kept.session.epoch + 1 };
+    this.#options.onChanged?.(kept.session.id);
+    return true;
+  }
+
+  async findOldestDetached(): Promise<SessionKey | undefined> {
+    const detached = [...this.#kept.values()].flatMap(({ session: { id, epoch, detachedAt } }) => {
+      return detachedAt === undefined ? [] : { id, epoch, detachedAt };
+    });
+    const [oldest] = detached.toSorted((left, right) => left.detachedAt - right.detachedAt);
+    return oldest && { id: oldest.id, epoch: oldest.epoch };
+  }
+
+  async countSessions(): Promise<number> {
+    return this.#kept.size;
+  }
+
+  /** Ends connections that were lost with their node. */
+  detachWhere(isLost: (session: StoredSession) => boolean): void {
+    for (const kept of this.#kept.values()) {
+      const { session } = kept;
+      if (!isLost(session)) continue;
+      if (session.detachedAt === undefined) kept.session = { ...session, ...this.#detached(session) };
+      else if (session.owner !== undefined) kept.session = { ...session, owner: undefined, epoch: session.epoch + 1 };
+    }
+  }
+
+  /** The index went back. Sessions of others than `keeper` get a new epoch where it is given. */
+  cutBack(groupId: GroupId, end: Position, keeper?: NodeId): void {
+    for (const kept of this.#kept.values()) {
+      const { session } = kept;
+      if (session.groupId !== groupId) continue;
+      const epoch = keeper === undefined || session.owner === keeper ? session.epoch : session.epoch + 1;
+      kept.session = { ...session, epoch, cursor: minOf(session.cursor, end), taken: minOf(session.taken, end) };
+      kept.filters = kept.filters.map((filter) => ({ ...filter, startsAfter: minOf(filter.startsAfter, end) }));
+      if (epoch !== session.epoch) this.#options.onChanged?.(session.id);
+    }
+  }
+
+  #find({ id, epoch }: SessionKey): Kept | undefined {
+    const kept = this.#kept.get(id);
+    return kept?.session.epoch === epoch ? kept : undefined;
+  }
+
+  #change(key: SessionKey, change: Partial<StoredSession>): boolean {
+    const kept = this.#find(key);
+    if (kept === undefined) return false;
+    kept.session = { ...kept.session, ...change };
+    return true;
+  }
+
+  #isStale({ groupId, position, generation }: SessionClaim): boolean {
+    return position > positionZero && this.#options.generationOf(groupId) !== generation;
+  }
+
+  #isOver(session: StoredSession): boolean {
+    const end = endsAt(session);
+    return end !== undefined && end <= this.#timeOf(session.groupId);
+  }
+
+  #detached({ groupId, epoch, will, willDelayMs }: StoredSession) {
+    const detachedAt = this.#timeOf(groupId);
+    const willDueAt = will === undefined ? undefined : detachedAt + willDelayMs;
+    return { owner: undefined, epoch: epoch + 1, detachedAt, willDueAt };
+  }
+
+  #timeOf(groupId: GroupId): number {
+    return this.#times.get(groupId) ?? 0;
+  }
+}
+
+function nameOf({ groupId, protocol, key }: SessionName): string {
+  return JSON.stringify([groupId, protocol, key]);
+}
+
+/** What a connection sets of its session. */
+function claimed({ principal, will, willDelayMs, expiryMs, owner }: SessionClaim) {
+  return { principal, will, willDelayMs, expiryMs, owner, detachedAt: undefined, willDueAt: undefined };
+}
+
+function toNew(claim: SessionClaim): StoredSession {
+  const { groupId, protocol, key, newId: id, newEpoch: epoch, position, now: createdAt } = claim;
+  const state = { cursor: position, taken: position, inFlight: new Uint8Array() };
+  return { groupId, protocol, key, id, epoch, ...state, ...claimed(claim), createdAt };
+}
+
+function dueAt(session: StoredSession): number {
+  const { willDueAt = Number.POSITIVE_INFINITY } = session;
+  return Math.min(willDueAt, endsAt(session) ?? Number.POSITIVE_INFINITY);
+}
+
+function byFilterId(left: StoredFilter, right: StoredFilter): number {
+  return left.id < right.id ? -1 : 1;
+}

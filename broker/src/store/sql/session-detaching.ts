@@ -1,0 +1,63 @@
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import type { Position } from "../../domain/position.ts";
+import type { SessionId } from "../../ports/session-store.ts";
+import { progressPrime } from "./row-checksums.ts";
+import type { Schema } from "./schema.ts";
+
+/** The session time of a group. */
+export function sessionTime(groupId: RawBuilder<unknown>): RawBuilder<number> {
+  return sql<number>`coalesce((select ms from session_times as times where times.group_id = ${groupId}), 0)`;
+}
+
+/** Ends the connections of sessions, under the next epoch. One that has none already only loses its owner. */
+export async function detachWhere(transaction: Kysely<Schema>, which: RawBuilder<unknown>): Promise<void> {
+  const now = sessionTime(sql`sessions.group_id`);
+  await sql`
+    update sessions set
+      owner = null,
+      epoch = epoch + 1,
+      will_due_at = case when detached_at is not null then will_due_at when will is not null then ${now} + will_delay_ms end,
+      due_at = case
+        when detached_at is not null then due_at
+        when will is not null and will_delay_ms < expiry_ms then ${now} + will_delay_ms
+        else ${now} + expiry_ms end,
+      detached_at = coalesce(detached_at, ${now})
+    where ${which}`.execute(transaction);
+}
+
+/** Moves sessions back that are beyond the end, and gives those of other nodes than the keeper a new epoch. Answers these. */
+export async function cutBackSessions(
+  transaction: Transaction<Schema>,
+  { groupId, end, keeper }: { readonly groupId: GroupId; readonly end: Position; readonly keeper: NodeId | undefined },
+): Promise<readonly SessionId[]> {
+  const least = (column: string): RawBuilder<number> =>
+    sql<number>`case when ${sql.ref(column)} > ${end} then ${end} else ${sql.ref(column)} end`;
+  const check = sql<number>`((${least("cursor")}) % ${progressPrime}) * 3 + ((${least("taken")}) % ${progressPrime}) * 5`;
+  // What is damaged stays damaged: set back, it would be taken for right.
+  const intact = sql<boolean>`state_check = (cursor % ${progressPrime}) * 3 + (taken % ${progressPrime}) * 5`;
+  await transaction
+    .updateTable("sessions")
+    .set({ cursor: least("cursor"), taken: least("taken"), state_check: check })
+    .where("group_id", "=", groupId)
+    .where("taken", ">", end)
+    .where(intact)
+    .execute();
+  const ids = transaction.selectFrom("sessions").select("session_id").where("group_id", "=", groupId);
+  await transaction
+    .updateTable("session_subscriptions")
+    .set({ starts_after: end })
+    .where("starts_after", ">", end)
+    .where("session_id", "in", ids)
+    .execute();
+  if (keeper === undefined) return [];
+  const refused = await transaction
+    .updateTable("sessions")
+    .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+    .where("group_id", "=", groupId)
+    .where("owner", "is distinct from", keeper)
+    .returning("session_id")
+    .execute();
+  return refused.map(({ session_id }) => session_id as SessionId); // As it was given.
+}

@@ -1,0 +1,345 @@
+import { sql, type Transaction } from "kysely";
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import { positionZero } from "../../domain/position.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
+import type {
+  FilterChange,
+  Legacy,
+  SessionClaim,
+  SessionClaimed,
+  SessionId,
+  SessionKey,
+  SessionState,
+  SessionStore,
+  SessionWithFilters,
+  StoredFilter,
+  StoredSession,
+} from "../../ports/session-store.ts";
+import { endsAt } from "../../ports/session-store.ts";
+import { pagesOf } from "./pages.ts";
+import type { Schema, SessionTable, SqlDatabase } from "./schema.ts";
+import { detachWhere, sessionTime } from "./session-detaching.ts";
+import {
+  fromFilterRow,
+  fromSessionRow,
+  toFilterRow,
+  toLegacyColumns,
+  toSessionRow,
+  toStateColumns,
+  withLegacy,
+} from "./session-rows.ts";
+import { goingBack } from "./sql-subscriptions.ts";
+
+/** The sessions' part of the store. */
+export class SqlSessions implements SessionStore {
+  readonly #database: SqlDatabase;
+
+  constructor(database: SqlDatabase) {
+    this.#database = database;
+  }
+
+  async claimSession(claim: SessionClaim): Promise<SessionClaimed> {
+    const { groupId, protocol, key, isClean } = claim;
+    return this.#change(async (transaction) => {
+      await this.#database.lock(transaction, goingBack(groupId), "shared");
+      await this.#database.lock(transaction, `session ${JSON.stringify([groupId, protocol, key])}`);
+      const finding = transaction
+        .selectFrom("sessions")
+        .selectAll()
+        .where("group_id", "=", groupId)
+        .where("interface_type", "=", protocol)
+        .where("key", "=", key);
+      const row = await this.#database.locking(finding).executeTakeFirst();
+      const found = row && (await this.#read(transaction, row));
+      if (row !== undefined && found === undefined) {
+        await this.#remove(transaction, row.session_id as SessionId);
+        return { status: "damaged" };
+      }
+      const isOver = found !== undefined && (await this.#isOver(transaction, found.session));
+      if (row !== undefined && found !== undefined && !isClean && !isOver)
+        return this.#resume(transaction, { row, found, claim });
+      return this.#begin(transaction, claim, found?.session);
+    });
+  }
+
+  async findSession(id: SessionId): Promise<SessionWithFilters | undefined> {
+    const { relaxed } = this.#database;
+    const row = await relaxed.selectFrom("sessions").selectAll().where("session_id", "=", id).executeTakeFirst();
+    return row && this.#read(relaxed, row);
+  }
+
+  async saveSessions(
+    rows: readonly SessionState[],
+    { isDurable }: { readonly isDurable: boolean },
+  ): Promise<readonly SessionId[]> {
+    const ordered = rows.toSorted((left, right) => (left.id < right.id ? -1 : 1));
+    const database = isDurable ? this.#database.durable : this.#database.relaxed;
+    return database.transaction().execute(async (transaction) => {
+      const refused: SessionId[] = [];
+      for (const { id, epoch, ...state } of ordered) {
+        const update = transaction.updateTable("sessions").set(toStateColumns(state));
+        const { numUpdatedRows } = await update
+          .where("session_id", "=", id)
+          .where("epoch", "=", epoch)
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) refused.push(id);
+      }
+      return refused;
+    });
+  }
+
+  async saveSessionFilters(key: SessionKey, change: FilterChange): Promise<"saved" | "refused" | "went-back"> {
+    const { put, removed, generation } = change;
+    return this.#change(async (transaction) => {
+      const row = await this.#lockRow(transaction, key);
+      if (row === undefined) return "refused";
+      const isPlaced = put.some(({ startsAfter }) => startsAfter > positionZero);
+      if (isPlaced && (await this.#generationOf(transaction, row.group_id)) !== generation) return "went-back";
+      const gone = [...removed, ...put.map(({ filter }) => filter)];
+      await transaction
+        .deleteFrom("session_subscriptions")
+        .where("session_id", "=", key.id)
+        .where("filter", "in", this.#database.column(gone))
+        .execute();
+      for (const page of pagesOf(put.map((filter) => toFilterRow(key.id, filter)))) {
+        await transaction.insertInto("session_subscriptions").values(page).execute();
+      }
+      return "saved";
+    });
+  }
+
+  async detachSession(key: SessionKey, legacy: Omit<Legacy, "principal">): Promise<boolean> {
+    return this.#change(async (transaction) => {
+      const row = await this.#lockRow(transaction, key);
+      if (row === undefined) return false;
+      const columns = withLegacy(row, toLegacyColumns({ ...legacy, principal: row.principal }));
+      await transaction.updateTable("sessions").set(columns).where("session_id", "=", key.id).execute();
+      await detachWhere(transaction, sql`session_id = ${key.id}`);
+      return true;
+    });
+  }
+
+  async takeDueSession(key: SessionKey, owner: NodeId | undefined): Promise<StoredSession | undefined> {
+    return this.#change(async (transaction) => {
+      const row = await this.#lockRow(transaction, key);
+      if (row === undefined || row.detached_at === null) return undefined;
+      const change = { owner: owner ?? null, epoch: row.epoch + 1 };
+      await transaction.updateTable("sessions").set(change).where("session_id", "=", key.id).execute();
+      return fromSessionRow({ ...row, ...change });
+    });
+  }
+
+  async settleWill(key: SessionKey): Promise<boolean> {
+    return this.#change(async (transaction) => {
+      const row = await this.#lockRow(transaction, key);
+      if (row === undefined) return false;
+      const { principal, expiry_ms, will_delay_ms } = row;
+      const columns = withLegacy(row, { principal, expiry_ms, will_delay_ms, will: null });
+      const due_at = row.detached_at === null ? null : row.detached_at + expiry_ms;
+      const change = { ...columns, will_due_at: null, owner: null, due_at };
+      await transaction.updateTable("sessions").set(change).where("session_id", "=", key.id).execute();
+      return true;
+    });
+  }
+
+  async removeSession(key: SessionKey): Promise<boolean> {
+    return this.#change(async (transaction) => {
+      if ((await this.#lockRow(transaction, key)) === undefined) return false;
+      await this.#remove(transaction, key.id);
+      return true;
+    });
+  }
+
+  async detachLost(groupId: GroupId): Promise<void> {
+    const isLost = sql`(owner is null and detached_at is null)
+      or (owner is not null and not exists (select 1 from nodes where node_id = owner))`;
+    await this.#change((transaction) => detachWhere(transaction, sql`group_id = ${groupId} and (${isLost})`));
+  }
+
+  async advanceSessionTime(groupId: GroupId, byMs: number): Promise<number> {
+    const { relaxed } = this.#database;
+    const row = await relaxed
+      .insertInto("session_times")
+      .values({ group_id: groupId, ms: byMs })
+      .onConflict((conflict) => conflict.column("group_id").doUpdateSet({ ms: sql`session_times.ms + ${byMs}` }))
+      .returning("ms")
+      .executeTakeFirstOrThrow();
+    return row.ms;
+  }
+
+  async listDueSessions(groupId: GroupId, atMost: number): Promise<readonly SessionKey[]> {
+    const rows = await this.#database.relaxed
+      .selectFrom("sessions")
+      .select(["session_id", "epoch"])
+      .where("group_id", "=", groupId)
+      .where("due_at", "<=", sessionTime(sql`${groupId}`))
+      .where("owner", "is", null)
+      .orderBy("due_at")
+      .limit(atMost)
+      .execute();
+    return rows.map(({ session_id, epoch }) => ({ id: session_id as SessionId, epoch })); // As it was given.
+  }
+
+  async listSessions(page: { readonly after: SessionId | undefined; readonly limit: number }) {
+    const { relaxed } = this.#database;
+    const rows = await relaxed
+      .selectFrom("sessions")
+      .selectAll()
+      .where("session_id", ">", page.after ?? "")
+      .orderBy("session_id")
+      .limit(page.limit)
+      .execute();
+    const found: SessionWithFilters[] = [];
+    for (const row of rows) {
+      const session = await this.#read(relaxed, row);
+      if (session !== undefined) found.push(session);
+    }
+    return found;
+  }
+
+  async findFilterOwner(id: SubscriptionId): Promise<SessionWithFilters | undefined> {
+    const sessionId = await this.#sessionOf(this.#database.relaxed, id);
+    return sessionId === undefined ? undefined : this.findSession(sessionId);
+  }
+
+  async removeSessionFilter(id: SubscriptionId): Promise<boolean> {
+    return this.#change(async (transaction) => {
+      const sessionId = await this.#sessionOf(transaction, id);
+      if (sessionId === undefined) return false;
+      await transaction
+        .updateTable("sessions")
+        .set(({ eb }) => ({ epoch: eb("epoch", "+", 1) }))
+        .where("session_id", "=", sessionId)
+        .execute();
+      await transaction.deleteFrom("session_subscriptions").where("subscription_id", "=", id).execute();
+      await this.#database.notify(transaction, { kind: "session", id: sessionId });
+      return true;
+    });
+  }
+
+  async findOldestDetached(): Promise<SessionKey | undefined> {
+    const finding = this.#database.relaxed
+      .selectFrom("sessions")
+      .select(["session_id", "epoch"])
+      .where("detached_at", "is not", null)
+      .orderBy("detached_at")
+      .limit(1);
+    const row = await finding.executeTakeFirst();
+    return row && { id: row.session_id as SessionId, epoch: row.epoch }; // As it was given.
+  }
+
+  async countSessions(): Promise<number> {
+    const counting = this.#database.relaxed.selectFrom("sessions").select(({ fn }) => fn.countAll().as("count"));
+    return Number((await counting.executeTakeFirst())?.count ?? 0);
+  }
+
+  async #resume(
+    transaction: Transaction<Schema>,
+    {
+      row,
+      found,
+      claim,
+    }: { readonly row: SessionTable; readonly found: SessionWithFilters; readonly claim: SessionClaim },
+  ): Promise<SessionClaimed> {
+    const former = found.session;
+    const change = {
+      ...withLegacy(row, toLegacyColumns(claim)),
+      owner: claim.owner ?? null,
+      epoch: row.epoch + 1,
+      detached_at: null,
+      will_due_at: null,
+      due_at: null,
+    };
+    await transaction.updateTable("sessions").set(change).where("session_id", "=", former.id).execute();
+    await this.#database.notify(transaction, { kind: "session", id: former.id });
+    const session = fromSessionRow({ ...row, ...change }) ?? former;
+    return { status: "resumed", former, current: { session, filters: found.filters } };
+  }
+
+  async #begin(
+    transaction: Transaction<Schema>,
+    claim: SessionClaim,
+    former: StoredSession | undefined,
+  ): Promise<SessionClaimed> {
+    const { position, generation, groupId, isStored } = claim;
+    const isPlaced = isStored && position > positionZero;
+    if (isPlaced && (await this.#generationOf(transaction, groupId)) !== generation) return { status: "went-back" };
+    if (former !== undefined) {
+      await this.#remove(transaction, former.id);
+      await this.#database.notify(transaction, { kind: "session", id: former.id });
+    }
+    if (!isStored) return { status: "begun", former, current: undefined };
+    const state = { cursor: position, taken: position, inFlight: new Uint8Array() };
+    const current: StoredSession = {
+      groupId,
+      protocol: claim.protocol,
+      key: claim.key,
+      id: claim.newId,
+      epoch: claim.newEpoch,
+      ...state,
+      principal: claim.principal,
+      will: claim.will,
+      willDelayMs: claim.willDelayMs,
+      expiryMs: claim.expiryMs,
+      owner: claim.owner,
+      detachedAt: undefined,
+      willDueAt: undefined,
+      createdAt: claim.now,
+    };
+    await transaction.insertInto("sessions").values(toSessionRow(current)).execute();
+    return { status: "begun", former, current };
+  }
+
+  /** Undefined for a session of which a row is damaged. */
+  async #read(
+    database: Pick<Transaction<Schema>, "selectFrom">,
+    row: SessionTable,
+  ): Promise<SessionWithFilters | undefined> {
+    const rows = await database
+      .selectFrom("session_subscriptions")
+      .selectAll()
+      .where("session_id", "=", row.session_id)
+      .orderBy("subscription_id")
+      .execute();
+    const filters = rows.map(fromFilterRow).filter((filter): filter is StoredFilter => filter !== undefined);
+    const session = fromSessionRow(row);
+    return session === undefined || filters.length < rows.length ? undefined : { session, filters };
+  }
+
+  async #isOver(transaction: Transaction<Schema>, session: StoredSession): Promise<boolean> {
+    const end = endsAt(session);
+    if (end === undefined) return false;
+    const finding = transaction.selectFrom("session_times").select("ms").where("group_id", "=", session.groupId);
+    return end <= ((await finding.executeTakeFirst())?.ms ?? 0);
+  }
+
+  async #generationOf(transaction: Transaction<Schema>, groupId: string): Promise<number> {
+    const finding = transaction.selectFrom("groups").select("generation").where("group_id", "=", groupId);
+    return (await finding.executeTakeFirst())?.generation ?? 0;
+  }
+
+  /** The row of a session under that epoch, which nobody else changes to the end of the transaction; nor does its group roll back. */
+  async #lockRow(transaction: Transaction<Schema>, { id, epoch }: SessionKey): Promise<SessionTable | undefined> {
+    const groups = transaction.selectFrom("sessions").select("group_id").where("session_id", "=", id);
+    const groupId = (await groups.executeTakeFirst())?.group_id;
+    if (groupId === undefined) return undefined;
+    await this.#database.lock(transaction, goingBack(groupId), "shared");
+    const rows = transaction.selectFrom("sessions").selectAll().where("session_id", "=", id).where("epoch", "=", epoch);
+    return this.#database.locking(rows).executeTakeFirst();
+  }
+
+  async #sessionOf(database: Pick<Transaction<Schema>, "selectFrom">, id: string): Promise<SessionId | undefined> {
+    const rows = database.selectFrom("session_subscriptions").select("session_id").where("subscription_id", "=", id);
+    return (await rows.executeTakeFirst())?.session_id as SessionId | undefined; // As it was given.
+  }
+
+  async #remove(transaction: Transaction<Schema>, id: SessionId): Promise<void> {
+    await transaction.deleteFrom("session_subscriptions").where("session_id", "=", id).execute();
+    await transaction.deleteFrom("sessions").where("session_id", "=", id).execute();
+  }
+
+  #change<Result>(task: (transaction: Transaction<Schema>) => Promise<Result>): Promise<Result> {
+    return this.#database.durable.transaction().execute(task);
+  }
+}
