@@ -128,7 +128,7 @@ function testClaims(sessions: () => SessionStore): void {
     const epochs = (await Promise.all(claims)).map((claimed: SessionClaimed) => {
       return claimed.status === "resumed" ? claimed.current.session.epoch : 0;
     });
-    expect(epochs.toSorted()).toEqual([10, 11, 12, 8, 9]);
+    expect(epochs.toSorted((left, right) => left - right)).toEqual([8, 9, 10, 11, 12]);
   });
 }
 

@@ -3,7 +3,9 @@ import type { Clock } from "../../ports/clock.ts";
 import type { SessionKey, SessionStore } from "../../ports/session-store.ts";
 
 export interface SessionTimesParts {
-  readonly store: { readonly sessions: Pick<SessionStore, "advanceSessionTime" | "detachLost" | "listDueSessions"> };
+  readonly store: {
+    readonly sessions: Pick<SessionStore, "advanceSessionTime" | "detachLost" | "listDueSessions" | "countSessions">;
+  };
   readonly clock: Clock;
   /** Whether this node keeps the time of a group: the one that writes its index. */
   readonly isKeeper: (groupId: GroupId) => boolean;
@@ -43,7 +45,8 @@ export class SessionTimes {
   /** Sessions that something is due of; none where another node sees to them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
     const { store, isKeeper } = this.#parts;
-    if (!isKeeper(groupId)) return [];
+    // A broker without sessions writes nothing while it is idle.
+    if (!isKeeper(groupId) || (await store.sessions.countSessions()) === 0) return [];
     await store.sessions.detachLost(groupId);
     await this.advance(groupId);
     return store.sessions.listDueSessions(groupId, pageMax);
