@@ -28,10 +28,19 @@ export function createRandom(seed: number): Random {
   };
 }
 
-/** The seeds of a test: those of the variable, separated by commas; in a long run one for each round; otherwise the fixed ones. */
+/**
+ * The seeds of a test: those of the variable, separated by commas; in a long run one for each round; otherwise the fixed ones.
+ * @throws Error where a seed is not a whole number.
+ */
 export function seedsOf(variable: string, fixed: readonly number[]): readonly number[] {
   const { [variable]: given, CHECKS_ROUNDS: rounds, CHECKS_SEED: first } = process.env;
-  if (given) return given.split(",").map(Number);
+  if (given) return given.split(",").map((text) => toSeed(text, variable));
   if (rounds) return Array.from({ length: Number(rounds) }, (_, index) => Number(first) + index);
   return fixed;
+}
+
+function toSeed(text: string, variable: string): number {
+  const seed = Number(text);
+  if (!Number.isSafeInteger(seed)) throw new Error(`${variable}: "${text}" is not a whole number`);
+  return seed;
 }

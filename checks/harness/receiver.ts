@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import {
   createServer,
@@ -74,6 +75,8 @@ export const accept: Behaviour = (attempt, response) => {
 
 class RecordingReceiver implements Receiver {
   readonly attempts: Attempt[] = [];
+  /** Of this receiver alone: a broker that still calls an earlier receiver on the same port is refused. */
+  readonly #path = `/hook/${randomUUID()}`;
   readonly #callers = new Map<Socket, string | undefined>();
   readonly #callerOf: CallerOf;
   #behaviour: Behaviour;
@@ -86,7 +89,7 @@ class RecordingReceiver implements Receiver {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.#port}/hook`;
+    return `http://127.0.0.1:${this.#port}${this.#path}`;
   }
 
   accepted(): readonly EventBody[] {
@@ -153,6 +156,10 @@ class RecordingReceiver implements Receiver {
       for await (const chunk of message) chunks.push(chunk as Buffer); // No encoding is set, so chunks are buffers.
     } catch {
       return; // The broker went away while it called: nothing was received.
+    }
+    if (message.url?.startsWith(this.#path) !== true) {
+      response.writeHead(404).end();
+      return;
     }
     const attempt = toAttempt(message, { body: Buffer.concat(chunks), caller });
     this.attempts.push(attempt);

@@ -253,7 +253,7 @@ export function describeSubscriptions(world: World, running: () => RunningWorld)
       const sent = await client.publish("callback/1", "ü", { "svc-format": "json" });
       await receiver.waitForCount(1);
       const [attempt] = receiver.attempts;
-      expect(attempt).toMatchObject({ method: "POST", path: "/hook", kind: "RESTful" });
+      expect(attempt).toMatchObject({ method: "POST", path: new URL(receiver.url).pathname, kind: "RESTful" });
       expect(attempt?.headers["content-type"]).toMatch(/^application\/json/);
       expect(JSON.parse(attempt?.body.toString() ?? "")).toEqual({
         subscriptionId,
