@@ -1,4 +1,5 @@
 import type { InFlight, Ticket } from "../../domain/delivery-window.ts";
+import type { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
@@ -34,4 +35,13 @@ export interface Reading {
 /** Whether the peer may be given another event. */
 export function hasRoom({ peer, windowMax, held, outgoing }: Connection): boolean {
   return held.size < windowMax && peer.hasRoom && outgoing.size < outgoingMax;
+}
+
+/**
+ * Whether the peer may be given another event of a share. What an earlier connection did not acknowledge counts too, though this one may not have it
+ * yet: else the window would grow with each connection.
+ */
+export function hasRoomBeside(connection: Connection | undefined, window: DeliveryWindow): boolean {
+  if (connection?.reading === undefined || !hasRoom(connection)) return false;
+  return window.size < connection.windowMax;
 }

@@ -96,6 +96,24 @@ describe("what topics retain", () => {
     expect(seen(peer)).toEqual(["a 1"]);
   });
 
+  it("is read no further once the client is gone", async () => {
+    for (let index = 0; index < 200; index += 1) {
+      const topic = `many/${index}`;
+      await engine.broker.open({ topic, groupId: undefined });
+      await retain(topic, "1");
+    }
+    const attachment = await attach(new RecordingPeer());
+    const listRetained = engine.store.listRetained.bind(engine.store);
+    let reads = 0;
+    engine.store.listRetained = async (...call) => {
+      reads += 1;
+      attachment.detach(kept);
+      return listRetained(...call);
+    };
+    await subscribe(attachment, "+/none");
+    expect(reads).toBe(1);
+  });
+
   it.each([
     ["always", ["retained a 1", "retained a 1"]],
     ["if-new", ["retained a 1"]],

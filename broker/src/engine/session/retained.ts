@@ -89,9 +89,9 @@ export class RetainedEvents {
     }
   }
 
-  /** The next event, which stays the next until {@link pass}; undefined where there is none. Throws what the store throws. */
-  async next(): Promise<Retained | undefined> {
-    for (let [scan] = this.#scans; scan !== undefined; [scan] = this.#scans) {
+  /** The next event, which stays the next until {@link pass}; undefined where there is none, or `signal` aborts. Throws what the store throws. */
+  async next(signal: AbortSignal): Promise<Retained | undefined> {
+    for (let [scan] = this.#scans; scan !== undefined && !signal.aborted; [scan] = this.#scans) {
       const [place] = scan.places;
       if (place !== undefined) {
         const event = await this.#find(place);

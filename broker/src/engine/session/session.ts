@@ -11,7 +11,7 @@ import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "
 import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import { type Connection, hasRoom } from "./connection.ts";
+import { type Connection, hasRoom, hasRoomBeside } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { Memberships } from "./memberships.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -59,7 +59,7 @@ export class Session implements ConnectedSession, Interest, Written {
     for (const pending of origin.underWay.retained) this.#retained.resume(pending);
     this.#waiting = new Waiting(parts);
     this.#memberships = new Memberships(parts, {
-      hasRoom: () => this.#connection?.reading !== undefined && hasRoom(this.#connection),
+      hasRoom: () => hasRoomBeside(this.#connection, this.#window),
       give: (event, order) => this.#giveShared(event, order),
     });
     this.put(origin.filters);
@@ -296,7 +296,7 @@ export class Session implements ConnectedSession, Interest, Written {
     }
     while (!signal.aborted) {
       while (!signal.aborted && (this.#retained.isEmpty || !hasRoom(connection))) await this.#waiting.woken();
-      const retained = await this.#waiting.forRead(signal, () => this.#retained.next());
+      const retained = await this.#waiting.forRead(signal, () => this.#retained.next(signal));
       while (!signal.aborted && !hasRoom(connection)) await this.#waiting.woken();
       if (signal.aborted) return;
       if (retained !== undefined) this.#giveRetained(retained, connection);

@@ -130,6 +130,24 @@ describe("a share", () => {
     expect(again.peer.deliveries).toMatchObject([{ isRepeated: true, ticket: first.peer.ticketOf(1), qos: 2 }]);
   });
 
+  it("gives a member no more than its window, however often it comes back without an acknowledgement", async () => {
+    const first = await (await Client.attach("first", 2)).subscribe("$share/s/a", { qos: 2 });
+    const call = {
+      topic: "a",
+      groupId: undefined,
+      content: new Uint8Array([1]),
+      extensions: [["svc-qos", "2"]],
+    } as const;
+    for (let count = 0; count < 20; count += 1) engine.broker.submit(call, () => {});
+    await engine.clock.settle();
+    await first.detach(kept);
+    for (let round = 0; round < 4; round += 1) {
+      const again = await Client.attach("first", 2);
+      expect(again.peer.sequences).toEqual([1, 2]);
+      await again.detach(kept);
+    }
+  });
+
   it("leaves what a member has with it when it unsubscribes, and gives it nothing more", async () => {
     const [first, second] = await attachBoth();
     await engine.publishMany("a", 2);
