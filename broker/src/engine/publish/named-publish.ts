@@ -1,7 +1,9 @@
 import { isBrokerError } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { DamagedKeyRow, PublishKeyRow } from "../../ports/publish-keys.ts";
 import type { OnSettled, PublishOutcome } from "../broker.ts";
+import { answerAll } from "./answer-all.ts";
 import type { Claim } from "./claim.ts";
 import type { OpenTopic } from "./open-topics.ts";
 
@@ -11,6 +13,7 @@ export interface NamedPublishParts {
   /** As the producer sent it. */
   readonly payload: EventPayload;
   readonly mayStart: (() => boolean) | undefined;
+  readonly logger: Logger;
   readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
 }
 
@@ -78,9 +81,10 @@ export class NamedPublish implements Claim {
     this.#callers.push(onSettled);
   }
 
+  /** Never throws. */
   finish(outcome: PublishOutcome): void {
     this.onFinished(this.#callers.length);
-    for (const onSettled of this.#callers) onSettled(outcome);
+    answerAll(this.#callers, (onSettled) => onSettled(outcome), this.#parts.logger);
   }
 }
 

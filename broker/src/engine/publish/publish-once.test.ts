@@ -99,6 +99,20 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
+  it("is answered to all who wait for it, also behind one that fails to take its answer", async () => {
+    await start();
+    const answers: PublishOutcome[] = [];
+    for (const key of ["k", "k"]) {
+      engine.broker.submit(call(key), () => {
+        throw new Error("connection lost");
+      });
+      engine.broker.submit(call(key), (outcome) => answers.push(outcome));
+      await engine.clock.advance(70_000);
+    }
+    expect(answers).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
+    expect(published()).toEqual(["text"]);
+  });
+
   it("is refused when the key was used for another request, under way or done", async () => {
     await start();
     const first = publish(engine.broker, call("k"));

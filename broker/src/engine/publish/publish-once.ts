@@ -75,7 +75,7 @@ export class PublishOnce {
    * @throws BrokerError 200001 the key is malformed; 100114 the same key is under way for another request; 200300.
    */
   submit({ name, payload, scope, key }: KeyedPublish, onSettled: OnSettled): void {
-    const { limits, groupId, randomness, fate } = this.#parts;
+    const { limits, groupId, randomness, fate, logger } = this.#parts;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
@@ -89,7 +89,7 @@ export class PublishOnce {
     } else {
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishParts["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const parts = { row, payload, mayStart: fate.startCheck(), onTaken };
+      const parts = { row, payload, mayStart: fate.startCheck(), logger, onTaken };
       this.#begin(id, new NamedPublish(parts, onSettled));
     }
     this.#callers += 1;
