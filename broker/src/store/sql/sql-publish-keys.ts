@@ -111,7 +111,9 @@ async function recordPage(
   for (const some of pagesOf(held)) {
     rows.push(...(await transaction.selectFrom("publish_keys").selectAll().where(keyIn(some)).execute()));
   }
-  return rows;
+  const found = new Set(rows.map(idOf));
+  const free = held.filter((row) => !found.has(idOf(row)));
+  return free.length === 0 ? rows : [...rows, ...(await recordPage(transaction, free))]; // another node released them in between
 }
 
 /** SQLite compares a row with a list of rows only in this form. */

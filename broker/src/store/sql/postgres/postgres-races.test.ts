@@ -2,6 +2,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { endOfBlock, toPosition } from "../../../domain/position.ts";
 import type { Claim, GroupLease } from "../../../ports/coordinator.ts";
+import { keyRowOf } from "../../../ports/publish-keys.contract.ts";
 import { LeaseLostError } from "../../../ports/store.ts";
 import { group, hashOf, history, subscriptionOf } from "../../../ports/store-examples.contract.ts";
 import { oneNode, otherNode, takeLease } from "../../../ports/store-shared.contract.ts";
@@ -55,6 +56,21 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.findHead(group)).toMatchObject({ blockNumber: 4 });
     await expect(one.applyBlocks(group, history.slice(3), { isFinal: false, lease })).rejects.toThrow(LeaseLostError);
     await other.applyBlocks(group, history.slice(3), { isFinal: false, lease: next });
+  });
+
+  it("a publish key that another node releases while this one records it is recorded", async () => {
+    const mine = keyRowOf(1, { token: keyRowOf(9).token });
+    await other.recordPublishKeys([keyRowOf(1)]);
+    const columns = "token, topic, after_position, digest, sender, recorded_at, checksum";
+    const insert = `insert into publish_keys (group_id, scope, key, ${columns})`;
+    await holder.query("begin");
+    await holder.query(`${insert} select group_id, scope, 'key-2', ${columns} from publish_keys`); // holds up the second key
+    const recording = one.recordPublishKeys([mine, keyRowOf(2)]);
+    await waitUntilBlocked(server);
+    await other.releasePublishKeys([keyRowOf(1)]);
+    await holder.query("rollback");
+    expect(await recording).toEqual([]);
+    expect(await one.findPublishKey(mine)).toEqual(mine);
   });
 
   it("a node that starts on a damaged index empties it only when nobody changes it", async () => {
