@@ -1,5 +1,4 @@
-import type { InFlight, Ticket } from "../../domain/delivery-window.ts";
-import type { DeliveryWindow } from "../../domain/delivery-window.ts";
+import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
 import type { Position } from "../../domain/position.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
