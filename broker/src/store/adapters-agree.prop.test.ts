@@ -15,13 +15,13 @@ import { temporaryFile } from "./temporary-file.contract.ts";
 const names = ["a", "b", "c"].map((name) => parseTopicName(name));
 const nameArbitrary = fc.constantFrom(...names);
 
-/** One step of a history: so many events of a topic, stored or skipped, in this block or after a gap. */
+/** One step of a history: a number of events of one topic, stored or skipped, in this block or after a gap. */
 const stepArbitrary = fc.record({
   name: nameArbitrary,
   count: fc.integer({ min: 1, max: 5 }),
   bytes: fc.integer({ min: 0, max: 40 }),
   isSkipped: fc.boolean(),
-  /** Which of its events is retained, if one is, and whether it takes the retained one away. */
+  /** The event that becomes the retained one, if any, and whether it clears the retained event. */
   retained: fc.option(fc.record({ which: fc.nat(4), isEmpty: fc.boolean() }), { nil: undefined }),
   blocksOn: fc.integer({ min: 0, max: 2 }),
 });
@@ -73,7 +73,7 @@ function toChange(batch: EventBatch, { which, isEmpty }: NonNullable<Step["retai
   return { name: batch.topic, retained: isEmpty ? undefined : place };
 }
 
-/** What topics retain by its definition: the newest change of each. */
+/** The expected retained events: the newest change of each topic. */
 function retainedNaively(blocks: readonly IndexedBlock[]): readonly RetainedEvent[] {
   const newest = (topic: TopicName) =>
     blocks.flatMap(({ retained = [] }) => retained).findLast(({ name }) => name === topic)?.retained;
@@ -83,7 +83,7 @@ function retainedNaively(blocks: readonly IndexedBlock[]): readonly RetainedEven
   });
 }
 
-/** What a range holds by its definition, event by event. */
+/** The expected content of a range, event by event. */
 function readNaively(batches: readonly EventBatch[], range: BatchRange): readonly EventBatch[] {
   const found: EventBatch[] = [];
   for (const batch of batches) {
@@ -103,14 +103,14 @@ function countNaively(batches: readonly EventBatch[], name: TopicName, after: Po
     .filter((position) => position > after).length;
 }
 
-/** Answers a store of each kind that is looked at, empty and not started. */
+/** Returns one empty store of each kind under test, not started. */
 type CreateStores = () => Promise<readonly Store[]>;
 
 const createEmbedded: CreateStores = async () => [createMemoryStore(), createSqlStore({ file: temporaryFile() })];
 
 describe("the memory and the SQLite store", () => {
-  it("read and count any history as its definition does", async () => readAnyHistory(createEmbedded, 40));
-  it("go back in any history, and on from there, as if the blocks had never been", async () =>
+  it("read and count any history like the model", async () => readAnyHistory(createEmbedded, 40));
+  it("roll back in any history and continue as if the removed blocks had never existed", async () =>
     goBackAnywhere(createEmbedded, 40));
 });
 
@@ -121,8 +121,8 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
   });
   afterAll(async () => server.remove());
   const create = async () => [createPostgresStore({ url: await server.createSchema(), connectionsMax: 2 })];
-  it("reads and counts any history as its definition does", async () => readAnyHistory(create, 25));
-  it("goes back in any history, and on from there, as if the blocks had never been", async () =>
+  it("reads and counts any history like the model", async () => readAnyHistory(create, 25));
+  it("rolls back in any history and continues as if the removed blocks had never existed", async () =>
     goBackAnywhere(create, 25));
 });
 
@@ -180,13 +180,13 @@ function placeOf({ topic, firstSequence, firstPosition, count, transactionHash, 
   return { topic, firstSequence, firstPosition, count, transactionHash, logIndex };
 }
 
-/** Applies what the store has not yet, one block at a time. */
+/** Applies the blocks that the store lacks, one at a time. */
 async function applyFrom(store: Store, of: typeof group, blocks: readonly IndexedBlock[]): Promise<void> {
   const head = (await store.findHead(of))?.blockNumber ?? -1;
   for (const block of blocks) if (block.number > head) await store.applyBlocks(of, [block]);
 }
 
-/** The index answers what one answers that was only ever given these blocks. */
+/** Expects the same answers as from an index that received only these blocks. */
 async function expectSame(store: Store, blocks: readonly IndexedBlock[]): Promise<void> {
   const fresh = createMemoryStore();
   await fresh.applyBlocks(group, blocks);

@@ -13,8 +13,8 @@ import {
 } from "../ports/store.ts";
 
 /**
- * A topic with what a store keeps beside it. `digest` is that of its name, in eventIds. `ordinal` counts from 1 in the order of opening. `eventCount` counts the events that
- * are stored; it is less than the topic's sequence by the sequences that malformed batches took.
+ * A topic with the store's data about it. `digest` is the digest of its name in eventIds. `ordinal` counts from 1 in the order of opening.
+ * `eventCount` counts the stored events; it is less than the topic's sequence by the sequences of malformed batches.
  */
 export interface TopicRecord {
   readonly topic: Topic;
@@ -31,15 +31,15 @@ export interface BatchRecord {
   readonly number: number;
 }
 
-/** A head, but for how often the index went back, which no block changes. */
+/** A head without the generation, which no block changes. */
 type PlannedHead = Pick<IndexHead, "blockNumber" | "hash">;
 
 /**
- * What a group's index is before blocks are applied; `topics` holds at least those that {@link topicsNamedIn} tells, and `retained` the retained events
- * of at least those that {@link topicsRetainedIn} tells.
+ * State of a group's index before blocks are applied. `topics` holds at least the topics of {@link topicsNamedIn}, and `retained` the retained
+ * events of at least the topics of {@link topicsRetainedIn}.
  */
 export interface IndexState {
-  /** What the head must be; anything where left out. */
+  /** The head that the caller expects; undefined accepts any. */
   readonly after?: BlockRef | undefined;
   readonly head: PlannedHead | undefined;
   readonly topicsTotal: number;
@@ -48,23 +48,23 @@ export interface IndexState {
   readonly retained: ReadonlyMap<TopicName, RetainedPlace>;
 }
 
-/** What may change of a topic, as it was before a block. */
+/** The fields of a topic that a block may change, as they were before the block. */
 export type TopicImage = Pick<TopicRecord, "ordinal" | "eventCount"> &
   Pick<Topic, "sequence" | "blockNumber" | "closed">;
 
-/** How to take one block back. */
+/** How to undo one block. */
 export interface BlockUndo {
   readonly number: number;
   readonly hash: Hash;
-  /** Topics before the block; undefined when it opened none. */
+  /** Number of topics before the block; undefined if it opened none. */
   readonly topicsTotal: number | undefined;
-  /** Topics that it changed and did not open. */
+  /** Topics that the block changed but did not open. */
   readonly images: readonly TopicImage[];
-  /** Retained events that it changed, as they were; undefined when it changed none. */
+  /** Retained events before the block changed them; undefined if it changed none. */
   readonly retained?: readonly RetainedChange[] | undefined;
 }
 
-/** How to take several blocks back. */
+/** How to undo several blocks. */
 export interface RollBackPlan extends Pick<BlockUndo, "topicsTotal" | "images"> {
   readonly retained: readonly RetainedChange[];
 }
@@ -103,7 +103,7 @@ export function topicsRetainedIn(blocks: readonly IndexedBlock[]): ReadonlySet<T
 }
 
 /**
- * Works out what blocks change, so that every adapter keeps one rule. What cannot be, is an assertion: blocks that do not follow
+ * Computes the changes that blocks make, so that all adapters follow one rule. Throws on impossible input: blocks that do not follow
  * the head, a topic that was never opened or is opened twice, a sequence with a gap, positions that do not ascend.
  */
 export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): IndexPlan {
@@ -112,7 +112,7 @@ export function planBlocks(blocks: readonly IndexedBlock[], state: IndexState): 
   return plan.finish();
 }
 
-/** Joins how to take blocks back; they ascend. */
+/** Combines the undo records of several blocks, given in ascending order. */
 export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
   const topicsTotal = undo.find((block) => block.topicsTotal !== undefined)?.topicsTotal;
   const images = new Map<number, TopicImage>();
@@ -124,13 +124,13 @@ export function planRollBack(undo: readonly BlockUndo[]): RollBackPlan {
   return { topicsTotal, images: [...images.values()].filter(({ ordinal }) => ordinal <= last), retained };
 }
 
-/** A topic as its image has it. */
+/** Restores a topic from its image. */
 export function withImage(record: TopicRecord, image: TopicImage): TopicRecord {
   const { sequence, blockNumber, closed, eventCount } = image;
   return { ...record, eventCount, topic: { ...record.topic, sequence, blockNumber, closed } };
 }
 
-/** Each topic once, as the last change of it leaves it. */
+/** Each topic once, in its final state. */
 function lastOfEach(changes: readonly RetainedChange[]): readonly RetainedChange[] {
   return [...new Map(changes.map((change) => [change.name, change])).values()];
 }
@@ -139,7 +139,7 @@ interface Span {
   readonly name: TopicName;
   readonly firstSequence: number;
   readonly count: number;
-  /** Undefined where the sequences were skipped. */
+  /** Undefined if the sequences were skipped. */
   readonly batch: EventBatch | undefined;
 }
 
@@ -150,7 +150,7 @@ class PlanUnderWay {
   readonly #batches: Omit<BatchRecord, "number">[] = [];
   readonly #undo: BlockUndo[] = [];
   readonly #retained = new Map<TopicName, RetainedChange>();
-  /** Topics changed by the block that is being added, as they were before. */
+  /** The topics that the current block changed, as they were before it. */
   #before = new Map<TopicName, TopicRecord>();
   #head: PlannedHead | undefined;
 
@@ -199,7 +199,7 @@ class PlanUnderWay {
     this.#opened.set(topic.name, { topic, digest, ordinal: this.#topicsTotal + 1, eventCount: 0 });
   }
 
-  /** Answers what the block's topics retained before it. */
+  /** Returns the retained events of the block's topics before the block. */
   #retain({ retained: changes }: IndexedBlock): readonly RetainedChange[] | undefined {
     const previous = changes?.map(({ name }) => ({ name, retained: this.#findRetained(name) }));
     for (const change of changes ?? []) this.#retained.set(change.name, change);

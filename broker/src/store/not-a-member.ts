@@ -1,6 +1,6 @@
 import { BrokerError } from "@stele/wire";
 
-/** What is told to a node whose membership has ended. */
+/** The error for a node whose membership has ended. */
 export function notAMember(): BrokerError {
   return new BrokerError("storeUnreachable", { details: "this node is no member any more" });
 }

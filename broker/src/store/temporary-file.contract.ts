@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A path for a store's file, alone in a folder that goes when the test is finished. */
+/** A path for a store's file in a folder of its own, which is removed after the test. */
 export function temporaryFile(): string {
   const folder = mkdtempSync(join(tmpdir(), "stele-store-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -54,11 +54,11 @@ export class GroupIndex {
   readonly #namesByDigest = new Map<string, TopicName[]>();
   readonly #batches: KeptBatch[] = [];
   readonly #batchesByTopic = new Map<TopicName, KeptBatch[]>();
-  /** Blocks that can be taken back, ascending, and the one before them. */
+  /** Blocks that a rollback can remove, ascending, and the one before them. */
   #undo: BlockUndo[] = [];
   #vanished: VanishedBatch[] = [];
   readonly #retained = new Map<TopicName, RetainedPlace>();
-  /** Names of topics that retain an event, ascending; undefined until they are asked for. */
+  /** Names of topics that retain an event, ascending; undefined until first used. */
   #retainedNames: readonly TopicName[] | undefined;
   /** Ascending. */
   #leftOut: readonly SkippedEntry[] = [];
@@ -67,7 +67,7 @@ export class GroupIndex {
     return this.#head && { ...this.#head, generation: this.#generation };
   }
 
-  /** Times that it went back. */
+  /** Number of rollbacks. */
   get generation(): number {
     return this.#generation;
   }
@@ -104,7 +104,7 @@ export class GroupIndex {
       to !== undefined &&
       !this.listBlocks(Number.POSITIVE_INFINITY, to.number + 1).some(({ hash }) => hash === to.hash)
     )
-      throw new Error(`index: it cannot go back to block ${to.number}`);
+      throw new Error(`index: cannot roll back to block ${to.number}`);
     const target = to?.number ?? -1;
     const { topicsTotal, images, retained } = planRollBack(this.#undo.filter(({ number }) => number > target));
     const vanished = this.#dropBatches(to === undefined ? -1 : endOfBlock(to.number));
@@ -163,7 +163,7 @@ export class GroupIndex {
     return record !== undefined && record.batch.firstSequence <= event.sequence ? intact(record) : undefined;
   }
 
-  /** Puts batches in the place of those that are not as they were given; see the port. */
+  /** Replaces damaged batches; see the port. */
   mend(batches: readonly EventBatch[]): readonly EventBatch[] {
     return batches.filter((batch) => {
       const index = lowerBound(this.#batches, lastPositionOf(batch), lastPositionOfRecord);
@@ -286,7 +286,7 @@ function checksumOfBatch(batch: EventBatch): number {
 function intact({ batch, checksum }: KeptBatch): EventBatch {
   if (checksumOfBatch(batch) === checksum) return batch;
   const place = `sequence ${batch.firstSequence} of topic ${JSON.stringify(batch.topic)} in block ${batch.blockNumber}`;
-  throw new IndexDamagedError(`the batch at ${place} is not as it was written`, [batch.blockNumber]);
+  throw new IndexDamagedError(`the batch at ${place} is damaged`, [batch.blockNumber]);
 }
 
 function withoutEvents(batch: EventBatch): VanishedBatch {
@@ -294,7 +294,7 @@ function withoutEvents(batch: EventBatch): VanishedBatch {
   return { topic, firstSequence, firstPosition, count, blockNumber, transactionHash, logIndex };
 }
 
-/** Leaves out what the index need not go back to any more, but for the newest of it, which is where it can go back to at most. */
+/** Drops blocks older than the rollback window, except the newest of them: the oldest block to which a rollback can go. */
 function withinWindow(undo: BlockUndo[], head: Pick<IndexHead, "blockNumber">): BlockUndo[] {
   const start = undo.findIndex(({ number }) => number >= head.blockNumber - reorganisationBlocksMax);
   return undo.slice(Math.max(0, start - 1));

@@ -1,4 +1,4 @@
-/** Index of the first item, in ascending items, whose key is at least `key`; their number when there is none. */
+/** Index of the first of ascending items whose key is at least `key`; the number of items if there is none. */
 export function lowerBound<Item>(items: readonly Item[], key: number, keyOf: (item: Item) => number): number {
   let low = 0;
   let high = items.length;

@@ -9,20 +9,20 @@ import { type ApplyOptions, type IndexedBlock, LeaseLostError, type RollBack, ty
 import { MemoryCoordinator } from "./memory-coordinator.ts";
 import { MemoryStore } from "./memory-store.ts";
 
-/** What several engines in one process share. */
+/** The store and the coordinator that several engines in one process share. */
 export interface MemoryCluster {
   readonly store: Store & Journal & GroupRecords;
   readonly coordinator: Coordinator;
 }
 
-/** A store and a coordinator over the same memory; the clock is the coordinator's. */
+/** Creates a store and a coordinator over the same memory. Only the coordinator uses the clock. */
 export function createMemoryCluster({ clock }: { readonly clock: Clock }): MemoryCluster {
   const subscriptions = new Map<SubscriptionId, Subscription>();
   const coordinator = new MemoryCoordinator({ clock, subscriptions });
   return { store: new SharedMemoryStore(subscriptions, coordinator), coordinator };
 }
 
-/** A store that refuses what a node writes that is no longer the one to write it, and tells of what was indexed. */
+/** A store that refuses writes of a node that lost its lease or ownership, and sends a hint after each indexed block. */
 class SharedMemoryStore extends MemoryStore {
   readonly #coordinator: MemoryCoordinator;
 

@@ -37,7 +37,7 @@ export interface MemoryCoordinatorOptions {
   readonly subscriptions: Map<SubscriptionId, Subscription>;
 }
 
-/** A coordinator of several engines in one process. What a call changes it changes in one turn. */
+/** A coordinator of several engines in one process. Each call makes all its changes in one turn of the event loop. */
 export class MemoryCoordinator implements Coordinator {
   readonly #subscriptions: Map<SubscriptionId, Subscription>;
   readonly #members: MemoryMembers;
@@ -191,7 +191,7 @@ export class MemoryCoordinator implements Coordinator {
     return lease?.nodeId === nodeId && lease.epoch === epoch;
   }
 
-  /** Refuses what the other owners of a group's subscriptions still write. */
+  /** Gives the subscriptions of other owners a new epoch, so that their late writes are refused. */
   refuseOthers({ groupId, nodeId }: GroupLease): void {
     for (const subscription of this.#subscriptions.values()) {
       if (subscription.groupId !== groupId || subscription.owner === nodeId) continue;
@@ -199,7 +199,7 @@ export class MemoryCoordinator implements Coordinator {
     }
   }
 
-  /** Forgets who wants a subscription, where that is there no more. */
+  /** Removes claims on subscriptions that no longer exist. */
   forgetDeleted(id: SubscriptionId): void {
     if (!this.#subscriptions.has(id)) this.#wanted.delete(id);
   }
@@ -216,7 +216,7 @@ export class MemoryCoordinator implements Coordinator {
     return this.#members.isLive(wanter) ? wanter : undefined;
   }
 
-  /** Those that there are under these epochs. */
+  /** The given subscriptions that exist with the given epochs. */
   #present(keys: readonly SubscriptionKey[]): readonly Subscription[] {
     return keys.flatMap(({ id, epoch }) => {
       const known = this.#subscriptions.get(id);
@@ -231,7 +231,7 @@ export class MemoryCoordinator implements Coordinator {
     return given;
   }
 
-  /** Who asks first gets it first; and who asks again tells nobody, so that hints cannot go round. */
+  /** The first claim is served first. A repeated claim sends no hint, so that hints cannot loop. */
   #askFor(id: SubscriptionId, nodeId: NodeId): void {
     if (this.#wanterOf(id) !== undefined) return;
     this.#wanted.set(id, nodeId);

@@ -2,7 +2,7 @@ import type { GroupId } from "../../domain/group-id.ts";
 import type { GroupRecord, WriterSet } from "../../ports/group-records.ts";
 import { MemoryJournal } from "./memory-journal.ts";
 
-/** What the store in memory keeps of groups: their transactions, and which chain each is on. */
+/** The memory store's records of groups: their transactions, and the chain of each. */
 export class MemoryGroups extends MemoryJournal {
   readonly #records = new Map<GroupId, GroupRecord>();
 

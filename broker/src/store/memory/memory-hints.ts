@@ -3,7 +3,7 @@ import type { Hint } from "../../ports/coordinator.ts";
 
 type Listener = (hint: Hint) => void;
 
-/** Hints to whoever listens in this process, never in the turn in which something changed. */
+/** Sends hints to the listeners of this process, always in a later turn of the event loop than the change. */
 export class MemoryHints {
   readonly #clock: Clock;
   readonly #listeners = new Set<Listener>();
@@ -18,7 +18,7 @@ export class MemoryHints {
     });
   }
 
-  /** A listener that is there twice is told twice. */
+  /** A listener that is added twice is called twice. */
   add(onHint: Listener): () => void {
     const listener: Listener = (hint) => onHint(hint);
     this.#listeners.add(listener);

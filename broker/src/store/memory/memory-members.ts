@@ -7,7 +7,7 @@ interface Member extends ClusterNode, Deliverer {
   readonly expiresAt: number;
 }
 
-/** Who is a member, by one clock. */
+/** The members of the cluster, by one clock. */
 export class MemoryMembers {
   readonly #clock: Clock;
   readonly #members = new Map<NodeId, Member>();
@@ -40,7 +40,7 @@ export class MemoryMembers {
     if (!this.isLive(id)) throw notAMember();
   }
 
-  /** Answers false where a live member has the address that is not replaced. */
+  /** Returns false if a live member other than the replaced one has the address. */
   add({ id, address, replaces = [] }: JoiningNode, lastsMs: number): boolean {
     const others = this.list().filter((member) => member.address === address && member.id !== id);
     if (others.some((member) => !replaces.includes(member.id))) return false;
@@ -50,7 +50,7 @@ export class MemoryMembers {
     return true;
   }
 
-  /** Answers false where membership has ended. */
+  /** Returns false if the membership has ended. */
   renew(id: NodeId, { lastsMs, groups }: { readonly lastsMs: number } & Pick<Deliverer, "groups">): boolean {
     const member = this.isLive(id) ? this.#members.get(id) : undefined;
     if (member === undefined) return false;
@@ -58,14 +58,14 @@ export class MemoryMembers {
     return true;
   }
 
-  /** Answers who it was. */
+  /** Returns the removed member. */
   remove(id: NodeId): ClusterNode | undefined {
     const member = this.#members.get(id);
     this.#members.delete(id);
     return member;
   }
 
-  /** Removes those that are live no more, all of them or those of one address, and answers who they were. */
+  /** Removes and returns expired members: all of them, or those of one address. */
   removeExpired(address?: string): readonly ClusterNode[] {
     const expired = [...this.#members.values()].filter((member) => !this.isLive(member.id));
     const removed = expired.filter((member) => address === undefined || member.address === address);

@@ -40,7 +40,7 @@ import { GroupIndex } from "./group-index.ts";
 import { MemoryGroups } from "./memory-groups.ts";
 import { MemorySessions, type MemorySessionsOptions } from "./memory-sessions.ts";
 
-/** A store that lives as long as its object; what it holds outlasts `stop` and a further `start`, and no process. */
+/** A store in the memory of its object. Its content survives `stop` and `start`, but not the process. */
 export function createMemoryStore(): Store & Journal & GroupRecords & SecretRows {
   return new MemoryStore();
 }
@@ -190,7 +190,7 @@ export class MemoryStore extends MemoryGroups implements Store {
     return found.flatMap((id) => this.#subscriptions.get(id) ?? []);
   }
 
-  /** Sorted again only when there are others: a listing reads page after page. */
+  /** Sorted again only after a change: a listing reads page after page. */
   #idsInOrder(): readonly SubscriptionId[] {
     this.#sortedIds ??= [...this.#subscriptions.keys()].toSorted();
     return this.#sortedIds;

@@ -38,7 +38,7 @@ describe("a sealed store", () => {
     return (delivery.kind === "webhook" && delivery.secret) || "";
   };
 
-  it("gives a new secret on update a seal of its own, and forgets one that is left out", async () => {
+  it("seals a new secret on update, and removes the secret if the update has none", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     const before = await keptSecret(1);
@@ -52,7 +52,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual(unsigned);
   });
 
-  it("locks what it cannot open, without its secret, and says so once", async () => {
+  it("returns a subscription locked and without a secret if no key opens it, and logs it once", async () => {
     await open("old").insertSubscription(one, 0);
     const store = open("new");
     await store.insertSubscription(two, 0);
@@ -74,7 +74,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(one.id)).toEqual(one);
   });
 
-  it("locks one whose sealed secret is another subscription's", async () => {
+  it("locks a subscription whose sealed secret belongs to another subscription", async () => {
     const store = open("new");
     await store.insertSubscription(one, 0);
     await store.insertSubscription(two, 0);
@@ -82,7 +82,7 @@ describe("a sealed store", () => {
     expect(await store.findSubscription(two.id)).toMatchObject({ state: "locked", delivery: { secret: undefined } });
   });
 
-  it("seals anew with the newest key at its start, so that the older one can go", async () => {
+  it("reseals with the newest key at start, so that the older key can be removed", async () => {
     const many = Array.from({ length: 450 }, (_, index) =>
       subscriptionOf(index + 1, { delivery: webhookTo({ secret: `secret ${index}` }) }),
     );
@@ -98,7 +98,7 @@ describe("a sealed store", () => {
     expect(await keptSecret(999)).toBe("never sealed");
   });
 
-  it("reads the subscriptions at a start only if there are older keys, and then in pages", async () => {
+  it("reads the subscriptions at start only if the key file has older keys, and in pages", async () => {
     const total = 450;
     const pages: number[] = [];
     const list = inner.listSubscriptions.bind(inner);

@@ -14,8 +14,8 @@ export interface SealedStoreOptions {
 const opensPerTurnMax = 200;
 
 /**
- * A store that holds the secrets of subscriptions sealed, for an engine that sees them plain. A subscription whose secret cannot be opened
- * comes back without one in state `locked`, and the log says so once.
+ * Seals the secrets of subscriptions in the store; the engine sees them in plain text. A subscription whose secret cannot be decrypted
+ * is returned without a secret, in state `locked`, and logged once.
  */
 export function createSealedStore(store: Store & SecretRows, options: SealedStoreOptions): Store {
   const { box } = options;
@@ -46,7 +46,7 @@ export function createSealedStore(store: Store & SecretRows, options: SealedStor
   };
 }
 
-/** Seals with the newest key what an older one sealed, so that the older one can leave the key file. */
+/** Reseals with the newest key every secret that an older key sealed, so that the operator can remove the older key. */
 async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreOptions): Promise<void> {
   if (!box.hasOlderKeys) return;
   let [found, count] = [0, 0];
@@ -61,7 +61,7 @@ async function sealAnew(store: Store & SecretRows, { box, logger }: SealedStoreO
   if (found > 0) logger.info("sealed anew with the newest key", { subscriptions: count, left: found - count });
 }
 
-/** Every subscription, a page in each turn of the event loop: a start stays responsive however many there are. */
+/** Every subscription, a page in each turn of the event loop: a start with many subscriptions stays responsive. */
 async function* pagesOf(store: Store): AsyncIterable<readonly Subscription[]> {
   for (let after: SubscriptionId | undefined; ; await nextTurn()) {
     const page = await store.listSubscriptions({ after, limit: opensPerTurnMax });
@@ -82,7 +82,7 @@ function toChange({ id, delivery }: Subscription, box: SecretBox): readonly Secr
   return [{ id, from, to: box.seal(id, opened.secret) }];
 }
 
-/** Opens rows, and reports those that stay shut. */
+/** Decrypts the secrets of rows, and reports those that no key opens. */
 class Opener {
   readonly #options: SealedStoreOptions;
   readonly #reported = new Set<SubscriptionId>();
@@ -141,7 +141,7 @@ type Sealed =
   | "insertSubscription"
   | "updateSubscription";
 
-/** What carries no secret. Each call is written out, so that one that comes new is looked at. */
+/** Calls that carry no secret. Each is written out, so that nobody adds a call without checking it for secrets. */
 function passedThrough(store: Store): Omit<Store, Sealed> {
   return {
     stop: () => store.stop(),

@@ -9,7 +9,7 @@ const id = fc.uuid().map(parseSubscriptionId);
 const box = new SecretBox(keysOf("new", "old"));
 const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_:.";
 
-test("what was sealed opens for its own subscription, also with a key that is no longer the newest", () => {
+test("a sealed secret opens for its own subscription, also with an older key", () => {
   fc.assert(
     fc.property(id, secret, (id, secret) => {
       const older = new SecretBox(keysOf("old")).seal(id, secret);
@@ -22,7 +22,7 @@ test("what was sealed opens for its own subscription, also with a key that is no
   );
 });
 
-test("no two seals are the same, and none shows its secret", () => {
+test("sealing twice gives different texts, and neither contains the secret", () => {
   fc.assert(
     fc.property(id, fc.string({ minLength: 8, maxLength: 64 }), (id, secret) => {
       const seals = [box.seal(id, secret), box.seal(id, secret)];
@@ -32,7 +32,7 @@ test("no two seals are the same, and none shows its secret", () => {
   );
 });
 
-test("what was sealed opens for no other subscription, and with no other key", () => {
+test("a sealed secret opens for no other subscription and with no other key", () => {
   fc.assert(
     fc.property(id, id, secret, (id, other, secret) => {
       fc.pre(id !== other);
@@ -42,7 +42,7 @@ test("what was sealed opens for no other subscription, and with no other key", (
   );
 });
 
-test("what was changed by a character, cut or made longer does not open, or is the same bytes", () => {
+test("a sealed text that is changed, cut or extended does not open, unless it decodes to the same bytes", () => {
   fc.assert(
     fc.property(id, secret, fc.tuple(fc.nat(), fc.nat()), (id, secret, [at, to]) => {
       const sealed = box.seal(id, secret);
@@ -68,7 +68,7 @@ test.each(["", "plain", "whsec_abcd", "v1::", "v1:0123456789abcdef:", `v1:${keys
   },
 );
 
-/** The last character of Base64url may hold bits that stand for nothing. */
+/** The last character of Base64url may hold unused bits. */
 function bytesOf(sealed: string): string {
   const [version, keyId, text = ""] = sealed.split(":");
   return `${version}:${keyId}:${Buffer.from(text, "base64url").toString("hex")}`;

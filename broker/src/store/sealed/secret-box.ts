@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { SecretKey, SecretKeys } from "./secret-keys.ts";
 
-/** What came of opening a sealed secret. The reason holds nothing of it. */
+/** Result of opening a sealed secret. The reason contains no part of the secret. */
 export type Opened =
   | { readonly status: "open"; readonly secret: string }
   | { readonly status: "shut"; readonly reason: string };
@@ -15,7 +15,7 @@ const form = /^v1:([0-9a-f]{16}):([A-Za-z0-9_-]+)$/;
 
 /**
  * Seals secrets for the store: `v1:<key id>:<Base64url of nonce, AES-256-GCM ciphertext and tag>`. The identifier of the subscription is the
- * additional data, so that a sealed secret opens for its own subscription alone.
+ * additional data, so that a sealed secret opens only for its own subscription.
  */
 export class SecretBox {
   readonly #keys: SecretKeys;
@@ -24,7 +24,7 @@ export class SecretBox {
     this.#keys = keys;
   }
 
-  /** @throws BrokerError where there is no key. */
+  /** @throws BrokerError if the broker has no key. */
   seal(id: SubscriptionId, secret: string): string {
     const key = this.#keys.newest();
     const nonce = randomBytes(nonceBytes);
@@ -33,18 +33,18 @@ export class SecretBox {
     return `v1:${key.id}:${bytes.toString("base64url")}`;
   }
 
-  /** Whether some secret may be sealed with a key that is not the newest. */
+  /** Whether the broker has older keys, with which some secrets may be sealed. */
   get hasOlderKeys(): boolean {
     return this.#keys.count > 1;
   }
 
-  /** Whether a secret is sealed with a key that is not the newest any more. */
+  /** Whether a secret is sealed with an older key than the newest. */
   isOfOlderKey(sealed: string): boolean {
     const [, keyId] = form.exec(sealed) ?? [];
     return keyId !== undefined && this.#keys.find(keyId) !== undefined && this.#keys.newest().id !== keyId;
   }
 
-  /** Never throws for what the store holds. */
+  /** Never throws, whatever the stored text is. */
   open(id: SubscriptionId, sealed: string): Opened {
     const [, keyId, text] = form.exec(sealed) ?? [];
     if (keyId === undefined || text === undefined) return { status: "shut", reason: "it is not sealed" };
@@ -56,7 +56,7 @@ export class SecretBox {
   }
 }
 
-/** Undefined when the bytes are not what was sealed. */
+/** Undefined if the bytes fail authentication. */
 function decipher(
   bytes: Buffer,
   { key, id }: { readonly key: SecretKey; readonly id: SubscriptionId },

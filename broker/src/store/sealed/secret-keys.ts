@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 
-/** A key that seals secrets, and the name by which what it sealed refers to it. */
+/** A key that seals secrets, and the identifier that each sealed text carries. */
 export interface SecretKey {
-  /** Tells keys apart, and says nothing of the key. */
+  /** Distinguishes keys without revealing them. */
   readonly id: string;
   readonly bytes: Uint8Array;
 }
 
 /** The keys of a broker. */
 export interface SecretKeys {
-  /** The key that seals from now on. @throws BrokerError where there is none. */
+  /** The key that seals new secrets. @throws BrokerError if there is none. */
   newest(): SecretKey;
   readonly count: number;
-  /** Undefined for a key that this broker does not have. */
+  /** Undefined if this broker lacks the key. */
   find(id: string): SecretKey | undefined;
 }
 
 export const keyBytes = 32;
-/** Keys in one file: the newest, and older ones with which secrets are still sealed. */
+/** The keys of one file: the newest, and older ones that sealed existing secrets. */
 export const secretKeysMax = 16;
 
 const idCharacters = 16;
@@ -30,7 +30,7 @@ export function toSecretKey(bytes: Uint8Array): SecretKey {
 }
 
 /**
- * The keys of a key file: one a line, newest first, 32 bytes in hexadecimal or Base64; lines that are empty or begin with `#` are left out.
+ * Parses a key file: one key a line, newest first, 32 bytes in hexadecimal or Base64. Empty lines and lines that begin with `#` are ignored.
  * @throws Error that names `source` and the line, and shows no key.
  */
 export function parseSecretKeys(text: string, source: string): readonly SecretKey[] {
