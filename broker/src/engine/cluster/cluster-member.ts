@@ -60,7 +60,7 @@ export class ClusterMember implements Member {
     const { logger } = parts;
     this.#joining = new ReportedTrouble(logger, "node not joined, trying again");
     this.#renewing = new ReportedTrouble(logger, "membership not renewed, trying again");
-    this.#listening = new ReportedTrouble(logger, "hints of other nodes not heard, trying again");
+    this.#listening = new ReportedTrouble(logger, "hints of other nodes not received, trying again");
   }
 
   /** Begins to join; {@link membership} waits for it. */

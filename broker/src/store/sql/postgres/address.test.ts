@@ -30,14 +30,14 @@ describe("the address of a PostgreSQL database", () => {
     "mysql://u:hunter2@host/db",
     "postgres://u:hunter2@host:port/db",
     "postgres://u:hunter2@ho st/db",
-  ])("%s is refused, and no part of it is told", (text) => {
+  ])("%s is refused, and the message shows no part of it", (text) => {
     const parse = () => parsePostgresAddress(text);
     expect(parse).toThrow(expect.objectContaining({ name: "StoreError", fault: "cannot-open" }));
     expect(parse).toThrow("postgres://user:password@host:5432/database");
     expect(parse).not.toThrow(/hunter2/);
   });
 
-  it.each(["allow", "none"])("sslmode=%s is refused, with what there is", (mode) => {
+  it.each(["allow", "none"])("sslmode=%s is refusedwith the list of valid modes", (mode) => {
     const parse = () => parsePostgresAddress(`postgres://u:hunter2@host/db?sslmode=${mode}`);
     expect(parse).toThrow(/db at host has an sslmode .* disable, prefer, require, verify-ca, verify-full/);
     expect(parse).not.toThrow(/hunter2/);

@@ -1,28 +1,28 @@
 import { StoreError } from "../store-error.ts";
 
-/** Where a database is, and how it is reached. */
+/** A database's address, and how to connect to it. */
 export interface PostgresAddress {
-  /** What messages call the database: never user or password. */
+  /** Name of the database in messages, without user and password. */
   readonly description: string;
-  /** For the driver. It holds the password. */
+  /** For the driver. It contains the password. */
   readonly connectionString: string;
   readonly tls: TlsUse;
 }
 
 /**
- * `prefer`: TLS where the server offers it, else in the clear. `none`: a socket in the file system, where `sslmode` means nothing.
- * `as-given`: the driver does what the address asks for.
+ * `prefer`: TLS if the server offers it, else clear text. `none`: a socket in the file system, where `sslmode` means nothing.
+ * `as-given`: the driver follows the address.
  */
 export type TlsUse = "prefer" | "none" | "as-given";
 
 const shape = "postgres://user:password@host:5432/database";
 
-/** Those of libpq but `allow`, which tries the clear first. */
+/** The modes of libpq except `allow`, which tries clear text first. */
 const sslModes: ReadonlySet<string> = new Set(["disable", "prefer", "require", "verify-ca", "verify-full"]);
 
 /**
- * Reads the usual address of a PostgreSQL database, whose `sslmode` means what it means to PostgreSQL's own programs.
- * @throws StoreError without any part of the text, since a password may be in it.
+ * Parses the usual address of a PostgreSQL database. `sslmode` has the same meaning as in PostgreSQL's own programs.
+ * @throws StoreError without any part of the text, since it may contain a password.
  */
 export function parsePostgresAddress(text: string): PostgresAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -35,7 +35,7 @@ export function parsePostgresAddress(text: string): PostgresAddress {
   const sslMode = url.searchParams.get("sslmode") ?? "prefer";
   if (!sslModes.has(sslMode)) {
     const choices = [...sslModes].join(", ");
-    throw new StoreError("cannot-open", `${describe(url)} has an sslmode in its address that is none of ${choices}`);
+    throw new StoreError("cannot-open", `${describe(url)} has an sslmode in its address that is not one of ${choices}`);
   }
   const connectionString = withLibpqMeaning(text, url);
   const tls = isSocket(url) ? "none" : sslMode === "prefer" ? "prefer" : "as-given";

@@ -5,7 +5,7 @@ import { conflictTriesMax } from "./limits.ts";
 
 const conflictPauseMs = 20;
 
-/** Faults that pass, or that somebody who sees to the server can mend while the broker runs on, and what a caller is told. */
+/** Faults that pass by themselves, or that an operator can repair while the broker runs, and the error that a caller gets. */
 const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, ErrorName>([
   ["unavailable", "storeUnreachable"],
   ["lock-timeout", "storeUnreachable"],
@@ -18,8 +18,8 @@ const answerByFault: ReadonlyMap<StoreFault, ErrorName> = new Map<StoreFault, Er
 ]);
 
 /**
- * An object whose calls, each one transaction, are made again as a whole where one was undone for the sake of another, and which fail with
- * BrokerErrors that have a StoreError as their cause. The call named `except` throws the StoreError itself.
+ * Wraps an object whose calls are one transaction each. A call is repeated if the server undid it because of another transaction. A failed
+ * call throws a BrokerError with a StoreError as its cause; the call named `except` throws the StoreError itself.
  */
 export function answering<Target extends object>(
   target: Target,

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { type Logger, silentLogger } from "../../../lib/logger.ts";
 import { ClearTextReport, isClearText } from "./clear-text-report.ts";
 
-/** A stream to that address. */
+/** A stream connected to the address. */
 function streamTo(remoteAddress: string | undefined, kind: "clear" | "tls" = "clear"): Socket {
   const stream = kind === "tls" ? new TLSSocket(new Socket()) : new Socket();
   return Object.defineProperty(stream, "remoteAddress", { value: remoteAddress });

@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import type { Duplex } from "node:stream";
 import type { Logger } from "../../../lib/logger.ts";
 
-/** Warns when a server on another machine is reached without TLS: once, and again after TLS was used in between. */
+/** Warns about a connection without TLS to a server on another machine: once, and again after a connection with TLS. */
 export class ClearTextReport {
   readonly #logger: Logger;
   readonly #description: string;
@@ -18,10 +18,13 @@ export class ClearTextReport {
   saw(stream: Duplex): void {
     const isExposed = isClearText(stream);
     if (isExposed && !this.#isTold) {
-      this.#logger.warn("database reached without TLS: whoever is on the way can read and change everything", {
-        database: this.#description,
-        remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
-      });
+      this.#logger.warn(
+        "database connected without TLS: anyone on the network path can read and change all data; use sslmode=require or verify-full",
+        {
+          database: this.#description,
+          remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
+        },
+      );
     }
     this.#isTold = isExposed;
   }
@@ -31,5 +34,5 @@ export class ClearTextReport {
 export function isClearText(stream: Duplex): boolean {
   if (stream instanceof TLSSocket) return false;
   const address = "remoteAddress" in stream ? stream.remoteAddress : undefined;
-  return typeof address === "string" && ipaddr.process(address).range() !== "loopback"; // A local socket has none.
+  return typeof address === "string" && ipaddr.process(address).range() !== "loopback"; // A local socket has no address.
 }

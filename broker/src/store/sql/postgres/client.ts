@@ -6,26 +6,26 @@ export interface PostgresClientOptions extends Omit<ClientConfig, "connectionStr
   readonly address: PostgresAddress;
 }
 
-/** What the driver does not declare of itself. */
+/** Fields of the driver that its types do not declare. */
 interface Internals {
   ssl: object | boolean;
   connection: Connection;
 }
 
-/** TLS of a server that need not prove who it is, as `prefer` means it. */
+/** TLS without verification of the server, as `prefer` requires. */
 const anyServer = { rejectUnauthorized: false };
 
-/** The driver's client, which also keeps `sslmode=prefer`, and speaks no TLS on a socket in the file system, as libpq. */
+/** The driver's client with `sslmode=prefer`, and without TLS on a socket in the file system, like libpq. */
 export class PostgresClient extends Client {
   constructor({ address, ...config }: PostgresClientOptions) {
     super({ ...config, connectionString: address.connectionString });
-    const internals = this as unknown as Internals; // Both fields are there, and may be set until it connects.
+    const internals = this as unknown as Internals; // Both fields exist, and may be set until it connects.
     const { keepAlive, keepAliveInitialDelayMillis } = config;
     if (address.tls === "none") {
       internals.ssl = false;
       internals.connection = new Connection({ keepAlive, keepAliveInitialDelayMillis });
     } else if (address.tls === "prefer" && internals.ssl !== true) {
-      // It is `true` where the environment's PGSSLMODE asks for TLS: that is not made weaker.
+      // It is `true` if the environment's PGSSLMODE requires TLS: do not weaken that.
       const ssl = internals.ssl === false ? anyServer : internals.ssl;
       internals.ssl = ssl;
       internals.connection = new PreferringConnection({ ssl, keepAlive, keepAliveInitialDelayMillis });
@@ -33,25 +33,25 @@ export class PostgresClient extends Client {
   }
 }
 
-/** What the driver's connection does, and does not declare. */
+/** Members of the driver's connection that its types do not declare. */
 interface Negotiation {
   connect(port: number | string, host?: string): void;
   attachListeners(stream: Duplex): void;
 }
 
 const parent = Connection.prototype as unknown as Negotiation;
-/** The server's whole answer to an SSLRequest when it speaks no TLS (protocol 3.0, section "SSL Session Encryption"). */
+/** The server's complete answer to an SSLRequest if it has no TLS (protocol 3.0, section "SSL Session Encryption"). */
 const refusal = "N";
 
 /**
- * Asks for TLS, and goes on in the clear on the same connection where the server says that it has none. Only that answer is a reason: after
- * any other failure nothing is sent in the clear. Whoever can change what passes on the network can give that answer, too.
+ * Requests TLS, and continues in clear text on the same connection if the server answers that it has none. After any other failure it sends
+ * nothing in clear text. An attacker who can change network traffic can forge that answer.
  */
 class PreferringConnection extends Connection {
   connect(port: number | string, host?: string): void {
     parent.connect.call(this, port, host);
     const { stream } = this;
-    // The driver waits for the answer by its one listener, and takes a refusal for an error.
+    // The driver's only listener treats a refusal as an error.
     const upgrade = stream.listeners("data");
     stream.removeAllListeners("data");
     stream.once("data", (answer: Buffer) => {

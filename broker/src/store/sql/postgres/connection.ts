@@ -4,17 +4,17 @@ import { StoreError } from "../store-error.ts";
 import { toFailure } from "./errors.ts";
 
 export interface ConnectionOptions {
-  /** What messages call the database. */
+  /** Name of the database in messages. */
   readonly description: string;
-  /** After that long without an answer the connection counts as dead. */
+  /** Time without an answer after which the connection counts as dead, in milliseconds. */
   readonly answerMsMax: number;
-  /** Called when the server has answered. */
+  /** Called after each answer of the server. */
   readonly onHeard: () => void;
-  /** Told of a connection that broke. */
+  /** Called when a connection breaks. */
   readonly onLost: (error: StoreError) => void;
 }
 
-/** A connection on loan from the pool. One that is lost in a call goes back as such, and is never used again. */
+/** A connection on loan from the pool. A connection that breaks during a call is returned as broken and never reused. */
 export class PostgresConnection implements PostgresPoolClient {
   readonly #client: PoolClient;
   readonly #options: ConnectionOptions;
@@ -43,7 +43,7 @@ export class PostgresConnection implements PostgresPoolClient {
       const config = { text: sql, values: [...parameters], query_timeout: this.#options.answerMsMax };
       const result = await this.#client.query(config);
       this.#options.onHeard();
-      // PostgreSQL answers so, and not by an error, where an earlier statement of the transaction failed.
+      // If an earlier statement of the transaction failed, PostgreSQL answers this instead of an error.
       if (sql === "commit" && result.command === "ROLLBACK") throw notCommitted(this.#options.description);
       return toResult(result);
     } catch (thrown) {
@@ -51,7 +51,7 @@ export class PostgresConnection implements PostgresPoolClient {
     }
   }
 
-  /** What cannot be undone on a connection is undone by its end. */
+  /** If a rollback fails, closing the connection undoes the transaction. */
   async #rollBack<Row>(): Promise<PostgresQueryResult<Row>> {
     await this.#run("rollback", []).catch((error: unknown) => {
       this.#lost ??= error instanceof StoreError ? error : toFailure(error, this.#options.description).error;
@@ -71,10 +71,10 @@ export class PostgresConnection implements PostgresPoolClient {
 }
 
 function notCommitted(description: string): StoreError {
-  return new StoreError("other", `${description} kept nothing of a change of which a part had failed`);
+  return new StoreError("other", `${description} undid a transaction because one of its statements failed`);
 }
 
-/** The driver types its rows as anything, and the query builder knows what they are; several statements at once give no rows. */
+/** The driver types its rows as `any`; the query builder knows their types. Several statements at once return no rows. */
 function toResult<Row>(result: QueryResult): PostgresQueryResult<Row> {
   if (Array.isArray(result)) return { command: "SELECT", rowCount: 0, rows: [] };
   return result as unknown as PostgresQueryResult<Row>;

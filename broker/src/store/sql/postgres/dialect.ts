@@ -9,17 +9,17 @@ import {
 import { answerDelayMsMax } from "./limits.ts";
 import type { ConnectionPool } from "./pool.ts";
 
-/** What every transaction made through a dialect is held to. */
+/** Options of every transaction of a dialect. */
 export interface TransactionTerms {
-  /** Statements that go with the beginning, in the same message; empty for none. */
+  /** Statements sent in the same message as `begin`; empty for none. */
   readonly settings: string;
-  /** Longest that one of its statements runs, in milliseconds. */
+  /** Time limit of one statement, in milliseconds. */
   readonly statementMsMax: number;
-  /** Other time for an answer on its way than the usual one. */
+  /** Overrides the usual time that an answer may take on the network, in milliseconds. */
   readonly answerDelayMsMax?: number;
 }
 
-/** PostgreSQL for the query builder, over a pool that dialects share and whoever opened it closes. */
+/** PostgreSQL for the query builder, over a pool that dialects share. The owner of the pool closes it. */
 export class SharedPoolDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig;
   readonly #settings: string;

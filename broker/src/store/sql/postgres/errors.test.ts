@@ -47,18 +47,18 @@ describe("errors of PostgreSQL and of its driver", () => {
     expect(failure.error.message).toMatch(/^PostgreSQL database db at host/);
   });
 
-  it("says where a password that is missing belongs", () => {
+  it("says where to put a missing password", () => {
     const { error } = toFailure(new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string"), "db");
     expect(error.message).toMatch(/^db refuses this user without a password: .* databaseUrl, .* databasePasswordFile/);
   });
 
-  it("keeps nothing but message and code: details quote rows", () => {
+  it("keeps only message and code, since details quote rows", () => {
     const { error } = toFailure(fromServer("23502", "null value in column"), "db");
     expect(error.message).toBe("db: PostgreSQL 23502: null value in column");
     expect(JSON.stringify(error) + String(error.stack)).not.toContain("whsec");
   });
 
-  it("says why each address of a name was not reached", () => {
+  it("reports why each address of a host name could not be reached", () => {
     const error = Object.assign(new AggregateError([fromSystem("ECONNREFUSED")], ""), { code: "ECONNREFUSED" });
     expect(toFailure(error, "db").error.message).toBe(
       "db cannot be reached: check that it runs and that its address is right (ECONNREFUSED: connect ECONNREFUSED 10.0.0.1:5432)",

@@ -1,6 +1,6 @@
 import { StoreError, type StoreFault } from "../store-error.ts";
 
-/** A failure, and whether the connection that it came from is of no more use. */
+/** A failure, and whether its connection is lost. */
 export interface PostgresFailure {
   readonly error: StoreError;
   readonly isConnectionLost: boolean;
@@ -28,7 +28,7 @@ const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["25006", { fault: "read-only", text: "takes no changes, as a standby does: reach the primary" }],
   ["40001", { fault: "conflict", text: "undid a change for the sake of another one" }],
   ["40P01", { fault: "conflict", text: "undid a change for the sake of another one" }],
-  ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // A plan that was made before the change.
+  ["0A000", { fault: "conflict", text: "has changed its tables meanwhile" }], // A plan from before the change.
   ["53", { fault: "unavailable", text: "has too little of something: check its memory and max_connections" }],
   ["53100", { fault: "full", text: "cannot grow, its disk is full: free some space; nothing of this change was kept" }],
   ["55P03", { fault: "lock-timeout", text: "kept a change waiting too long for a lock" }],
@@ -40,7 +40,7 @@ const adviceByState: ReadonlyMap<string, Advice> = new Map<string, Advice>([
   ["XX002", { fault: "corrupt", text: "is damaged: restore it from a backup" }],
 ]);
 
-/** Messages that the driver gives no code. */
+/** Messages of driver errors without a code. */
 const adviceByMessage: readonly (readonly [RegExp, Advice])[] = [
   [
     /^timeout exceeded when trying to connect/,
@@ -49,7 +49,7 @@ const adviceByMessage: readonly (readonly [RegExp, Advice])[] = [
   [/^Query read timeout/, { fault: "unavailable", text: "did not answer in time" }],
   [/Connection terminated|not queryable|timeout expired|connection to server/, unreachable],
   [
-    /password must be a string/, // There is none.
+    /password must be a string/, // No password was given.
     {
       fault: "cannot-open",
       text: "refuses this user without a password: put it into databaseUrl, or into the file that databasePasswordFile names",
@@ -68,11 +68,11 @@ const systemCode = /^E[A-Z]+$/;
 const stateCode = /^[0-9A-Z]{5}$/;
 
 /**
- * The one place where PostgreSQL's errors, and those of its driver, are recognised. Of an error only its message and code go on: its other
- * fields quote rows, and those hold secrets.
+ * The one place where errors of PostgreSQL and its driver are recognised. It keeps only message and code: other fields quote rows, and
+ * rows hold secrets.
  */
 export function toFailure(thrown: unknown, description: string): PostgresFailure {
-  if (thrown instanceof StoreError) return { error: thrown, isConnectionLost: true }; // A connection that was refused by us.
+  if (thrown instanceof StoreError) return { error: thrown, isConnectionLost: true }; // Our own code refused the connection.
   const { code, severity, message } = readError(thrown);
   const isState = stateCode.test(code) && severity !== "";
   const advice = isState ? adviceOfState(code) : adviceOfDriver(code, message);
@@ -84,11 +84,11 @@ export function toFailure(thrown: unknown, description: string): PostgresFailure
   };
 }
 
-/** A row that is not as it was written. */
+/** The error for a damaged row. */
 export function damagedRow(description: string, what: string): StoreError {
   const remedy =
     "restore the database from a backup, or start the broker again, which builds the index anew from the chain";
-  return new StoreError("corrupt", `${description} is damaged: ${what} is not as it was written; ${remedy}`);
+  return new StoreError("corrupt", `${description} is damaged: ${what} does not match its checksum; ${remedy}`);
 }
 
 function adviceOfState(code: string): Advice | undefined {

@@ -5,40 +5,40 @@ export const statementMsMax = 10_000;
 export const lockMsMax = 5_000;
 
 /**
- * Longest a transaction stands still before the server ends it, in milliseconds: so long a node that hangs can hold locks. Not above the least
- * `takeOverAfterMs`, so that whoever takes its work over does not wait for it.
+ * Longest a transaction idles before the server ends it, in milliseconds: a node that hangs holds locks for that long. Not above the least
+ * `takeOverAfterMs`, so that the node that takes over does not wait for the locks.
  */
 export const idleInTransactionMsMax = 2_000;
 
-/** Longest a statement runs or waits that changes the tables at a start, or takes an index back, in milliseconds. */
+/** Longest that a migration's or a rollback's statement runs or waits, in milliseconds. */
 export const migrationMsMax = 600_000;
 
-/** What an answer may take on its way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
+/** Time allowed for an answer beyond the server's own limit, in milliseconds; then the connection counts as dead. */
 export const answerDelayMsMax = 5_000;
 
-/** Longest that opening a connection takes, and longest that a call waits for one that is free, in milliseconds. */
+/** Time limit for opening a connection, and for waiting for a free one, in milliseconds. */
 export const connectMsMax = 5_000;
 
-/** Longest that a server which is only asked whether it answers is waited for, in milliseconds: to connect, and again to answer. */
+/** Time limit of a probe, in milliseconds: once to connect, and again to answer. */
 export const reachMsMax = 2_000;
 
-/** After the server was lost, calls wait so long for its return, in milliseconds; later ones fail at once until it is back. */
+/** After the server was lost, calls wait this long for its return, in milliseconds; after that, calls fail at once until it is back. */
 export const outageWaitMsMax = 5_000;
 
 /** Shortest wait between two tries to reach a lost server, in milliseconds; it doubles with each try. */
 export const probeDelayMsMin = 50;
 
-/** Longest such wait, in milliseconds. */
+/** Longest wait between two tries to reach a lost server, in milliseconds. */
 export const probeDelayMsMax = 1_000;
 
-/** Calls that wait for a connection; further ones are answered as busy. */
+/** Most calls that wait for a connection; further calls fail as busy. */
 export const callsWaitingMax = 10_000;
 
-/** Tries of a change that the server undid for the sake of another one. */
+/** Tries of a transaction that the server undoes because of a deadlock or a conflict. */
 export const conflictTriesMax = 5;
 
-/** How long the lost connections of one outage are counted before they are told of, in milliseconds: a server that ends takes them all with it. */
+/** Time for which lost connections are counted into one log line, in milliseconds: a server that stops closes all of them. */
 export const lossesCountMs = 500;
 
-/** Least time between two outages that the log tells of, in milliseconds; what comes sooner is counted together. */
+/** Shortest time between log lines about two outages, in milliseconds; outages in between are counted together. */
 export const outagesToldEveryMs = 10_000;

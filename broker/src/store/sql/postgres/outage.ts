@@ -9,8 +9,8 @@ interface OutageOptions {
 }
 
 /**
- * A time in which the server is not reached. One probe at a time looks for its return, however many callers wait. They wait for the first
- * `waitMsMax`, which a restart of the server fits in by default, and are then refused at once.
+ * A time during which the server cannot be reached. One probe at a time checks whether it is back, for all callers. Callers wait during the
+ * first `waitMsMax`, by default long enough for a restart of the server; later callers are refused at once.
  */
 export class Outage {
   readonly #over = createDeferred<void>();
@@ -22,7 +22,7 @@ export class Outage {
   readonly #patience: NodeJS.Timeout;
   readonly #probe: () => Promise<StoreError | undefined>;
 
-  /** `probe` answers why the server cannot be reached, or nothing when it can. */
+  /** `probe` returns why the server cannot be reached, or undefined if it can. */
   constructor(failure: StoreError, { probe, waitMsMax }: OutageOptions) {
     this.#failure = failure;
     this.#probe = probe;
@@ -34,18 +34,18 @@ export class Outage {
     this.#probeLater();
   }
 
-  /** Why the server was not reached the last time. */
+  /** Why the last probe failed. */
   get failure(): StoreError {
     return this.#failure;
   }
 
-  /** Answers when the server is reached again. @throws StoreError when it is not in time. */
+  /** Resolves when the server is back. @throws StoreError if it is not back in time. */
   async wait(): Promise<void> {
     if (!this.#isPatient) throw this.#failure;
     return this.#over.promise;
   }
 
-  /** Ends it, also without the server's return. */
+  /** Ends the outage, even if the server is not back. */
   end(): void {
     this.#isEnded = true;
     clearTimeout(this.#patience);
@@ -63,7 +63,7 @@ export class Outage {
     const failure = await this.#probe();
     if (this.#isEnded) return;
     if (failure === undefined) return this.end();
-    // That no connection was free says nothing about the server.
+    // A lack of free connections says nothing about the server.
     if (failure.fault !== "exhausted") this.#failure = failure;
     this.#probeLater();
   }

@@ -19,7 +19,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test("what was told as connections lost is told once more when none can be made, however late that is", () => {
+test("logs lost connections, and logs once more when no new connection can be made, however late", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.lost(reset);
@@ -33,7 +33,7 @@ test("what was told as connections lost is told once more when none can be made,
   expect(lines.slice(1)).toEqual(["database unreachable refused", "database reached again"]);
 });
 
-test("what is unreachable at once is told once", () => {
+test("logs a server once that is unreachable from the start", () => {
   const report = new PoolReport({ ...silentLogger, info: note, warn: note });
   report.lost(reset);
   report.unreachable(refused);

@@ -10,18 +10,18 @@ interface Trouble {
 }
 
 /**
- * Tells of the outages of a pool's server: a line when one has begun and one when it is over, whatever number of connections and calls it met.
- * What was told as connections lost is told once more when it turns out that the server cannot be reached.
+ * Logs the outages of a pool's server: one line at the beginning and one at the end, for any number of affected connections and calls.
+ * After a line about lost connections, another line follows if the server turns out to be unreachable.
  */
 export class PoolReport {
   readonly #logger: Logger;
   #trouble: Trouble | undefined;
-  /** As what the trouble was told. */
+  /** The kind of outage that was logged. */
   #told: "lost" | "unreachable" | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Every line of the logger says which pool it is about. */
+  /** Every line of the logger names the pool. */
   constructor(logger: Logger) {
     this.#logger = logger;
   }
@@ -39,7 +39,7 @@ export class PoolReport {
     if (this.#told === "lost") this.#tell();
   }
 
-  /** The server answered. What ends before it is told of is told of nevertheless. */
+  /** The server answered. Also logs an outage that ends before its first line was due. */
   reached(): void {
     if (this.#trouble === undefined || this.#told === undefined) return;
     const { since, lost } = this.#trouble;
@@ -51,7 +51,7 @@ export class PoolReport {
     });
   }
 
-  /** What was not told yet is not told any more. */
+  /** Discards what is not logged yet. */
   end(): void {
     clearTimeout(this.#timer);
   }

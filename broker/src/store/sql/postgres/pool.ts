@@ -15,19 +15,19 @@ import { prepareSession, type SessionLimits } from "./session.ts";
 import { valueTypes } from "./value-types.ts";
 
 export interface PoolOptions {
-  /** What lines of the log call it. */
+  /** Name of the pool in the log. */
   readonly name: string;
   readonly address: PostgresAddress;
   readonly logger: Logger;
   readonly connectionsMax: number;
   readonly session: SessionLimits;
-  /** Other waits than the usual ones. */
+  /** Overrides of the usual waits. */
   readonly waits?: PoolWaits;
   /** Called with the connection of each new session. */
   readonly onSession?: (stream: Duplex) => void;
 }
 
-/** How long a call waits, in milliseconds, for a connection that is free, and for the return of a lost server. */
+/** How long a call waits for a free connection, and for the return of a lost server, in milliseconds. */
 export interface PoolWaits {
   readonly connectMsMax: number;
   readonly outageMsMax: number;
@@ -40,8 +40,8 @@ const idleMs = 60_000;
 const keepAliveDelayMs = 10_000;
 
 /**
- * Connections to one server, which may go and come back: what is broken is thrown away, and the next call gets a new one. Nothing that
- * happens to a connection ends the process.
+ * Connections to one server, which may restart: a broken connection is discarded, and the next call gets a new one. No failure of a
+ * connection ends the process.
  */
 export class ConnectionPool {
   readonly #options: PoolOptions;
@@ -50,7 +50,7 @@ export class ConnectionPool {
   readonly #report: PoolReport;
   /** When the server answered last, in monotonic time. */
   #heardAt = Number.NEGATIVE_INFINITY;
-  /** Whether it is being asked if it answers at all. */
+  /** Whether a probe is in progress. */
   #doubt: Promise<void> | undefined;
   #outage: Outage | undefined;
   #ending: Promise<void> | undefined;
@@ -62,7 +62,7 @@ export class ConnectionPool {
     const answerMsMax = this.#waits.connectMsMax;
     const poolOptions: PoolConfig & PostgresClientOptions = {
       address: options.address,
-      Client: PostgresClient as unknown as new () => PostgresClient, // The pool hands it these options.
+      Client: PostgresClient as unknown as new () => PostgresClient, // The pool passes these options to it.
       fallback_application_name: "stele",
       max: options.connectionsMax,
       connectionTimeoutMillis: this.#waits.connectMsMax,
@@ -77,7 +77,7 @@ export class ConnectionPool {
     };
     this.#pool = new Pool(poolOptions);
     this.#pool.on("error", (error) => this.#report.lost(toFailure(error, this.#description).error));
-    // A client emits as well while it is on loan; whoever has it learns of it by its query.
+    // A client on loan emits errors too; its borrower gets the error from its query.
     this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
 
@@ -93,13 +93,13 @@ export class ConnectionPool {
         if (error.fault === "exhausted") await this.#doubt;
         if (this.#ending !== undefined || performance.now() > giveUpAt) throw this.#outage?.failure ?? error;
         if (error.fault === "unavailable") this.#beginOutage(error);
-        // Where the server does not answer, those that wait behind the ones that try are out of time as well.
+        // If the server does not answer, the calls that wait behind the connecting ones time out too.
         else if (error.fault !== "exhausted" || this.#outage === undefined) throw error;
       }
     }
   }
 
-  /** Waits for what is on loan. */
+  /** Waits for the connections on loan. */
   async end(): Promise<void> {
     this.#ending ??= this.#pool.end();
     this.#outage?.end();
@@ -111,7 +111,7 @@ export class ConnectionPool {
     return this.#options.address.description;
   }
 
-  /** Whether who comes now has to wait until another one is done. */
+  /** Whether a new call must wait for another one to finish. */
   get #isFull(): boolean {
     return this.#pool.idleCount === 0 && this.#pool.totalCount >= this.#options.connectionsMax;
   }
@@ -129,7 +129,7 @@ export class ConnectionPool {
     });
   }
 
-  /** A server that has fallen silent must not be taken for one that has too much to do. */
+  /** Distinguishes a server that stopped answering from a busy one. */
   async #waitForOne(): Promise<PoolClient> {
     const since = performance.now();
     const timer = setTimeout(() => {
@@ -142,7 +142,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Asks past the pool, once for all calls that wait: where it answers, nobody asks again until they have waited in vain as long. */
+  /** Probes outside the pool, once for all waiting calls. If the server answers, no call probes again until a wait of the same length failed. */
   async #findOut(): Promise<void> {
     const since = performance.now();
     const failure = await this.#reach();
@@ -174,7 +174,7 @@ export class ConnectionPool {
     return undefined;
   }
 
-  /** Why the server cannot be reached past the pool; undefined when it can. */
+  /** Why a connection outside the pool cannot reach the server; undefined if it can. */
   async #reach(): Promise<StoreError | undefined> {
     try {
       await reach(this.#options, this.#reachMsMax);
@@ -184,7 +184,7 @@ export class ConnectionPool {
     }
   }
 
-  /** The same of a connection of the pool, which may be an idle one whose end it does not know of. */
+  /** The same for a connection of the pool, which may be an idle one that broke unnoticed. */
   async #tryOne(): Promise<StoreError | undefined> {
     let client: PoolClient | undefined;
     try {

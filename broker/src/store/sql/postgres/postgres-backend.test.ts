@@ -19,19 +19,19 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
   afterEach(async () => database.close());
   afterAll(async () => server.remove());
 
-  it("waits for the disk with each durable commit, and with no relaxed one, however they take turns", async () => {
+  it("waits for the disk at each durable commit and at no relaxed one, in any order of the two", async () => {
     const turns = [database.relaxed, database.durable, database.durable, database.relaxed, database.migrating];
     expect(await Promise.all(turns.map(settingInTransaction))).toEqual(["off", "on", "on", "off", "on"]);
     expect(await Promise.all(turns.map(async (on) => settingOf(on)))).toEqual(["on", "on", "on", "on", "on"]);
   });
 
-  it("keeps a stronger promise of the server's own", async () => {
+  it("keeps a stronger synchronous_commit of the server", async () => {
     await server.query("alter role stele set synchronous_commit = remote_apply");
     expect(await settingOf(database.durable)).toBe("remote_apply");
     await server.query("alter role stele reset synchronous_commit");
   });
 
-  it("gives a statement, a lock and a pause their limits, and a migration longer ones", async () => {
+  it("limits the time of statements, locks and idle transactions, and allows a migration more", async () => {
     const names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"];
     const limits = async (on: Kysely<Schema>) => Promise.all(names.map(async (name) => settingOf(on, name)));
     expect(await limits(database.durable)).toEqual(["10s", "5s", "2s"]);
@@ -40,7 +40,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await limits(database.migrating)).toEqual(["10s", "5s", "2s"]);
   });
 
-  it("gives integers up to 2^53 - 1 as numbers and refuses others, and gives bytes as they were", async () => {
+  it("returns integers up to 2^53 - 1 as numbers, refuses others, and returns bytes unchanged", async () => {
     const read = async (value: unknown) =>
       (await sql<{ v: unknown }>`select ${value}::bigint as v`.execute(database.relaxed)).rows;
     for (const value of [0, -1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER])
@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(Buffer.isBuffer(rows[0]?.v)).toBe(false);
   });
 
-  it("a transaction that fails leaves nothing, and the next one works", async () => {
+  it("a failed transaction leaves no trace, and the next one works", async () => {
     await sql`create table t (a bigint primary key)`.execute(database.durable);
     const failing = database.durable.transaction().execute(async (transaction) => {
       await sql`insert into t values (1)`.execute(transaction);
@@ -66,7 +66,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     await sql`insert into t values (1)`.execute(database.durable);
   });
 
-  it("a transaction that hides a failure of its own is not taken for kept", async () => {
+  it("a transaction that swallows the failure of a statement is reported as failed", async () => {
     const hiding = database.durable.transaction().execute(async (transaction) => {
       await sql`select 1 / 0`.execute(transaction).catch(() => {});
     });
@@ -77,7 +77,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     expect(await settingOf(database.durable)).toBe("on");
   });
 
-  it("a lock is held to the end of the transaction, and others have theirs", async () => {
+  it("holds a lock until the transaction ends, without blocking locks of other names", async () => {
     const seen: string[] = [];
     const held = async (lock: string, name: string) =>
       database.relaxed.transaction().execute(async (transaction) => {
@@ -94,7 +94,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     });
   });
 
-  it("closes once, and then refuses", async () => {
+  it("closes once and refuses later calls", async () => {
     await database.close();
     await database.close();
     await expect(settingOf(database.relaxed)).rejects.toMatchObject({ name: "StoreError" });

@@ -20,13 +20,13 @@ export interface PostgresBackendOptions {
   readonly logger: Logger;
   /** Connections of this process. */
   readonly connectionsMax: number;
-  /** Other limits of the server's sessions than the usual ones. */
+  /** Overrides of the usual limits of sessions. */
   readonly session?: Partial<SessionLimits>;
 }
 
 const usualLimits: SessionLimits = { statementMsMax, lockMsMax, idleInTransactionMsMax };
 
-/** PostgreSQL, which any number of processes may use together. */
+/** PostgreSQL, which any number of processes may share. */
 export function createPostgresBackend(options: PostgresBackendOptions): SqlBackend {
   const { description } = options.address;
   const open = async (): Promise<SqlDatabase> => openPostgres(options);
@@ -36,7 +36,7 @@ export function createPostgresBackend(options: PostgresBackendOptions): SqlBacke
 
 async function openPostgres({ session, ...options }: PostgresBackendOptions): Promise<SqlDatabase> {
   const limits = { ...usualLimits, ...session };
-  // What else connects to the database connects to the same server in the same way.
+  // Other connections to the database use the same server and the same options.
   const clearText = new ClearTextReport(options.logger, options.address.description);
   const onSession = (stream: Duplex): void => clearText.saw(stream);
   const pool = new ConnectionPool({ name: "store", ...options, session: limits, onSession });

@@ -26,7 +26,7 @@ import { hasPostgres, type PostgresServer, startPostgres, titleOf } from "./test
 import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 import { startRelay } from "./testing/relay.ts";
 
-/** A limit that ends nothing within a test. */
+/** A limit that no test reaches. */
 const farAway = 600_000;
 const storeUnreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
 
@@ -46,7 +46,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   afterAll(async () => server.remove());
 
   it.each(["fast", "kill"] as const)(
-    "goes on after a restart under load (%s), and keeps what was durable",
+    "continues after a restart under load (%s) and keeps every durable commit",
     async (way) => {
       const store = await started();
       await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)] })]);
@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
       await server.resume();
       const more = load.kept.size + 20;
       await load.until(() => load.kept.size >= more);
-      const due = way === "kill" ? /cannot be reached|stands before/ : /cannot be reached/; // Blocks that are not synced go.
+      const due = way === "kill" ? /cannot be reached|stands before/ : /cannot be reached/; // Unsynced blocks are lost.
       expect((await load.stop()).filter((failure) => !due.test(String(failure)))).toEqual([]);
       const ids = new Set((await store.listSubscriptions()).map(({ id }) => id));
       expect([...load.kept].filter((id) => !ids.has(id))).toEqual([]);
@@ -64,12 +64,12 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     },
   );
 
-  it("waits for a server that restarts, and then refuses at once until it is back", async () => {
+  it("waits for a restarting server, and after the wait refuses calls at once until it is back", async () => {
     const store = await started();
     await server.halt("fast");
     const first = Promise.allSettled([store.findHead(group), store.findHead(group)]);
     await server.resume();
-    // One may have been given a connection whose end it did not know of yet.
+    // A call may have received a connection that broke unnoticed.
     expect((await first).some(({ status }) => status === "fulfilled")).toBe(true);
     await server.halt("fast");
     await expect(callUntilRefused(store)).rejects.toEqual(storeUnreachable);
@@ -81,7 +81,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     expect(await store.findHead(group)).toBeUndefined();
   });
 
-  it("survives that all its connections are killed, in calls and between them", async () => {
+  it("survives the loss of all connections, during calls and between them", async () => {
     const store = await started();
     await store.applyBlocks(group, [blockOf(1, { opened: [topicOf(alpha)] })]);
     const load = new Load(store);
@@ -116,7 +116,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await other.end();
   });
 
-  it("a node that stands still in a change loses it, and its locks", async () => {
+  it("a node that freezes during a transaction loses the transaction and its locks", async () => {
     const store = await started();
     const address = parsePostgresAddress(url);
     const backend = createPostgresBackend({ address, logger: silentLogger, connectionsMax: 1 });
@@ -124,9 +124,9 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     const change = standing.relaxed.transaction().execute(async (transaction) => {
       await standing.lock(transaction, `index ${group}`);
       await transaction.deleteFrom("groups").execute();
-      // Not before: on a busy machine it may stand still between any two statements.
+      // Not before: on a busy machine the store may pause between any two statements.
       await sql`set local idle_in_transaction_session_timeout = 200`.execute(transaction);
-      await store.applyBlocks(group, history); // Answers once the lock is free.
+      await store.applyBlocks(group, history); // Resolves once the lock is free.
     });
     await expect(change).rejects.toMatchObject({ fault: "unavailable" });
     expect(await store.findHead(group)).toMatchObject({ blockNumber: 6 });
@@ -134,7 +134,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await standing.close();
   });
 
-  it("calls that find no connection free are told that it is busy", async () => {
+  it("calls without a free connection fail as busy", async () => {
     const store = await started({ lockMsMax: 0 }, { connectionsMax: 1 });
     const other = await session();
     await other.query("begin");
@@ -147,13 +147,13 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await other.end();
   });
 
-  it("calls that find no connection free, since the server has fallen silent, are told that it cannot be reached", async () => {
+  it("calls without a free connection fail as unreachable if the server stopped answering", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     const name = new URL(url).pathname;
     url = `postgres://stele@127.0.0.1:${relay.port}${name}`;
     const store = await started({}, { connectionsMax: 2 });
     await Promise.all([store.findHead(group), store.findHead(group)]);
-    // A second time as well: nothing of the first may be left over.
+    // Twice: the first time must leave no state behind.
     for (let time = 0; time < 2; time += 1) {
       relay.silence();
       const held = Promise.allSettled([store.findHead(group), store.findHead(group)]);
@@ -174,7 +174,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   }, 60_000);
 
-  it.each(["fast", "kill"] as const)("the log has one line for an outage (%s), and one for its end", async (way) => {
+  it.each(["fast", "kill"] as const)("logs one line for an outage (%s) and one for its end", async (way) => {
     const lines: (readonly [string, string, LogFields])[] = [];
     const store = await started({}, { connectionsMax: 4, logger: listing(lines) });
     lines.length = 0;
@@ -190,7 +190,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await callUntilTold("database unreachable");
     await server.resume();
     await callUntilTold("database reached again");
-    // On a busy machine it may take long until a connection is tried in vain.
+    // On a busy machine the first failed connection may come late.
     const told = lines.filter(([, message]) => message !== "database connections lost");
     expect(lines.length - told.length).toBeLessThanOrEqual(1);
     expect(told).toEqual([
@@ -199,7 +199,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     ]);
   });
 
-  it("a connection that is cut off silently is given up, and the next call has another one", async () => {
+  it("gives up a connection that is cut off silently, and gives the next call a new one", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     const name = new URL(url).pathname;
     url = `postgres://stele@127.0.0.1:${relay.port}${name}`;
@@ -212,7 +212,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     relay.close();
   });
 
-  it("subscriptions that somebody else removes, or all at once, are counted no more", async () => {
+  it("stops counting subscriptions that another session removes, one by one or all at once", async () => {
     const store = await started();
     for (const number of [1, 2, 3]) await store.insertSubscription(subscriptionOf(number), 0);
     const other = await session();
@@ -227,7 +227,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     await other.end();
   });
 
-  it("progress that nodes write of the same subscriptions never blocks itself", async () => {
+  it("nodes that write progress of the same subscriptions never deadlock", async () => {
     const [one, other] = [await started(), await started()];
     const numbers = Array.from({ length: 50 }, (_, index) => index + 1);
     for (const number of numbers) await one.insertSubscription(subscriptionOf(number), 0);
@@ -242,12 +242,12 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
     expect(await countDeadlocks()).toBe(before);
   });
 
-  it("a change that blocks another one is undone and made again", async () => {
+  it("retries a transaction that the server undid because of a deadlock", async () => {
     await server.query(`alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '1s'`);
     const [store, other] = [await started(), await session()];
     for (const number of [1, 2]) await store.insertSubscription(subscriptionOf(number), 0);
     const before = await countDeadlocks();
-    await other.query("set deadlock_timeout = '1h'"); // So that it is the store's change that is undone.
+    await other.query("set deadlock_timeout = '1h'"); // So that the server undoes the store's transaction.
     await other.query("begin");
     const touch = "update subscriptions set notified_at = notified_at where id = $1";
     await other.query(touch, [subscriptionOf(2).id]);
@@ -287,7 +287,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL store whose server fails"), ()
   }
 });
 
-/** Notes what an operator reads by default. */
+/** Collects the lines that the log shows by default. */
 function listing(lines: (readonly [string, string, LogFields])[], fields: LogFields = {}): Logger {
   const note =
     (level: string) =>
@@ -307,7 +307,7 @@ const gammaBlock = blockOf(7, { batches: [batchOf(alpha, { block: 7, sequence: 9
 const progressOf = (number: number) =>
   subscriptionOf(number, { notifiedCount: number, notifiedAt: 1_800_000_000_000, failedAttempts: 0, failedMs: 0 });
 
-/** Every topic has the events that its sequence says, each batch once. */
+/** Expects each topic to have the events up to its sequence, each batch once. */
 async function expectWhole(store: SqlStore): Promise<void> {
   const topic = await store.findTopic(group, alpha);
   const range = {
@@ -339,9 +339,9 @@ async function callUntilAnswered(store: SqlStore): Promise<void> {
   }
 }
 
-/** Calls of every kind, which go on after a failure. */
+/** Calls of every kind, which continue after a failure. */
 class Load {
-  /** Subscriptions whose insertion was answered. */
+  /** Subscriptions whose insertion was confirmed. */
   readonly kept = new Set<SubscriptionId>();
   readonly #store: SqlStore;
   readonly #failures: unknown[] = [];
@@ -380,7 +380,7 @@ class Load {
     }
   }
 
-  /** As a follower does: from where the store stands. */
+  /** Like a follower: from the store's head. */
   async #applyNext(): Promise<void> {
     const next = ((await this.#store.findHead(group))?.blockNumber ?? 0) + 1;
     const batches = [batchOf(alpha, { block: next, sequence: next - 1, count: 1 })];

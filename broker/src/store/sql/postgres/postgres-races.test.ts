@@ -15,7 +15,7 @@ import { waitUntilBlocked } from "./testing/wait-until-blocked.ts";
 const lastPosition = toPosition(6, 0);
 const two = { number: 2, hash: hashOf(2) };
 
-// Each holds a call up where it matters, by locks that a session of the test's own has.
+// Each test blocks a call at the critical place by locks of a separate session.
 describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in the same moment"), () => {
   let server: PostgresServer;
   let one: SqlStore;
@@ -42,7 +42,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
   });
   afterAll(async () => server.remove());
 
-  it("whoever takes the lease waits for the blocks that are under way, and nothing comes after them", async () => {
+  it("taking the lease waits for the blocks in progress, and refuses later ones of the former holder", async () => {
     await holdUp("lock table batches in exclusive mode");
     const applying = one.applyBlocks(group, history.slice(0, 3), { isFinal: false, lease });
     await waitUntilBlocked(server);
@@ -73,7 +73,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await one.findPublishKey(mine)).toEqual(mine);
   });
 
-  it("a node that starts on a damaged index empties it only when nobody changes it", async () => {
+  it("a node that starts with a damaged index waits for changes in progress before it empties the index", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holder.query("update groups set checksum = checksum + 1");
     await holder.query("begin");
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.findHead(group)).toBeUndefined();
   });
 
-  it("going back waits for a subscription that is being inserted, and sets it back", async () => {
+  it("a rollback waits for a subscription insert in progress and moves its cursor back", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table subscriptions in share mode");
     const inserting = other.insertSubscription(subscriptionOf(1, { cursor: lastPosition, owner: otherNode }), 0);
@@ -99,7 +99,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
-  it("a subscription that is inserted while the index goes back has to look again", async () => {
+  it("a subscription inserted during a rollback must find its position again", async () => {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     await holdUp("lock table vanished in exclusive mode");
     const goingBack = one.rollBack(group, two, lease);
@@ -112,7 +112,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.listSubscriptions()).toEqual([]);
   });
 
-  it("going back waits for progress that is being saved, and sets it back", async () => {
+  it("a rollback waits for a progress write in progress and moves the cursor back", async () => {
     const kept = await withSubscription();
     await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
     const saving = other.saveProgress([kept]);
@@ -125,7 +125,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: endOfBlock(2), epoch: 1 }]);
   });
 
-  it("progress that is saved while the index goes back is refused", async () => {
+  it("a progress write during a rollback is refused", async () => {
     const kept = await withSubscription();
     await holdUp(`select from subscriptions where id = '${kept.id}' for update`);
     const goingBack = one.rollBack(group, two, lease);
@@ -138,7 +138,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     expect(await other.listSubscriptions()).toMatchObject([{ cursor: toPosition(2, 0), epoch: 1 }]);
   });
 
-  it("whoever takes a subscription over while the index goes back waits for it, also where its cursor was not beyond", async () => {
+  it("taking over a subscription waits for a rollback in progress, even if its cursor need not move", async () => {
     const { id } = subscriptionOf(1);
     const waitedFor = await withSubscription(2);
     await one.insertSubscription(subscriptionOf(1, { cursor: toPosition(2, 0), owner: oneNode }), 0);
@@ -161,7 +161,7 @@ describe.runIf(hasPostgres)(titleOf("nodes that change a PostgreSQL database in 
     await holder.query(statement);
   }
 
-  /** One of the other node that is in block 2, and what moves it beyond. */
+  /** A subscription of the other node with its cursor in block 2, and the write that moves the cursor further. */
   async function withSubscription(number = 1) {
     await one.applyBlocks(group, history, { isFinal: false, lease });
     const { id, epoch } = subscriptionOf(number);

@@ -26,7 +26,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
   const trusted = () =>
     `sslmode=verify-full&sslrootcert=${encodeURIComponent(join(server.folder, "data", "server.crt"))}`;
 
-  it("makes the tables once, when several nodes start at once on an empty database", async () => {
+  it("creates the tables once when several nodes start at the same time on an empty database", async () => {
     const url = await server.createDatabase();
     const stores = Array.from({ length: 8 }, () => createPostgresStore({ url, connectionsMax: 2 }));
     await Promise.all(stores.map((store) => store.start()));
@@ -79,7 +79,7 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     ["an unknown database", () => server.url("none"), "does not exist"],
     ["a database that is not in UTF8", async () => latinDatabase(), "has the encoding LATIN1"],
     ["a user who may not create tables", async () => poorUser(), "refuses this user a right"],
-  ])("%s is told, without the password", async (_, url, message) => {
+  ])("reports %s without the password", async (_, url, message) => {
     const { error, log } = await startAndLook(await url());
     expect(error).toMatchObject({
       name: "StoreError",
@@ -91,8 +91,8 @@ describe.runIf(hasPostgres)(titleOf("the start of a PostgreSQL store"), () => {
     );
   });
 
-  it("a server that is not there is waited for a little, and named", async () => {
-    const url = `postgres://stele:${password}@127.0.0.1:1/stele`; // Nobody listens on that port.
+  it("waits briefly for a missing server, then names it", async () => {
+    const url = `postgres://stele:${password}@127.0.0.1:1/stele`; // No server listens on that port.
     const { error, log } = await startAndLook(url);
     expect(error).toMatchObject({
       name: "StoreError",
@@ -139,7 +139,7 @@ function listLogger(lines: unknown[]): Logger {
   return logger;
 }
 
-/** A certificate for this machine, and passwords for whoever comes over the network. */
+/** A certificate for this machine, and passwords for network connections. */
 function furnish(data: string): void {
   const [key, certificate, access] = ["server.key", "server.crt", "pg_hba.conf"].map((name) => join(data, name));
   if (key === undefined || certificate === undefined || access === undefined) throw new Error("a name is missing");

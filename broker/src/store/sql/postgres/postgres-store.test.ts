@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     return { stores, coordinator, close };
   });
 
-  describe("that two nodes share", () => {
+  describe("shared by two nodes", () => {
     let one: SqlStore;
     let other: SqlStore;
     beforeEach(async () => {
@@ -61,7 +61,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
     });
     afterEach(async () => Promise.all([one.stop(), other.stop()]));
 
-    it("shows each at once what the other wrote", async () => {
+    it("each node reads at once what the other wrote", async () => {
       await one.applyBlocks(group, history.slice(0, 2));
       expect(await other.findTopic(group, alpha)).toMatchObject({ sequence: 3 });
       await other.applyBlocks(group, history.slice(2));
@@ -74,7 +74,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.listSubscriptions()).toEqual([]);
     });
 
-    it("takes a block from whoever comes first, and refuses it to the other", async () => {
+    it("accepts a block from the first node and refuses it from the second", async () => {
       for (const block of history) {
         const results = await Promise.allSettled([one, other].map(async (store) => store.applyBlocks(group, [block])));
         expect(results.map(({ status }) => status).toSorted()).toEqual(["fulfilled", "rejected"]);
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)(titleOf("the PostgreSQL store"), () => {
       expect(await other.countEventsAfter(group, alpha, positionZero)).toBe(6);
     });
 
-    it("gives an identifier to one of those that want it", async () => {
+    it("gives an identifier to one of several callers", async () => {
       const urls = ["http://one/", "http://other/"];
       const answers = await Promise.all(
         [one, other].map(async (store, index) =>

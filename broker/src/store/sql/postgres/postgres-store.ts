@@ -14,8 +14,8 @@ export interface PostgresStoreOptions extends Pick<PostgresBackendOptions, "sess
 const connectionsMaxDefault = 10;
 
 /**
- * A store in a PostgreSQL database, which other nodes may use at the same time. No fault of the server ends the process: a call that meets one
- * fails with error 200207, or 200300 where more calls wait than connections serve, and a StoreError as its cause. `start` throws the
+ * A store in a PostgreSQL database, which other nodes may use at the same time. No fault of the server ends the process. A call that fails
+ * throws error 200207, or 200300 if too many calls wait for connections, with a StoreError as its cause. `start` throws the
  * StoreError itself.
  * @throws StoreError when the address is malformed.
  */

@@ -20,7 +20,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 
   const remote = (parameters: string) => `postgres://stele@127.0.0.1:${port}/postgres?${parameters}`;
 
-  it.each(["", "sslmode=prefer", "sslmode=disable"])("is reached in the clear with %j", async (parameters) => {
+  it.each(["", "sslmode=prefer", "sslmode=disable"])("is connected in clear text with %j", async (parameters) => {
     const client = new PostgresClient({ address: parsePostgresAddress(remote(parameters)) });
     await client.connect();
     expect((await client.query(encrypted)).rows).toEqual([{ ssl: false }]);
@@ -37,7 +37,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
   });
 
   it.each(["disable", "prefer", "require", "verify-full"])(
-    "is reached by its socket with sslmode=%s, which means nothing there",
+    "is connected by its socket with any sslmode (%s)",
     async (mode) => {
       const socket = `postgres://stele@${encodeURIComponent(server.folder)}:${port}/postgres?sslmode=${mode}`;
       const client = new PostgresClient({ address: parsePostgresAddress(socket) });
@@ -49,7 +49,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL server without TLS"), () => {
 });
 
 describe("a server that answers the request for TLS", () => {
-  it("with a refusal gets the rest in the clear with prefer, and nothing with require", async () => {
+  it("with a refusal gets clear text with prefer, and nothing with require", async () => {
     expect(await sentAfter("N", "prefer")).toContain("user\0stele");
     expect(await sentAfter("N", "require")).toBe("");
   });
@@ -59,7 +59,7 @@ describe("a server that answers the request for TLS", () => {
     expect(await sentAfter(answer, "require")).toBe("");
   });
 
-  it("with agreement and no TLS behind it gets no word in the clear", async () => {
+  it("with agreement but then no TLS gets no clear text", async () => {
     expect(await sentAfter("S", "prefer")).not.toContain("stele");
   });
 });

@@ -61,7 +61,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     ["readBatchesOfTopic", (q) => q.readBatchesOfTopic.bind(stretch)],
   ];
 
-  it.each(cases)("%s reads no table through, whether the planner knows the tables or not", async (_, bind) => {
+  it.each(cases)("%s scans no table, with or without statistics", async (_, bind) => {
     const query = bind(createIndexQueries(database.relaxed));
     for (const known of [false, true]) {
       const plan = await planOf(query, known);
@@ -126,7 +126,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("counts of many places look each of them up, and read no batches through", async () => {
+  it("counts of many places look each place up and scan no batches", async () => {
     const topics = ["topic/17", "topic/18"] as TopicName[]; // Names of topics.
     const places = topics.map((topic) => ({ topic, after: middle }));
     const query = eventsAfterEach(database, defaultGroupId, places).compile(database.relaxed);
@@ -138,7 +138,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     }
   });
 
-  it("events of a stretch are counted batch by batch in the order of the index, and only so many", async () => {
+  it("events of a stretch are counted batch by batch in the order of the index, up to a limit", async () => {
     const bounds = { after: middle, upTo: toPosition(batches, 0), batchesMax: 1_000 };
     const query = eventsOfStretch(defaultGroupId, bounds).compile(database.relaxed);
     const plan = (await planOf(query, true)).join("\n");
@@ -146,7 +146,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan on batches/);
   });
 
-  it("what a node owns goes by owner", async () => {
+  it("a node's subscriptions go by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "node-7").orderBy("id").compile();
     const plan = (await planOf(query, true)).join("\n");
@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("query plans of PostgreSQL"), () => {
     expect(plan).not.toMatch(/Seq Scan/);
   });
 
-  /** Rolled back, so that what `analyze` learns is forgotten again. */
+  /** Rolled back, so that the statistics of `analyze` are discarded. */
   async function planOf(query: CompiledQuery, known: boolean): Promise<readonly string[]> {
     const lines: string[] = [];
     const explaining = database.relaxed.transaction().execute(async (transaction) => {

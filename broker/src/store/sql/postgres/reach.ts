@@ -1,17 +1,17 @@
 import { PostgresClient } from "./client.ts";
 import { prepareSession, type SessionOptions } from "./session.ts";
 
-/** Of a server that answers, and gives out no more connections. */
+/** SQLSTATE of a server that answers but accepts no more connections. */
 const tooMany = "53300";
 
-/** Finds out by a connection of its own that the server answers. @throws what the driver throws, StoreError when the server is not fit. */
+/** Checks on a separate connection that the server answers. @throws the driver's error, or StoreError if the server is unsuitable. */
 export async function reach(options: SessionOptions, msMax: number): Promise<void> {
   const client = new PostgresClient({
     address: options.address,
     fallback_application_name: "stele",
     connectionTimeoutMillis: msMax,
   });
-  client.on("error", () => {}); // The call that is under way learns of it.
+  client.on("error", () => {}); // The call in progress gets the error.
   try {
     await client.connect();
     await prepareSession(client, { ...options, answerMsMax: msMax });

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { pagesOf } from "../pages.ts";
 import type { RowWriter, TopicChange } from "../schema.ts";
 
-/** Writes many rows with one statement, since each statement is a journey to the server and back. */
+/** Writes many rows with one statement, since each statement costs a round trip. */
 export const rowWriter: RowWriter = {
   insertTopics: async (transaction, rows) => {
     const keys = [];
@@ -19,7 +19,7 @@ export const rowWriter: RowWriter = {
   },
 };
 
-/** No two transactions change topics of one group at once, so that the order of the rows does not matter. */
+/** No two transactions change topics of one group at once, so the order of the rows does not matter. */
 export function changeQuery(changes: readonly TopicChange[]) {
   const column = (name: keyof TopicChange): readonly number[] => changes.map((change) => change[name]);
   return sql`

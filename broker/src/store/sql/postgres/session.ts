@@ -2,14 +2,14 @@ import type { ClientBase } from "pg";
 import { StoreError } from "../store-error.ts";
 import type { PostgresAddress } from "./address.ts";
 
-/** What the server itself holds a session to, in milliseconds. */
+/** Limits that the server enforces in a session, in milliseconds. */
 export interface SessionLimits {
   readonly statementMsMax: number;
   readonly lockMsMax: number;
   readonly idleInTransactionMsMax: number;
 }
 
-/** Oldest server that is tried in tests, as the server numbers itself. */
+/** Oldest server version that the tests cover, in the server's own numbering. */
 const versionMin = 150_000;
 
 interface Server {
@@ -23,7 +23,7 @@ export interface SessionOptions {
   readonly session: SessionLimits;
 }
 
-/** Sets a new session up. Where the database has `synchronous_commit` off for all, it is on here; the stronger settings stay. */
+/** Configures a new session. Turns `synchronous_commit` on if the database has it off; stronger settings stay. */
 const setUp = `select
   current_setting('server_version_num')::int as version,
   current_setting('server_encoding') as encoding,
@@ -34,7 +34,7 @@ const setUp = `select
   set_config('default_transaction_isolation', 'read committed', false),
   set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`;
 
-/** @throws StoreError when the server is not fit to hold the store. */
+/** @throws StoreError if the server is unsuitable for the store. */
 export async function prepareSession(
   client: ClientBase,
   { address, session, answerMsMax }: SessionOptions & { readonly answerMsMax: number },
@@ -56,7 +56,7 @@ function findFault({ version, encoding, standby }: Server) {
   if (encoding !== "UTF8") {
     return { fault: "cannot-open", text: `has the encoding ${encoding}: create it with UTF8` } as const;
   }
-  // A standby may become the primary, or its name may lead to another server soon.
+  // A standby may soon become the primary, or its name may soon point to another server.
   if (standby) return { fault: "unavailable", text: "is a standby: reach the primary" } as const;
   return undefined;
 }

@@ -2,10 +2,10 @@ import { sql, type Transaction } from "kysely";
 import type { GroupLease, Hint } from "../../../ports/coordinator.ts";
 import type { LockMode, Schema } from "../schema.ts";
 
-/** Where nodes listen. Schemas of one database share it: a hint that is another's costs a look. */
+/** The channel of hints. Schemas of one database share it: a hint of another schema costs only an unneeded check. */
 export const hintChannel = "stele";
 
-/** A lock of the server's, by name; those that wait for it have it in the order in which they came. */
+/** An advisory lock of the server, by name; it is granted in the order of the requests. */
 export async function lockByName(
   transaction: Transaction<Schema>,
   name: string,
@@ -16,7 +16,7 @@ export async function lockByName(
   await sql`select ${lock}`.execute(transaction);
 }
 
-/** Whoever takes the lease changes its row, and so waits for this transaction. */
+/** Taking the lease changes its row, and so waits for this transaction. */
 export async function holdLease(transaction: Transaction<Schema>, lease: GroupLease): Promise<boolean> {
   const row = await transaction
     .selectFrom("group_leases")

@@ -1,12 +1,12 @@
 import { type Kysely, sql } from "kysely";
 import type { Schema } from "../schema.ts";
 
-/** Rows over which the count is spread, so that those who make and remove subscriptions at once seldom wait for one another. */
+/** Rows over which the count is spread, so that concurrent changes of subscriptions rarely wait for each other. */
 const slotsMax = 64;
 
 /**
- * Has the database keep the number of subscriptions, whoever makes and removes them: counting a million rows takes it 0.1 s. A transaction
- * changes one slot, that of its session, and changes it last.
+ * Makes the database maintain the number of subscriptions for all its clients: counting a million rows takes 0.1 s. A transaction
+ * changes only the slot of its session, and changes it last.
  */
 export async function keepCount(transaction: Kysely<Schema>): Promise<void> {
   await sql`create table subscription_counts (slot integer primary key, count bigint not null) with (fillfactor = 10)`.execute(
@@ -40,7 +40,7 @@ export async function keepCount(transaction: Kysely<Schema>): Promise<void> {
     referencing old table as gone for each statement execute function count_subscriptions()`.execute(transaction);
   await sql`create trigger subscriptions_emptied after truncate on subscriptions
     for each statement execute function count_subscriptions()`.execute(transaction);
-  // From here on nobody else changes the table before this transaction has ended.
+  // From here on no other session can change the table until this transaction ends.
   await sql`update subscription_counts set count = (select count(*) from subscriptions) where slot = 0`.execute(
     transaction,
   );

@@ -6,11 +6,11 @@ const oid = { bytea: 17, int8: 20 } as const;
 const parseBytes: (text: string) => Buffer = types.getTypeParser(oid.bytea, "text");
 
 /**
- * How values of the database become values here, on the store's own connections alone: integers of eight bytes are numbers, which hold every
- * count and position up to 2^53 - 1, and bytes are plain arrays, as SQLite gives them.
+ * Converts values of the database, only on the store's own connections. Integers of eight bytes become numbers, which hold every count and
+ * position up to 2^53 - 1. Bytes become plain arrays, as SQLite returns them.
  */
 export const valueTypes: { readonly getTypeParser: typeof types.getTypeParser } = {
-  // The signature is a choice by literals that no function can be written in.
+  // The declared signature has overloads by literal types, which no function expression can satisfy.
   getTypeParser: ((id: number, format?: "text" | "binary") => {
     if (format !== "binary" && id === oid.int8) return parseInteger;
     if (format !== "binary" && id === oid.bytea) return parsePlainBytes;
@@ -20,7 +20,7 @@ export const valueTypes: { readonly getTypeParser: typeof types.getTypeParser } 
 
 function parseInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new Error(`the database has ${text} where at most 2^53 - 1 can be`);
+  if (!Number.isSafeInteger(value)) throw new Error(`the database has ${text} where at most 2^53 - 1 is allowed`);
   return value;
 }
 

@@ -14,7 +14,7 @@ export interface Moves {
 
 const nothing: Moves = { given: 0, asked: 0 };
 
-/** A subscription as the plan found it, and the node that it is for. */
+/** A subscription as the plan read it, and its new node. */
 interface Move {
   readonly id: string;
   readonly epoch: number;
@@ -25,15 +25,15 @@ interface Move {
 type Deliverers = Awaited<ReturnType<typeof listDeliverers>>;
 
 /**
- * Calls in a row that may leave the subscriptions unread, where a look found nothing to do and members and their groups are as they were
- * then: counting 100,000 takes the server 0.2 s. What becomes uneven in another way, as by subscribing, is seen by the call after them.
+ * Consecutive calls that skip reading the subscriptions if the last check found nothing to do and the members and their groups are
+ * unchanged: counting 100,000 takes the server 0.2 s. The next call sees imbalance from another cause, such as new subscriptions.
  */
 const looksSkippedMax = 4;
 
-/** Shares subscriptions out; one node at a time does it. */
+/** Assigns subscriptions to nodes; one node at a time does this. */
 export class Balancing {
   readonly #queries: Kysely<Schema>;
-  /** Who was there when the last look found nothing to do; undefined after one that did. */
+  /** The members when the last check found nothing to do; undefined after a check that moved subscriptions. */
   #settled: string | undefined;
   #skipped = 0;
 
@@ -72,7 +72,7 @@ function viewOf(nodes: Deliverers): string {
   return each.toSorted().join();
 }
 
-/** The lock is for the tables of this schema alone. */
+/** The lock covers only the tables of this schema. */
 async function isFree(transaction: Transaction<Schema>): Promise<boolean> {
   const { rows } = await sql<{ readonly free: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended('stele balance ' || current_schema(), 0)) as free`.execute(
@@ -157,7 +157,7 @@ function candidates(transaction: Transaction<Schema>, { groupId, state, countMax
     .limit(countMax);
 }
 
-/** Moves that take from the same subscriptions. */
+/** Moves from the same set of subscriptions. */
 interface Lot<Planned> {
   readonly of: Planned;
   readonly moves: readonly Planned[];
@@ -187,13 +187,13 @@ function assign(
   });
 }
 
-/** Leaves out what has another owner by now, which its epoch tells; answers how many were changed. */
+/** Skips subscriptions whose owner changed since, as their epoch shows. Returns how many it changed. */
 async function change(
   transaction: Transaction<Schema>,
   moves: readonly Move[],
   setting: RawBuilder<unknown>,
 ): Promise<number> {
-  const ordered = moves.toSorted((left, right) => (left.id < right.id ? -1 : 1)); // As everybody locks them.
+  const ordered = moves.toSorted((left, right) => (left.id < right.id ? -1 : 1)); // In the order in which all transactions lock them.
   let changed = 0;
   for (let start = 0; start < ordered.length; start += movesMax) {
     changed += await changePage(transaction, ordered.slice(start, start + movesMax), setting);

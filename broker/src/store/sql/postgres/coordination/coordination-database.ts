@@ -11,7 +11,7 @@ export interface CoordinationDatabase {
   close(): Promise<void>;
 }
 
-/** The store's database by connections of its own. */
+/** The store's database over separate connections. */
 export function openCoordination(
   { address, logger }: { readonly address: PostgresAddress; readonly logger: Logger },
   limits: CallLimits,

@@ -16,7 +16,7 @@ export interface HintListenerOptions {
   readonly address: PostgresAddress;
   readonly logger: Logger;
   readonly onHint: (hint: Hint) => void;
-  /** Other limits than the usual ones. */
+  /** Overrides of the usual limits. */
   readonly limits?: HintLimits;
 }
 
@@ -27,7 +27,7 @@ export interface HintLimits {
 
 const usualLimits: HintLimits = { checkEveryMs: hintsCheckEveryMs, answerMsMax: hintsAnswerMsMax };
 
-/** Hears hints on a connection of its own, and makes a new one whenever it is lost or falls silent. */
+/** Receives hints on a separate connection, and reconnects whenever it is lost or stops answering. */
 export class HintListener {
   readonly #options: HintListenerOptions;
   readonly #logger: Logger;
@@ -37,7 +37,7 @@ export class HintListener {
   readonly #run: Promise<void>;
   #isReported = false;
 
-  /** Begins at once. */
+  /** Starts at once. */
   constructor(options: HintListenerOptions) {
     this.#options = options;
     this.#logger = options.logger.child({ pool: "hints" });
@@ -45,7 +45,7 @@ export class HintListener {
     this.#run = this.#hearAlways();
   }
 
-  /** Answers once the first connection is there, or could not be made; it goes on trying either way. */
+  /** Resolves once the first connection is made or has failed; the listener retries either way. */
   async tried(): Promise<void> {
     await this.#firstTry.promise;
   }
@@ -69,7 +69,7 @@ export class HintListener {
     }
   }
 
-  /** Hears by one connection until it is lost; answers why. Whatever was told before it was there is not heard. */
+  /** Receives hints on one connection until it is lost, and returns the reason. Hints from before it was made are missed. */
   async #hear(onHeard: () => void): Promise<unknown> {
     const lost = new AbortController();
     const client = this.#createClient(lost);
@@ -104,7 +104,7 @@ export class HintListener {
     return client;
   }
 
-  /** Until the connection is lost, or this ends. @throws Error when it has fallen silent. */
+  /** Runs until the connection is lost or the listener stops. @throws Error if the connection stops answering. */
   async #check(client: Client, lost: AbortSignal): Promise<void> {
     const over = AbortSignal.any([lost, this.#ending.signal]);
     for (;;) {
@@ -116,7 +116,7 @@ export class HintListener {
 
   #onHeard(): void {
     this.#firstTry.resolve();
-    if (this.#isReported) this.#logger.info("hints of other nodes heard again");
+    if (this.#isReported) this.#logger.info("hints of other nodes received again");
     this.#isReported = false;
     if (!this.#ending.signal.aborted) this.#options.onHint({ kind: "nodes" });
   }
@@ -125,7 +125,7 @@ export class HintListener {
     if (this.#isReported || this.#ending.signal.aborted) return;
     this.#isReported = true;
     const { error } = toFailure(failure, this.#options.address.description);
-    this.#logger.warn("hints of other nodes not heard", { reason: error.message });
+    this.#logger.warn("hints of other nodes not received", { reason: error.message });
   }
 }
 
@@ -133,7 +133,7 @@ async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
   await pause(delayMs, undefined, { signal, ref: false }).catch(() => undefined);
 }
 
-/** A server that does not answer does not hold this up. */
+/** Does not wait for a server that does not answer. */
 async function close(client: Client, msMax: number): Promise<void> {
   const ended = client.end().catch(() => undefined);
   await Promise.race([ended, pause(msMax, undefined, { ref: false })]);

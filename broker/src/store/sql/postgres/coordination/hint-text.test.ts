@@ -14,7 +14,7 @@ describe("parseHint", () => {
     expect(parseHint(JSON.stringify(hint))).toEqual(hint);
   });
 
-  it("leaves out what a hint does not have", () => {
+  it("omits the fields that a hint lacks", () => {
     expect(parseHint('{"kind":"nodes","id":1}')).toEqual({ kind: "nodes" });
   });
 

@@ -7,14 +7,14 @@ import type { Departure, Hint } from "../../../../ports/coordinator.ts";
 import type { Schema } from "../../schema.ts";
 import { hintChannel } from "../sharing.ts";
 
-/** Tells whoever listens, once the transaction is committed. */
+/** Sends a hint to all listeners once the transaction is committed. */
 export async function tell(transaction: Kysely<Schema>, hints: readonly Hint[]): Promise<void> {
   if (hints.length === 0) return;
   const texts = hints.map((hint) => JSON.stringify(hint));
   await sql`select pg_notify(${hintChannel}, text) from unnest(${texts}::text[]) as hint (text)`.execute(transaction);
 }
 
-/** Undefined for what is no hint: anybody who reaches the database can write to the channel. */
+/** Undefined for any other text: every client of the database can write to the channel. */
 export function parseHint(text: string): Hint | undefined {
   try {
     return toHint(JSON.parse(text));
@@ -50,7 +50,7 @@ function toDeparture(value: object): Hint | undefined {
   if (how !== "left" && how !== "expired") return undefined;
   if (typeof nodeId !== "string" || typeof address !== "string") return undefined;
   if (!isCount(subscriptions) || !isCount(groups)) return undefined;
-  return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared, and told of.
+  return { kind: "gone", how, nodeId: nodeId as NodeId, address, subscriptions, groups }; // Only compared and logged.
 }
 
 function isCount(value: unknown): value is number {

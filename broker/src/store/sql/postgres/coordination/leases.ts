@@ -8,7 +8,7 @@ import type { GroupLeaseTable, Schema } from "../../schema.ts";
 import { tell } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 
-/** Who writes each group's index, and who signs with which address. */
+/** The node that writes each group's index, and the node that signs with each address. */
 export class Leases {
   readonly #queries: Kysely<Schema>;
 
@@ -16,7 +16,7 @@ export class Leases {
     this.#queries = queries;
   }
 
-  /** While a member has it the row is read only: whoever writes the index holds that row. */
+  /** Only reads the row while a member holds the lease: the index's writer locks that row. */
   async take(groupId: GroupId, nodeId: NodeId): Promise<GroupLease | undefined> {
     const held = await this.#findHeld(groupId);
     if (held !== undefined) return held.node_id === nodeId ? { groupId, nodeId, epoch: held.epoch } : undefined;

@@ -1,24 +1,24 @@
 import type { PoolWaits } from "../pool.ts";
 import type { SessionLimits } from "../session.ts";
 
-/** What calls are held to, and how many connections they share. */
+/** Time limits of calls, and the number of connections that they share. */
 export interface CallLimits {
-  /** What lines of the log call the connections. */
+  /** Name of the connections in the log. */
   readonly name: string;
   readonly connectionsMax: number;
   readonly session: SessionLimits;
   readonly waits: PoolWaits;
-  /** After a statement's time, this much more for its answer, in milliseconds; then the connection counts as dead. */
+  /** Time for the answer beyond the statement's own limit, in milliseconds; then the connection counts as dead. */
   readonly answerDelayMsMax: number;
 }
 
-/** Longest that a statement which keeps a membership runs, in milliseconds: one that hangs must leave time for another try before the membership ends. */
+/** Time limit of a renewal's statement, in milliseconds: one that hangs must leave time for another try before the membership ends. */
 export const membershipStatementMsMax = 1_000;
 
 /** Longest that it waits for a lock, in milliseconds. */
 export const membershipLockMsMax = 500;
 
-/** Longest that its connection takes to open, in milliseconds. */
+/** Time limit for opening the renewal's connection, in milliseconds. */
 export const membershipConnectMsMax = 1_000;
 
 /** What its answer may take on the way beyond the server's own limit, in milliseconds; then the connection counts as dead. */
@@ -27,7 +27,7 @@ export const membershipAnswerDelayMsMax = 300;
 /** After the server was lost, it waits so long for its return, in milliseconds. */
 export const membershipOutageWaitMsMax = 500;
 
-/** Longest that any other statement between nodes runs, in milliseconds. */
+/** Time limit of any other coordination statement, in milliseconds. */
 export const coordinationStatementMsMax = 3_000;
 
 /** Longest that it waits for a lock, in milliseconds. */
@@ -42,13 +42,13 @@ export const coordinationAnswerDelayMsMax = 1_000;
 /** After the server was lost, it waits so long for its return, in milliseconds. */
 export const coordinationOutageWaitMsMax = 1_000;
 
-/** Connections of a node for what nodes agree on, beside one that keeps its membership and one that hears hints. */
+/** Connections of a node for coordination, beside one that renews its membership and one that receives hints. */
 export const coordinationConnectionsMax = 2;
 
-/** How often the connection that hints come by is looked at, in milliseconds: one that is cut off silently gives none. */
+/** How often the hint connection is checked, in milliseconds: a connection that is cut off silently delivers no hints. */
 export const hintsCheckEveryMs = 3_000;
 
-/** Longest that an answer on that connection takes, and longest that opening it does, in milliseconds. */
+/** Time limit for an answer on the hint connection, and for opening it, in milliseconds. */
 export const hintsAnswerMsMax = 2_000;
 
 export const membershipLimits: CallLimits = {

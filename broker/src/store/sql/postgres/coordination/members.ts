@@ -7,10 +7,10 @@ import type { NodeTable, Schema } from "../../schema.ts";
 import { detachWhere } from "../../session-detaching.ts";
 import { tell } from "./hint-text.ts";
 
-/** By the database's clock; in milliseconds since the epoch. */
+/** Milliseconds since the epoch by the database's clock. */
 const now = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
-/** Who is a member. */
+/** The members of the cluster. */
 export class Members {
   readonly #queries: Kysely<Schema>;
 
@@ -18,7 +18,7 @@ export class Members {
     this.#queries = queries;
   }
 
-  /** The row of a member that is none any more, or is replaced, is taken over, and its identifier is gone with that. */
+  /** Reuses the row of an expired or replaced member, whose identifier is lost with it. */
   async join({ id, address, replaces = [] }: JoiningNode, lastsMs: number): Promise<"joined" | "taken"> {
     return this.#queries.transaction().execute(async (transaction) => {
       const others = sql`address = ${address} and node_id <> ${id} and node_id <> all(${replaces}::text[])`;
@@ -60,8 +60,8 @@ export class Members {
 }
 
 /**
- * Removes members that are none any more; answers whether there were any. To be done by itself and before a transaction in which
- * {@link findPresent} is asked: whoever has no row is dead for good, and a renewal that is just being made is waited for by nobody.
+ * Removes expired members; returns whether there were any. Run it separately, before a transaction that calls {@link findPresent}:
+ * a node without a row is dead for good, and no transaction waits for a renewal in progress.
  */
 export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
   const expired = await sql`select from nodes where expires_at <= ${now} limit 1`.execute(queries);
@@ -72,7 +72,7 @@ export async function removeExpired(queries: Kysely<Schema>): Promise<boolean> {
     .execute(async (transaction) => remove(transaction, "expired", sql`node_id in (${free})`));
 }
 
-/** Removes members, and tells of them with what they held; answers whether there were any. */
+/** Removes members, and sends hints with what they held. Returns whether there were any. */
 async function remove(
   transaction: Transaction<Schema>,
   how: Departure["how"],
@@ -92,7 +92,7 @@ async function remove(
   const hints = removed.map(({ node_id, address }) => ({
     kind: "gone" as const,
     how,
-    nodeId: node_id as NodeId, // As it was when it joined.
+    nodeId: node_id as NodeId, // Unchanged since it joined.
     address,
     subscriptions: Number(counts.get(node_id)?.subscriptions ?? 0),
     groups: Number(counts.get(node_id)?.groups ?? 0),
@@ -102,8 +102,8 @@ async function remove(
 }
 
 /**
- * Those of the nodes that are members, in the eyes of a transaction that holds the rows that name them: what became an owner before is seen
- * to be a member.
+ * The given nodes that are members. Call it in a transaction that locks the rows that name the nodes: then it sees every node that
+ * became an owner as a member.
  */
 export async function findPresent(
   transaction: Kysely<Schema>,
@@ -113,14 +113,14 @@ export async function findPresent(
   return new Map(rows.rows.map((row) => [row.node_id, toNode(row)]));
 }
 
-/** All members, with the groups that they deliver. */
+/** All members, and the groups that each delivers. */
 export async function listDeliverers(transaction: Kysely<Schema>): Promise<readonly Deliverer[]> {
   const rows = await transaction.selectFrom("nodes").select(["node_id", "groups"]).execute();
-  // Written by `renew` alone.
+  // Written only by `renew`.
   return rows.map((row) => ({ id: row.node_id as NodeId, groups: JSON.parse(row.groups) as readonly GroupId[] }));
 }
 
-/** Whether a row's member is one still, where nothing is to be changed. */
+/** Whether a row's member is still live; for queries without changes. */
 export function isLive(expiresAt: ReturnType<typeof sql.ref>) {
   return sql<boolean>`${expiresAt} > ${now}`;
 }

@@ -10,7 +10,7 @@ import { StoreError } from "../../store-error.ts";
 import { tell } from "./hint-text.ts";
 import { findPresent, isLive, removeExpired } from "./members.ts";
 
-/** Who delivers which subscription. */
+/** The owner of each subscription. */
 export class Ownership {
   readonly #queries: Kysely<Schema>;
 
@@ -32,7 +32,7 @@ export class Ownership {
     return rows.map(toHolding);
   }
 
-  /** Going back may hold the row for long: who claims meanwhile is to ask again, as where a node is to hand it over. */
+  /** A rollback may hold the row for long: a claim in that time must be retried, as when a node has to hand over first. */
   async claim(id: SubscriptionId, nodeId: NodeId): Promise<Claim> {
     await removeExpired(this.#queries);
     try {
@@ -92,12 +92,12 @@ async function askFor(transaction: Transaction<Schema>, id: SubscriptionId, node
   await tell(transaction, [{ kind: "subscription", id }]);
 }
 
-/** The live node that asks for a row. */
+/** The live node that claims a row. */
 const liveWanter = sql`(select from nodes where node_id = kept.wanted_by and ${isLive(sql.ref("nodes.expires_at"))})`;
 
 /**
- * Gives rows to those that ask for them; a row that nobody asks for has no owner then. They are locked by id, as everywhere, and only then
- * looked at: who asked and left again while this waited gets nothing.
+ * Gives rows to the nodes that claim them; a row without a claim loses its owner. Locks the rows by id, as all transactions do, before it reads
+ * the claims: a node that claimed and left while this waited gets nothing.
  */
 async function move(
   transaction: Transaction<Schema>,

@@ -17,7 +17,7 @@ import { createPostgresCoordinator, type PostgresCoordinator } from "./postgres-
 const unreachable = expect.objectContaining({ name: "BrokerError", code: 200207, retry: true });
 const lastsMs = 600_000;
 const renewal = { lastsMs, groups: both };
-/** As long as a membership is by default. */
+/** The default length of a membership. */
 const membershipMs = 6_000;
 
 describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails"), () => {
@@ -39,7 +39,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   afterAll(async () => server.remove());
 
   it.each(["fast", "kill"] as const)(
-    "is reached again after a restart (%s), and members, leases and hints are as before",
+    "reconnects after a restart (%s) with members, leases and hints unchanged",
     async (way) => {
       const coordinator = await joined();
       const lease = await coordinator.takeLease(group, a);
@@ -59,13 +59,13 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     },
   );
 
-  it("two renewals that hang fit in a membership, and leave a third of it", () => {
+  it("two renewals that hang leave a third of the membership", () => {
     const { session, waits, answerDelayMsMax } = membershipLimits;
     const longest = Math.max(session.statementMsMax, waits.connectMsMax) + answerDelayMsMax;
     expect(2 * longest).toBeLessThanOrEqual((membershipMs * 2) / 3);
   });
 
-  it("a renewal on a connection that is cut off silently fails before other calls do, and the next one is made on another", async () => {
+  it("a renewal on a silently cut connection fails before other calls, and the next renewal uses a new connection", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     url = `postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`;
     const coordinator = await joined();
@@ -78,7 +78,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     relay.close();
   });
 
-  it("a renewal that another transaction holds up fails before other calls do", async () => {
+  it("a renewal that another transaction blocks fails before other calls", async () => {
     const coordinator = await joined();
     const other = await session();
     await other.query("begin");
@@ -89,7 +89,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.renew(a, renewal)).toBe(true);
   });
 
-  it("a renewal does not wait for other calls that are held up", async () => {
+  it("a renewal does not wait for other calls that are blocked", async () => {
     const coordinator = await joined();
     const other = await session();
     await other.query("begin");
@@ -102,7 +102,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await Promise.allSettled(held);
   });
 
-  it("who is just renewing is neither taken for dead nor waited for", async () => {
+  it("a member with a renewal in progress neither counts as dead nor blocks others", async () => {
     const coordinator = await joined();
     const lease = await coordinator.takeLease(group, a);
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
@@ -117,7 +117,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.takeLease(group, b)).toMatchObject({ nodeId: b });
   });
 
-  it("whoever follows is not held up by others that look for its lease", async () => {
+  it("nodes that query a lease do not block its holder", async () => {
     const coordinator = await joined();
     await coordinator.takeLease(group, a);
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
@@ -128,7 +128,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await other.query("rollback");
   });
 
-  it("a claim of what another transaction holds for long is to be made again, and then gets it", async () => {
+  it("a claim of a row that another transaction holds for long must be retried, and then succeeds", async () => {
     const coordinator = await joined();
     const { id } = subscriptionOf(1);
     const other = await session();
@@ -140,7 +140,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.claim(id, a)).toMatchObject({ status: "held", subscription: { id, owner: a } });
   });
 
-  it("what is shared out is left unread while nodes are as they were, and read as soon as they are not", async () => {
+  it("balancing reads no subscriptions while the nodes are unchanged, and reads them after a change", async () => {
     const coordinator = await joined();
     const nothing = { given: 0, asked: 0 };
     expect(await coordinator.balance(a)).toEqual(nothing);
@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual(nothing);
   });
 
-  it("what becomes uneven while nodes are as they were is shared out by one of the next calls", async () => {
+  it("one of the next calls corrects an imbalance that arises while the nodes are unchanged", async () => {
     const coordinator = await joined();
     await coordinator.balance(a);
     await insertOne();
@@ -164,7 +164,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
   });
 
-  it("subscriptions of a node that is none any more are given out by the next call, whoever noticed", async () => {
+  it("the next call assigns the subscriptions of an expired node, whichever node noticed", async () => {
     const coordinator = await joined();
     await coordinator.join({ id: b, address: addressOf(b) }, lastsMs);
     await coordinator.renew(b, renewal);
@@ -172,11 +172,11 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await coordinator.claim(subscriptionOf(1).id, b);
     expect(await coordinator.balance(a)).toEqual({ given: 0, asked: 0 });
     await (await session()).query("update nodes set expires_at = 0 where node_id = $1", [b]);
-    await coordinator.takeLease(group, a); // It removes those that are gone.
+    await coordinator.takeLease(group, a); // It removes expired members.
     expect(await coordinator.balance(a)).toEqual({ given: 1, asked: 0 });
   });
 
-  it("hints are heard again when their connection has fallen silent", async () => {
+  it("hints arrive again after their connection stopped answering", async () => {
     const relay = await startRelay(join(server.folder, ".s.PGSQL.5432"));
     const coordinator = await joined();
     const address = parsePostgresAddress(`postgres://stele@127.0.0.1:${relay.port}${new URL(url).pathname}`);
@@ -194,7 +194,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     relay.close();
   });
 
-  it("what is no hint is not heard, and does no harm", async () => {
+  it("a notification that is no hint is ignored", async () => {
     const coordinator = await joined();
     const heard = await listen(coordinator);
     const other = await session();
@@ -204,7 +204,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     expect(heard).toEqual([{ kind: "nodes" }]);
   });
 
-  it("listening begins while the server is away, and stopping does not wait for it", async () => {
+  it("listening starts while the server is down, and stopping does not wait for the server", async () => {
     await server.halt("fast");
     const coordinator = createPostgresCoordinator({ url });
     const heard: Hint[] = [];
@@ -220,7 +220,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     await coordinator.stop();
   });
 
-  it("subscriptions that two nodes claim, hand over and share out at once have an owner each, and nothing is stuck", async () => {
+  it("concurrent claims, handovers and balancing by two nodes leave one owner for each subscription, without a deadlock", async () => {
     const one = await joined();
     const other = await created();
     await other.join({ id: b, address: addressOf(b) }, lastsMs);
@@ -259,7 +259,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
     return coordinator;
   }
 
-  /** Of nobody. */
+  /** A subscription without an owner. */
   async function insertOne(): Promise<void> {
     const insert =
       "insert into subscriptions select $1, '1', 'x', 'RESTful', '', null, null, 'active', 0, 0, 0, 0, 0, 0, null, 0, null, 0, 0";
@@ -274,7 +274,7 @@ describe.runIf(hasPostgres)(titleOf("a PostgreSQL coordinator whose server fails
   }
 });
 
-/** By its own limits, which are shorter than those of a call that was made before it; answers the end of that. */
+/** Expects the call to fail by its own limits, before an earlier call with longer limits; returns the end of the earlier call. */
 async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promise<{ readonly ended: Promise<void> }> {
   let isEnded = false;
   const end = (): void => void (isEnded = true);
@@ -284,7 +284,7 @@ async function expectRenewalFailsFirst(coordinator: PostgresCoordinator): Promis
   return { ended };
 }
 
-/** What is told from now on. */
+/** The hints from now on. */
 async function listen(coordinator: PostgresCoordinator): Promise<Hint[]> {
   const heard: Hint[] = [];
   await coordinator.listen((hint) => heard.push(hint));

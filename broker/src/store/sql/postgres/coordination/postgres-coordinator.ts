@@ -24,22 +24,22 @@ import { Members } from "./members.ts";
 import { Ownership } from "./ownership.ts";
 
 export interface PostgresCoordinatorOptions {
-  /** Of the store's database; see createPostgresStore. */
+  /** Address of the store's database; see createPostgresStore. */
   readonly url: string;
   readonly logger?: Logger;
-  /** Connections for all but keeping the membership and hearing hints, which have one each. */
+  /** Connections for all calls except membership renewal and hints, which have one each. */
   readonly connectionsMax?: number;
 }
 
-/** A coordinator, and how its connections are closed. */
+/** A coordinator, and the call that closes its connections. */
 export interface PostgresCoordinator extends Coordinator {
-  /** Waits for the calls under way, and ends what listens. */
+  /** Waits for the calls in progress, and stops the hint listener. */
   stop(): Promise<void>;
 }
 
 /**
- * A coordinator in the database of a PostgreSQL store that has been started, by connections of its own, so that no call of the store holds
- * it up. It needs a session of the server's for each connection: no pooler that gives one session to several.
+ * A coordinator in the database of a started PostgreSQL store. It uses separate connections, so that no call of the store delays it. Each
+ * connection needs its own session on the server: a pooler that shares sessions does not work.
  * @throws StoreError when the address is malformed.
  */
 export function createPostgresCoordinator(options: PostgresCoordinatorOptions): PostgresCoordinator {

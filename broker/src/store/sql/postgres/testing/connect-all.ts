@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import type { PostgresServer } from "./postgres-server.ts";
 import { waitUntilBlocked } from "./wait-until-blocked.ts";
 
-/** Makes a pool open its connections: a lock of `other` keeps each of the calls on one of its own until there are so many. Ends `other`. */
+/** Makes a pool open all its connections: a lock of `other` blocks each call on a connection of its own. Ends `other`. */
 export async function connectAll(
   server: PostgresServer,
   other: Client,

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 
 /**
- * A relay from a port to the server's socket. `freeze` makes what is connected then fall silent, without an end; `silence` also what connects
- * later, until `restore`, which ends what has fallen silent.
+ * A relay from a port to the server's socket. `freeze` stops all traffic of the present connections without closing them. `silence` also
+ * stops later connections, until `restore`, which closes the stopped ones.
  */
 export async function startRelay(path: string) {
   const sockets: Socket[] = [];
