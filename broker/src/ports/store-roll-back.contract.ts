@@ -125,13 +125,13 @@ export function testRollBack(store: () => Store): void {
   ])("refuses a block %s and changes nothing", async (_, to) => {
     await store().applyBlocks(group, history);
     const before = await readIndex(store());
-    await expect(store().rollBack(group, to)).rejects.toThrow(/cannot go back/);
+    await expect(store().rollBack(group, to)).rejects.toThrow(/cannot roll back/);
     expect(await readIndex(store())).toEqual(before);
   });
   it("keeps only the head of final blocks", async () => {
     await store().applyBlocks(group, history, { isFinal: true });
     expect(await store().listBlocks(group, { atMost: 9 })).toEqual([ref(6)]);
-    await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot go back/);
+    await expect(store().rollBack(group, ref(5))).rejects.toThrow(/cannot roll back/);
   });
   it("forgets blocks that leave the window, except for the newest of them", async () => {
     const far = 6 + reorganisationBlocksMax;
@@ -173,7 +173,7 @@ function testGenerations(store: () => Store): void {
     await store().rollBack(group, undefined);
     await store().applyBlocks(group, history);
     expect(await generation()).toBe(1);
-    await expect(store().rollBack(group, ref(3))).rejects.toThrow(/cannot go back/);
+    await expect(store().rollBack(group, ref(3))).rejects.toThrow(/cannot roll back/);
     expect(await generation()).toBe(1);
   });
 }

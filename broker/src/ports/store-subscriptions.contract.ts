@@ -10,7 +10,7 @@ const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is va
 
 /** The store's guarantees about subscriptions, except their progress. */
 export function testSubscriptions(store: () => Store): void {
-  it("returns a subscription as it was given", async () => {
+  it("returns a subscription unchanged", async () => {
     const given = [
       subscriptionOf(1),
       subscriptionOf(2, { delivery: sessionOf("MQTT"), state: "suspended" }),

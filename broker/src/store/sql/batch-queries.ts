@@ -3,15 +3,15 @@ import { batchPlaceColumns } from "./index-queries.ts";
 import { prepare } from "./prepared.ts";
 import type { BatchTable, Schema } from "./schema.ts";
 
-/** What comes right before and right after a stretch of batches, counted without a gap: see the density of BatchTable. */
+/** The counters expected right before and right after a stretch of batches. Batches are numbered without gaps; see BatchTable. */
 export interface Ends {
   /** The number that the first batch of the stretch must have. */
   readonly first: number;
-  /** The number after that of the last one. */
+  /** The number that must follow the last batch. */
   readonly next: number;
 }
 
-/** A stretch of stored batches: after a position, and up to the last position of its last batch. */
+/** A stretch of stored batches: from a position (exclusive) up to the last position of its last batch. */
 interface Stretch {
   readonly after: number;
   readonly last: number;
@@ -26,7 +26,7 @@ interface Key {
   readonly sequence: number;
 }
 
-/** Queries that find out whether batches are missing or damaged, and mend them. */
+/** Queries that detect missing or damaged batches, and repair them. */
 export function createBatchQueries(database: Kysely<Schema>) {
   return { ...createEndQueries(database), ...createNeighbourQueries(database), ...createMendQueries(database) };
 }
@@ -56,7 +56,7 @@ function createEndQueries(database: Kysely<Schema>) {
   };
 }
 
-/** The batch before, and the one after, by each of the indexes. */
+/** The batch before and the batch after, by each index. */
 function createNeighbourQueries(database: Kysely<Schema>) {
   const inGroup = ({ groupId }: { readonly groupId: string }) =>
     database

@@ -7,8 +7,8 @@ import type { GroupTable, Schema, SqlDatabase } from "./schema.ts";
 const rowsReadMax = 1_000;
 
 /**
- * Reads the rows on which everything else in the index rests. Where one is not as it was written, the index is emptied, to be built anew from the
- * chain; subscriptions stay, with their cursors. Answers whether that was so.
+ * Verifies the rows on which the rest of the index depends. If one is damaged, it empties the index, which the follower then rebuilds from the
+ * chain; subscriptions keep their cursors. Returns whether it emptied the index.
  */
 export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promise<boolean> {
   return migrating.transaction().execute(async (transaction) => {
@@ -25,7 +25,7 @@ export async function emptyDamagedIndex({ migrating, lock }: SqlDatabase): Promi
   });
 }
 
-/** Who watches the index sees another generation, and begins anew. */
+/** Watchers see a new generation and restart. */
 function emptied({ group_id, generation }: GroupTable): GroupTable {
   return withChecksum("groups", {
     group_id,

@@ -35,7 +35,7 @@ interface StretchRow {
   readonly last: number;
 }
 
-/** A batch lies in one block, so nothing beyond the end of the block of `upTo` can begin before `upTo`. */
+/** A batch lies in one block, so no batch after the block of `upTo` begins before `upTo`. */
 export function eventsOfStretch(groupId: GroupId, { after, upTo, batchesMax }: Stretch) {
   return sql<StretchRow>`
     with page as (
@@ -54,8 +54,8 @@ export function eventsOfStretch(groupId: GroupId, { after, upTo, batchesMax }: S
 }
 
 /**
- * Of each place whose topic there is: all events but those that come before the next batch, and in it; none where no batch is left. The cross
- * join is what has SQLite begin with the places, and not go through all of them for each topic (10,000 places took 2.9 s so).
+ * For each place whose topic exists: the topic's events after the place, or 0 if no batch follows. The cross join makes SQLite start with
+ * the places. Otherwise it scans all places for each topic: 10,000 places took 2.9 s.
  */
 export function eventsAfterEach({ places: table }: SqlDatabase, groupId: GroupId, places: readonly TopicPlace[]) {
   return sql<{ readonly place: number; readonly count: number }>`

@@ -9,18 +9,18 @@ import type { Schema, SqlDatabase, SubscriptionTable } from "./schema.ts";
 
 export interface Cut {
   readonly groupId: GroupId;
-  /** The position to which the index went back. */
+  /** The position to which the index was rolled back. */
   readonly end: Position;
   readonly vanished: readonly VanishedBatch[];
   readonly lease: GroupLease | undefined;
 }
 
-/** Rows that are looked at between two statements: a transaction that stands still for long is ended. */
+/** Rows processed between two statements: the server ends a transaction that idles for long. */
 const rowsAtOnce = 1_000;
 
 type Row = Pick<SubscriptionTable, "id" | "filter" | "cursor">;
 
-/** Sets cursors back that stand beyond the end, and gives the subscriptions of other nodes than the lease's a new epoch. */
+/** Moves cursors beyond the end back to it, and gives the subscriptions of other nodes than the lease holder a new epoch. */
 export async function cutBack(transaction: Transaction<Schema>, cut: Cut, database: SqlDatabase): Promise<void> {
   const rows = await database.locking(findRows(transaction, cut)).execute();
   const { lease, groupId } = cut;
@@ -41,8 +41,8 @@ export async function cutBack(transaction: Transaction<Schema>, cut: Cut, databa
 }
 
 /**
- * By id, so that they are locked in the same order as everywhere. Where nodes share the database all of the group's are, before any is looked
- * at: whichever is left out could be taken over and moved beyond the end while the others are waited for.
+ * By id, so that all transactions lock rows in the same order. If nodes share the database, it locks all of the group's rows before it reads any:
+ * another node could take over an unlocked subscription and move it beyond the end while this transaction waits for other locks.
  */
 function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut) {
   const rows = transaction
@@ -54,7 +54,7 @@ function findRows(transaction: Transaction<Schema>, { groupId, end, lease }: Cut
   return lease === undefined ? rows.where("cursor", ">", end) : rows;
 }
 
-/** What is damaged stays damaged: set back, it would be taken for right. */
+/** Leaves damaged rows as they are: a rewritten row would look intact. */
 const intactProgress = sql<boolean>`progress_check = ${progressCheckSql(sql`cursor`, sql`notified_count`)}`;
 
 function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly end: Position; readonly taken: number }) {
@@ -66,7 +66,7 @@ function setBack(transaction: Transaction<Schema>, { end, taken }: { readonly en
   });
 }
 
-/** By how many of the events that they were given are gone; there are far fewer such numbers than subscriptions. */
+/** Grouped by how many of their events vanished: there are far fewer such numbers than subscriptions. */
 function idsByTaken(rows: readonly Row[], events: VanishedEvents): ReadonlyMap<number, readonly string[]> {
   const ids = new Map<number, string[]>();
   for (const { id, filter, cursor } of rows) {

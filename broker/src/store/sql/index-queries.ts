@@ -15,7 +15,7 @@ interface OfTopic {
 interface Range {
   readonly after: number;
   readonly upTo: number;
-  /** The last position of the block of `upTo`. A batch lies in one block, so nothing beyond can begin before `upTo`. */
+  /** The last position of the block of `upTo`. A batch lies in one block, so no later batch begins before `upTo`. */
   readonly upToEndOfBlock: number;
   readonly limit: number;
 }
@@ -33,7 +33,7 @@ export const placeColumns = [
   "transaction_hash",
   "log_index",
 ] as const;
-/** What a batch's row is without its events; with their table, since other tables have columns of the same names. */
+/** Columns of a batch's row without its events, with the table's name, since other tables have columns of the same names. */
 export const batchPlaceColumns = [
   "batches.group_id",
   "batches.ordinal",
@@ -109,7 +109,7 @@ function createTopicQueries(database: Kysely<Schema>) {
         .limit(1),
     ),
     insertTopic: prepare((row: Omit<TopicRow, "topic_id">) => {
-      // Column by column, since the stand-ins are made as they are asked for.
+      // Column by column, since stand-ins are created on access.
       const { group_id, ordinal, name, digest, address, sender, created_timestamp } = row;
       const { sequence, block_number, closed, event_count, checksum } = row;
       const identity = { group_id, ordinal, name, digest, address, sender, created_timestamp };
@@ -167,7 +167,7 @@ function createBatchQueries(database: Kysely<Schema>) {
   };
 }
 
-/** A range is read in two steps: the sizes, which tell where to stop, and then the batches up to there. */
+/** A range is read in two steps: the sizes, which determine where to stop, and then the batches up to there. */
 function createRangeQueries(database: Kysely<Schema>) {
   const sizes = (values: Range) =>
     database
@@ -181,7 +181,7 @@ function createRangeQueries(database: Kysely<Schema>) {
   return {
     findSizes: prepare((values: Range & InGroup) => sizes(values).where("group_id", "=", values.groupId)),
     findSizesOfTopic: prepare((values: Range & OfTopic) => sizes(values).where("topic_id", "=", values.topicId)),
-    // An outer join, so that no planner may begin with the topics and sort.
+    // An outer join, so that no planner can start with the topics and sort.
     readBatches: prepare((values: Stretch & InGroup) =>
       database
         .selectFrom("batches")

@@ -8,10 +8,10 @@ import { blockNumberMax, endOfBlock, positionZero, toPosition } from "../../doma
 import { alpha, group, subscriptionOf } from "../../ports/store-examples.contract.ts";
 import { createSqlStore } from "./sql-store.ts";
 
-// The child runs what was built, as the product does: `npm test` builds first.
+// The child runs the built code, as the product does: `npm test` builds first.
 const builtStore = new URL("../../../dist/store/sql/sql-store.js", import.meta.url).href;
 
-/** Goes on from where the store stands; tells a block's number once it is applied, a subscription's once it is inserted. */
+/** Continues from the store's head. Prints each block's number once it is applied, and each subscription's once it is inserted. */
 const writer = `
 const { createSqlStore } = await import(process.argv[1]);
 const { writeSync } = await import("node:fs");
@@ -43,32 +43,35 @@ describe("a store whose process is killed while it writes", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const toldSubscriptions: number[] = [];
 
-  it.each([1, 3, 40, 5, 6, 300, 90, 11])("keeps what it answered, when killed after %i answers", async (answers) => {
-    const toldBlock = await killAfter(answers);
-    const store = createSqlStore({ file });
-    await store.start();
-    try {
-      const head = (await store.findHead(group))?.blockNumber ?? 0;
-      expect(head).toBeGreaterThanOrEqual(toldBlock);
-      expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: head * 10, blockNumber: head });
-      expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(head * 10);
-      const range = { after: positionZero, upTo: endOfBlock(blockNumberMax), topic: alpha };
-      const batches = await store.readBatches(group, { ...range, batchesMax: 1_000_000, bytesMax: 1 << 30 });
-      expect(batches.map((batch) => batch.firstSequence)).toEqual(batches.map((_, index) => index * 10 + 1));
-      expect(batches).toHaveLength(head);
-      const last = batches.at(-1);
-      expect(last?.events.every((byte) => byte === head % 256)).toBe(true);
-      const subscriptions = await store.listSubscriptions();
-      const cursors = new Map(subscriptions.map(({ createdAt, cursor }) => [createdAt, cursor]));
-      expect(toldSubscriptions.map((number) => cursors.get(number))).toEqual(
-        toldSubscriptions.map((number) => toPosition(number, 0)),
-      );
-    } finally {
-      await store.stop();
-    }
-  });
+  it.each([1, 3, 40, 5, 6, 300, 90, 11])(
+    "keeps every write that it confirmed, when killed after %i confirmations",
+    async (answers) => {
+      const toldBlock = await killAfter(answers);
+      const store = createSqlStore({ file });
+      await store.start();
+      try {
+        const head = (await store.findHead(group))?.blockNumber ?? 0;
+        expect(head).toBeGreaterThanOrEqual(toldBlock);
+        expect(await store.findTopic(group, alpha)).toMatchObject({ sequence: head * 10, blockNumber: head });
+        expect(await store.countEventsAfter(group, alpha, positionZero)).toBe(head * 10);
+        const range = { after: positionZero, upTo: endOfBlock(blockNumberMax), topic: alpha };
+        const batches = await store.readBatches(group, { ...range, batchesMax: 1_000_000, bytesMax: 1 << 30 });
+        expect(batches.map((batch) => batch.firstSequence)).toEqual(batches.map((_, index) => index * 10 + 1));
+        expect(batches).toHaveLength(head);
+        const last = batches.at(-1);
+        expect(last?.events.every((byte) => byte === head % 256)).toBe(true);
+        const subscriptions = await store.listSubscriptions();
+        const cursors = new Map(subscriptions.map(({ createdAt, cursor }) => [createdAt, cursor]));
+        expect(toldSubscriptions.map((number) => cursors.get(number))).toEqual(
+          toldSubscriptions.map((number) => toPosition(number, 0)),
+        );
+      } finally {
+        await store.stop();
+      }
+    },
+  );
 
-  /** Answers the last block that the writer told of; the subscriptions are noted. */
+  /** Returns the last block that the writer confirmed, and collects the subscriptions. */
   async function killAfter(answers: number): Promise<number> {
     const template = JSON.stringify(subscriptionOf(0, { cursor: positionZero }));
     const child = spawn(process.execPath, ["--input-type=module", "-e", writer, builtStore, file, template], {

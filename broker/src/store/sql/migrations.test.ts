@@ -37,7 +37,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     }
   }
 
-  it("a store of the first version gets what is missing, and keeps its rows", async () => {
+  it("migrates a store of the first version and keeps its rows", async () => {
     await onDatabase(async (database) => {
       await migrate(database, backend, 1);
       const head = { group_id: "1", block_number: 7, block_hash: "0x", generation: 0, batch_count: 0, checksum: 0 };
@@ -48,7 +48,7 @@ function testMigrations(create: () => Promise<SqlBackend>): void {
     });
   });
 
-  it("a store of the newest version is left as it is, and no step is made twice", async () => {
+  it("leaves a store of the newest version unchanged and repeats no step", async () => {
     await onDatabase(async (database) => {
       expect(await migrate(database, backend)).toBe(0);
       expect(await migrate(database, backend)).toBe(schemaVersion);

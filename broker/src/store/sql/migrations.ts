@@ -11,7 +11,7 @@ const migrations: readonly Migration[] = [createTables, createPublishKeys, creat
 export const schemaVersion = migrations.length;
 
 /**
- * Brings the tables to a version, by default the newest, in one transaction; answers the version they had. Refuses tables of a newer
+ * Brings the tables to a version, by default the newest, in one transaction; returns the version they had. Refuses tables of a newer
  * program.
  */
 export async function migrate(database: SqlDatabase, backend: SqlBackend, target = schemaVersion): Promise<number> {
@@ -33,7 +33,7 @@ function newerThanKnown(version: number, backend: SqlBackend): StoreError {
   return new StoreError(
     "newer",
     `${backend.description} was written by a newer version (its schema is ${version}, this program knows up to ${schemaVersion}): ` +
-      "run that version again, or begin with an empty store",
+      "run that version again, or start with an empty store",
   );
 }
 
@@ -49,7 +49,7 @@ async function createTables(database: Kysely<Schema>, backend: SqlBackend): Prom
   await createJournal(database, backend);
   await createGroupChains(database);
   await createCoordination(database);
-  // Where nodes share the database, each new subscription asks how many there are.
+  // If nodes share the database, each new subscription reads the number of subscriptions.
   await backend.keepCount?.(database);
 }
 

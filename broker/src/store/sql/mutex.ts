@@ -1,4 +1,4 @@
-/** Lets one caller in at a time, in the order in which they came. */
+/** Admits one caller at a time, first come, first served. */
 export class Mutex {
   #isHeld = false;
   readonly #waiting: (() => void)[] = [];

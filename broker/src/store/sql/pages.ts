@@ -1,7 +1,7 @@
-/** Rows that one statement inserts, at most: a database takes at least 32,766 values, and a row has fewer than twenty. */
+/** Most rows that one statement inserts: a database accepts at least 32,766 values, and a row has fewer than twenty. */
 export const rowsInsertedMax = 512;
 
-/** Rows in pages of one statement each. Their lengths are powers of two, so that a database which keeps statements keeps few. */
+/** Splits rows into pages, one statement each. Page lengths are powers of two, so that a database that caches statements caches few. */
 export function* pagesOf<Row>(rows: readonly Row[]): Iterable<readonly Row[]> {
   for (let start = 0; start < rows.length; ) {
     const length = Math.min(rowsInsertedMax, 2 ** Math.floor(Math.log2(rows.length - start)));

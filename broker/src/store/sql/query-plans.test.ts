@@ -108,7 +108,7 @@ describe("query plans", () => {
     }
   });
 
-  it("counts of many places begin with the places, and look each of them up", async () => {
+  it("counts of many places start with the places and look each up", async () => {
     const query = eventsAfterEach(database, defaultGroupId, []).compile(database.relaxed);
     const plan = (await planOf(query)).filter((step) => /^(SCAN|SEARCH)/.test(step));
     const steps = [/^SCAN json_each/, /^SEARCH topics .*name=/, /^SEARCH batches .*topic_id=\? AND last_position>/];
@@ -143,7 +143,7 @@ describe("query plans", () => {
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SCAN subscriptions USING COVERING INDEX/)]);
   });
 
-  it("what a node owns goes by owner", async () => {
+  it("a node's subscriptions go by owner", async () => {
     const { relaxed } = database;
     const query = relaxed.selectFrom("subscriptions").selectAll().where("owner", "=", "a").orderBy("id").compile();
     expect(await planOf(query)).toEqual([expect.stringMatching(/^SEARCH .*subscriptions_by_owner \(owner=\?\)$/)]);
@@ -152,6 +152,6 @@ describe("query plans", () => {
   async function planOf(query: CompiledQuery): Promise<readonly string[]> {
     const explained = CompiledQuery.raw(`explain query plan ${query.sql}`, [...query.parameters]);
     const { rows } = await database.relaxed.executeQuery(explained);
-    return rows.map((row) => String((row as { detail: unknown }).detail)); // The column that SQLite gives each step.
+    return rows.map((row) => String((row as { detail: unknown }).detail)); // SQLite's name for the text of each step.
   }
 });

@@ -11,10 +11,10 @@ import type { RetainedTable, Schema, SqlDatabase } from "./schema.ts";
 /** Topics that one statement looks up or deletes. */
 const topicsAtOnce = 500;
 
-/** Sorts after every character of a topic name, of which the last is U+0080. */
+/** Sorts after every character that a topic name may contain; the last of these is U+0080. */
 const afterEveryName = "\u00ff";
 
-/** The retained events of topics. Asks the database nothing where there is no name. */
+/** The retained events of topics. Sends no query if there is no name. */
 export async function findRetained(
   database: SqlDatabase,
   transaction: Transaction<Schema>,
@@ -31,7 +31,7 @@ export async function findRetained(
   return found;
 }
 
-/** Writes what topics retain now. Asks the database nothing where nothing changes. */
+/** Writes the retained events of topics. Sends no statement if nothing changes. */
 export async function saveRetained(
   database: SqlDatabase,
   transaction: Transaction<Schema>,
@@ -62,7 +62,7 @@ export async function saveRetained(
   }
 }
 
-/** Restores what topics retained at `end`; undefined is before every event. */
+/** Restores the retained events as of `end`; undefined means before every event. */
 export async function restoreRetained(
   database: SqlDatabase,
   transaction: Transaction<Schema>,
@@ -95,5 +95,5 @@ function rowsOf(database: Pick<Transaction<Schema>, "selectFrom">, groupId: Grou
 }
 
 function fromRow({ name, sequence, position }: RetainedTable): RetainedEvent {
-  return { topic: name as TopicName, sequence, position: fromStored(position) }; // As it was given.
+  return { topic: name as TopicName, sequence, position: fromStored(position) }; // Unchanged since it was stored.
 }

@@ -11,7 +11,7 @@ import type {
   TopicRow,
 } from "./schema.ts";
 
-/** Rows of the tables whose content is served as the truth. */
+/** Rows of the tables whose content the broker serves. */
 interface CheckedTables {
   readonly groups: GroupTable;
   readonly topics: TopicRow;
@@ -25,8 +25,8 @@ type CheckedTable = keyof CheckedTables;
 type Unchecked<Row> = Omit<Row, "checksum">;
 
 /**
- * What each table's `checksum` covers. A column that is not here may change by itself: keys that the database gives, what nodes agree on about
- * a subscription, its secret, which is sealed, and its progress, which has a check of its own (see progressCheck). The events of a batch are covered by a column that is here.
+ * The columns that each table's `checksum` covers. Other columns change independently: keys that the database assigns, a subscription's owner
+ * and claim, its secret, which is sealed, and its progress, which has its own check (see progressCheck). `events_checksum` covers a batch's events.
  */
 const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof CheckedTables[Table] & string)[] } = {
   groups: ["group_id", "block_number", "block_hash", "generation", "batch_count"],
@@ -62,7 +62,7 @@ const checkedColumns: { readonly [Table in CheckedTable]: readonly (keyof Checke
   publish_keys: ["group_id", "scope", "key", "token", "topic", "after_position", "digest", "sender", "recorded_at"],
 };
 
-/** The checksum of a row; `bound` joins what stands in another table. */
+/** The checksum of a row; `bound` adds a value of another table. */
 export function checksumOfRow<Table extends CheckedTable>(
   table: Table,
   row: Partial<Unchecked<CheckedTables[Table]>>,
@@ -73,7 +73,7 @@ export function checksumOfRow<Table extends CheckedTable>(
   return checksumOf([...columns.map((name) => values[name] as Scalar), ...(bound === undefined ? [] : [bound])]); // No column listed holds bytes.
 }
 
-/** The row with its checksum, in place of the one that it may have. The spread comes last for the reason that toSpan in index-plan.ts has. */
+/** The row with a new checksum. The spread comes last for V8's hidden classes; see toSpan in index-plan.ts. */
 export function withChecksum<Table extends CheckedTable, Row extends Partial<Unchecked<CheckedTables[Table]>>>(
   table: Table,
   row: Row,
@@ -87,7 +87,7 @@ export function withChecksum<Table extends CheckedTable, Row extends Partial<Unc
 export const progressPrime = 2_147_483_647;
 
 /**
- * What stands in `progress_check`: sums, so that a database can work it out where it changes many rows at once.
+ * Value of `progress_check`: sums, so that the database can compute it when one statement changes many rows.
  */
 export function progressCheck(row: ProgressColumns): number {
   const { cursor, notified_count, notified_at, failed_attempts, failed_ms } = row;
@@ -105,18 +105,18 @@ type ProgressColumns = Pick<
   "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms"
 >;
 
-/** The same, worked out by the database of expressions for the first three. */
+/** The same as an SQL expression, from expressions for the first three values. */
 export function progressCheckSql(cursor: RawBuilder<number>, count: RawBuilder<number>, at = sql<number>`notified_at`) {
   return sql<number>`(${cursor} % ${progressPrime}) * 3 + (${count} % ${progressPrime}) * 5 + (${at} % ${progressPrime}) * 7
     + (failed_attempts % ${progressPrime}) * 11 + (failed_ms % ${progressPrime}) * 13`;
 }
 
-/** Whether a subscription's row is as it was written. */
+/** Whether a subscription's row is intact. */
 export function isIntactSubscription(row: SubscriptionTable): boolean {
   return progressCheck(row) === row.progress_check && checksumOfRow("subscriptions", row) === row.checksum;
 }
 
-/** The row, where it is as it was written. @throws StoreError `corrupt`, which is reported. */
+/** Returns the row if it is intact. @throws StoreError `corrupt`, which is logged. */
 export function checkRow<Table extends "groups" | "topics" | "blocks" | "retained", Row extends CheckedTables[Table]>(
   { damaged }: Pick<SqlDatabase, "damaged">,
   table: Table,

@@ -16,14 +16,14 @@ import { checksumOfBytes } from "../checksum.ts";
 import { checksumOfRow, isIntactSubscription, progressCheck, withChecksum } from "./row-checksums.ts";
 import type { BatchTable, SubscriptionTable, TopicChange, TopicRow } from "./schema.ts";
 
-// Brands are given back to what was taken from them: only this store writes these tables.
+// Casts restore the branded types: only this store writes these tables.
 
-/** A topic with the key by which the tables know it. */
+/** A topic with its key in the tables. */
 export interface KeyedTopic extends TopicRecord {
   readonly topicId: number;
 }
 
-/** The row without its key, which the database gives. */
+/** The row without its key, which the database assigns. */
 export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow, "topic_id"> {
   const { topic, digest, ordinal, eventCount } = record;
   return withChecksum("topics", {
@@ -41,7 +41,7 @@ export function toTopicRow(groupId: string, record: TopicRecord): Omit<TopicRow,
   });
 }
 
-/** What changes of the row, with the checksum of the whole. */
+/** The columns that change, and the checksum of the whole row. */
 export function toTopicChange(groupId: string, topicId: number, record: TopicRecord): TopicChange {
   const { sequence, block_number, closed, event_count, checksum } = toTopicRow(groupId, record);
   return { topic_id: topicId, sequence, block_number, closed, event_count, checksum };
@@ -92,7 +92,7 @@ export function fromBatchRow(row: BatchRow, topic: string): EventBatch {
   return { ...fromPlaceRow(row, topic), publisher, events: row.events };
 }
 
-/** A batch but for what it holds. */
+/** A batch without its events. */
 export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
   const firstPosition = fromStored(row.first_position);
   return {
@@ -108,7 +108,7 @@ export function fromPlaceRow(row: PlaceRow, topic: string): VanishedBatch {
 
 type DeliveryColumns = Pick<SubscriptionTable, "interface_type" | "url" | "receiver" | "secret">;
 
-/** `url` holds the identifier of the session where `interface_type` is the protocol of one. */
+/** `url` holds the identifier of the session if `interface_type` is a session protocol. */
 export function toDeliveryColumns(delivery: Delivery): DeliveryColumns {
   const interface_type = interfaceTypeOf(delivery);
   if (delivery.kind === "session") return { interface_type, url: delivery.sessionId, receiver: null, secret: null };
@@ -148,7 +148,7 @@ export function toSubscriptionRow(subscription: Subscription): SubscriptionTable
   });
 }
 
-/** Of a damaged row, no more is told than which it is. */
+/** Reports only the identifier of a damaged row. */
 export function fromSubscriptionRow(row: SubscriptionTable): Subscription {
   if (!isIntactSubscription(row)) return damagedSubscription(row);
   return {
@@ -172,7 +172,7 @@ function damagedSubscription(row: SubscriptionTable): Subscription {
   return {
     id: row.id as Subscription["id"],
     groupId: row.group_id as Subscription["groupId"],
-    filter: "#" as Subscription["filter"], // Whatever it was, it is one that can be shown.
+    filter: "#" as Subscription["filter"], // The stored filter may be damaged; this one is valid.
     delivery: { kind: "webhook", format: "RESTful", url: "", secret: undefined },
     state: "damaged",
     cursor: positionZero,

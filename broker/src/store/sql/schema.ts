@@ -3,21 +3,21 @@ import type { StoreError } from "./store-error.ts";
 import type { GroupLease, Hint } from "../../ports/coordinator.ts";
 import type { TopicPlace } from "../../ports/store.ts";
 
-/** How far each group's index is. */
+/** The head of each group's index. */
 export interface GroupTable {
   readonly group_id: string;
   readonly block_number: number;
   readonly block_hash: string;
-  /** Times that the index went back. */
+  /** Number of rollbacks of the index. */
   readonly generation: number;
-  /** Stored batches, which is the `ordinal` of the newest. */
+  /** Number of stored batches, equal to the `ordinal` of the newest. */
   readonly batch_count: number;
-  /** Over the row; see row-checksums.ts. So in every table that has it. */
+  /** Covers the row; see row-checksums.ts. The same in every table. */
   readonly checksum: number;
 }
 
 /**
- * One row a topic. `topic_id` is the database's own, `ordinal` counts from 1 in the order of opening in its group, and `event_count`
+ * One row for each topic. `topic_id` is the database's own, `ordinal` counts from 1 in the order of opening in its group, and `event_count`
  * counts stored events, not skipped ones.
  */
 export interface TopicTable {
@@ -36,20 +36,20 @@ export interface TopicTable {
   readonly checksum: number;
 }
 
-/** A topic's row as it is read. */
+/** A topic's row as queries return it. */
 export type TopicRow = Selectable<TopicTable>;
 
-/** What a block can change of a topic, and the topic's key. */
+/** The columns of a topic that a block can change, and its key. */
 export type TopicChange = Pick<
   TopicRow,
   "topic_id" | "sequence" | "block_number" | "closed" | "event_count" | "checksum"
 >;
 
 /**
- * One row a batch. Ranges are sought by `last_position`, so that a batch that lies across the start of a range is found without a
- * second look. `events_before` counts the topic's stored events before this batch, which makes every count two look-ups; `ordinal` counts the
- * group's batches from 1. Neither has a gap, so that a batch which a damaged database no longer finds is missed.
- * What is asked of one topic is asked by `topic_id` alone, so that no planner can take the group's index for it.
+ * One row for each batch. Range queries use `last_position`, so that one look-up also finds a batch that spans the start of a range.
+ * `events_before` counts the topic's stored events before this batch, so that a count takes two look-ups; `ordinal` counts the group's
+ * batches from 1. Neither has gaps, so a batch that a damaged database no longer finds is detected. Queries for one topic filter by
+ * `topic_id` alone, so that no planner uses the group's index for them.
  */
 export interface BatchTable {
   readonly group_id: string;
@@ -63,15 +63,15 @@ export interface BatchTable {
   readonly transaction_hash: string;
   readonly log_index: number;
   readonly publisher: string;
-  /** Over `events`. */
+  /** Covers `events`. */
   readonly events_checksum: number;
-  /** Over all other columns and the topic's name, so that they can be checked without the events. */
+  /** Covers all other columns and the topic's name, so that a check need not read the events. */
   readonly checksum: number;
-  /** The last column, so that the others are read without it. */
+  /** The last column, so that reading the others does not load it. */
   readonly events: Uint8Array;
 }
 
-/** One row an applied block that can be taken back, and the one before them. `undo` is what the plan's BlockUndo has, as JSON. */
+/** One row for each block that a rollback can remove, and for the block before them. `undo` is the plan's BlockUndo as JSON. */
 export interface BlockTable {
   readonly group_id: string;
   readonly number: number;
@@ -80,7 +80,7 @@ export interface BlockTable {
   readonly checksum: number;
 }
 
-/** One row a topic that retains an event; see the port's RetainedEvent. It has the name, since filters ask for ranges of names. */
+/** One row for each topic that retains an event; see the port's RetainedEvent. It holds the name, since filters query ranges of names. */
 export interface RetainedTable {
   readonly group_id: string;
   readonly name: string;
@@ -89,7 +89,7 @@ export interface RetainedTable {
   readonly checksum: number;
 }
 
-/** One row a batch that a reorganisation took; the key counts up. */
+/** One row for each batch that a reorg removed; the key counts up. */
 export interface VanishedTable {
   readonly vanished_id: Generated<number>;
   readonly group_id: string;
@@ -102,7 +102,7 @@ export interface VanishedTable {
   readonly log_index: number;
 }
 
-/** One row an entry that was left out of the index; see the port's SkippedEntry. */
+/** One row for each skipped entry; see the port's SkippedEntry. */
 export interface SkippedEntryTable {
   readonly group_id: string;
   readonly block_number: number;
@@ -113,7 +113,7 @@ export interface SkippedEntryTable {
   readonly transaction_hash: string;
 }
 
-/** One row a subscription; see the domain's Subscription. */
+/** One row for each subscription; see the domain's Subscription. */
 export interface SubscriptionTable {
   readonly id: string;
   readonly group_id: string;
@@ -132,14 +132,14 @@ export interface SubscriptionTable {
   readonly created_at: number;
   readonly owner: string | null;
   readonly epoch: number;
-  /** The node that asks the owner for it; of the database alone. */
+  /** The node that claims it. Only the database has this column. */
   readonly wanted_by: string | null;
-  /** Over what is written with the cursor; see progressCheck. */
+  /** Covers the columns that are written with the cursor; see progressCheck. */
   readonly progress_check: number;
   readonly checksum: number;
 }
 
-/** One row a session; see the port's StoredSession. Times are in session time. */
+/** One row for each session; see the port's StoredSession. Times are in session time. */
 export interface SessionTable {
   readonly session_id: string;
   readonly group_id: string;
@@ -150,7 +150,7 @@ export interface SessionTable {
   readonly epoch: number;
   readonly cursor: number;
   readonly taken: number;
-  /** Over the two before; see stateCheck. */
+  /** Covers `cursor` and `taken`; see stateCheck. */
   readonly state_check: number;
   readonly in_flight: Uint8Array;
   readonly in_flight_check: number;
@@ -165,7 +165,7 @@ export interface SessionTable {
   readonly checksum: number;
 }
 
-/** One row a filter of a session. `options`: the QoS, 4 for no local, 8 for retain as published. */
+/** One row for each filter of a session. `options`: the QoS, 4 for no local, 8 for retain as published. */
 export interface SessionFilterTable {
   readonly subscription_id: string;
   readonly session_id: string;
@@ -182,17 +182,17 @@ export interface SessionTimeTable {
   readonly ms: number;
 }
 
-/** One row a member, while nodes share the database; times are milliseconds since the epoch by the database's clock. */
+/** One row for each member if nodes share the database. Times are milliseconds since the epoch by the database's clock. */
 export interface NodeTable {
   readonly node_id: string;
   readonly address: string;
   readonly joined_at: number;
   readonly expires_at: number;
-  /** Groups for which it can deliver, as a JSON list. */
+  /** Groups that the member can deliver, as a JSON list. */
   readonly groups: string;
 }
 
-/** The node that writes each group's index; the row stays when nobody does, so that epochs only grow. */
+/** The node that writes each group's index. The row stays when no node does, so that epochs only grow. */
 export interface GroupLeaseTable {
   readonly group_id: string;
   readonly node_id: string | null;
@@ -217,7 +217,7 @@ export interface GroupChainTable {
   readonly writers_owner: string | null;
 }
 
-/** One row a transaction that may have been sent; see the Journal port. The last column holds every signed form of it. */
+/** One row for each transaction that may have been sent; see the Journal port. The last column holds every signed version of it. */
 export interface JournalTable {
   readonly group_id: string;
   readonly sender: string;
@@ -226,7 +226,7 @@ export interface JournalTable {
   readonly variants: Uint8Array;
 }
 
-/** One row a publish that its producer has named by a key; see the PublishKeys port. */
+/** One row for each publish with a key; see the PublishKeys port. */
 export interface PublishKeyTable {
   readonly group_id: string;
   readonly scope: string;
@@ -240,7 +240,7 @@ export interface PublishKeyTable {
   readonly checksum: number;
 }
 
-/** Tables as the newest migration leaves them. */
+/** The tables after the newest migration. */
 export interface Schema {
   readonly schema_version: { readonly version: number };
   readonly groups: GroupTable;
@@ -262,18 +262,18 @@ export interface Schema {
   readonly signers: SignerTable;
 }
 
-/** How far one subscription is, as it is written. */
+/** One subscription's cursor, as columns. */
 export type ProgressRow = Pick<
   SubscriptionTable,
   "id" | "epoch" | "cursor" | "notified_count" | "notified_at" | "failed_attempts" | "failed_ms" | "progress_check"
 >;
 
-/** `shared` keeps out those that want it `exclusive`, and only them. */
+/** `shared` excludes only `exclusive` holders. */
 export type LockMode = "exclusive" | "shared";
 
-/** Writes what a block changes, in a transaction of this database, however many topics that are. */
+/** Writes the changes of a block in a transaction of this database, for any number of topics. */
 export interface RowWriter {
-  /** Answers the keys of the new topics, in any order. */
+  /** Returns the keys of the new topics, in any order. */
   readonly insertTopics: (
     transaction: Transaction<Schema>,
     rows: readonly Omit<TopicRow, "topic_id">[],
@@ -283,53 +283,53 @@ export interface RowWriter {
   readonly insertBatches: (transaction: Transaction<Schema>, rows: readonly BatchTable[]) => Promise<void>;
 }
 
-/** An open database, seen with two promises about the disk. */
+/** An open database with two levels of durability. */
 export interface SqlDatabase {
-  /** What it commits is on disk when the commit answers. */
+  /** A commit is on disk when it returns. */
   readonly durable: Kysely<Schema>;
-  /** What it commits is whole or absent after a power cut, and there after a kill. */
+  /** A commit survives a kill; after a power cut it is whole or absent. */
   readonly relaxed: Kysely<Schema>;
-  /** Durable, and with time for changes of whole tables, or of a group's whole index. */
+  /** Durable, with longer time limits for changes of whole tables or of a group's whole index. */
   readonly migrating: Kysely<Schema>;
-  /** Whether other processes change it too, so that nothing that was read may be kept. */
+  /** Whether other processes write to it too: then rows must not be cached. */
   readonly isShared: boolean;
-  /** From here to the end of the transaction nobody else holds the lock of this name in a way that excludes it, in any process. */
+  /** Holds the lock of this name, across processes, until the transaction ends. */
   readonly lock: (transaction: Transaction<Schema>, name: string, mode?: LockMode) => Promise<void>;
-  /** Keeps the rows that a query answers from changes by others to the end of the transaction. */
+  /** Locks the rows that a query returns against changes by others until the transaction ends. */
   readonly locking: <Table extends keyof Schema, Row>(
     query: SelectQueryBuilder<Schema, Table, Row>,
   ) => SelectQueryBuilder<Schema, Table, Row>;
-  /** Keeps a lease from being taken to the end of the transaction; answers false where it is not the newest. */
+  /** Prevents others from taking the lease until the transaction ends. Returns false if a newer lease exists. */
   readonly holdLease: (transaction: Transaction<Schema>, lease: GroupLease) => Promise<boolean>;
-  /** Tells every process that listens, once the transaction is committed. */
+  /** Sends a hint to all listening processes once the transaction is committed. */
   readonly notify: (transaction: Transaction<Schema>, hint: Hint) => Promise<void>;
-  /** The values as a column that a query can ask for, however many they are. */
+  /** Any number of values as one column of a query. */
   readonly column: (values: readonly string[]) => RawBuilder<string>;
-  /** The places as a table: topic, after, and place, their number from 0 on. */
+  /** The places as a table with the columns topic, after and place, which counts from 0. */
   readonly places: (places: readonly TopicPlace[]) => RawBuilder<unknown>;
   readonly rowWriter: RowWriter;
-  /** Moves cursors forward in one transaction of the relaxed kind; answers the ids of which there is no row of that epoch. */
+  /** Moves cursors forward in one transaction of the relaxed kind; returns the ids that have no row of the given epoch. */
   readonly saveProgress: (rows: readonly ProgressRow[]) => Promise<readonly string[]>;
   readonly countSubscriptions: () => Promise<number>;
-  /** Finds every row of the small tables by each of their indexes, or builds those anew. @throws StoreError `corrupt`. */
+  /** Checks that each index of the small tables finds every row, and rebuilds it if not. @throws StoreError `corrupt`. */
   readonly checkTables: () => Promise<void>;
-  /** Builds the indexes of the batches anew from their rows, in the transaction where one is given. */
+  /** Rebuilds the indexes of the batches from their rows, in the transaction if one is given. */
   readonly reindexBatches: (transaction?: Transaction<Schema>) => Promise<void>;
-  /** The failure of a database whose rows are not as they were written; it is reported. `what` names them. */
+  /** Creates and reports the error for damaged rows, which `what` names. */
   readonly damaged: (what: string) => StoreError;
   close(): Promise<void>;
 }
 
-/** One kind of database. All that is particular to it stands behind this. */
+/** One kind of database, with everything that is specific to it. */
 export interface SqlBackend {
-  /** What error messages call the database. */
+  /** Name of the database in error messages. */
   readonly description: string;
   readonly bytesType: "blob" | "bytea";
-  /** Type of a primary key that the database counts up itself. */
+  /** Type of an auto-incremented primary key. */
   readonly keyType: "integer" | "bigserial";
-  /** Type of a text whose order is that of its bytes, in every database. */
+  /** Type of a text that sorts by its bytes in every database. */
   readonly orderedTextType: "text" | 'text collate "C"';
-  /** Has the database keep the number of subscriptions, where it is asked for often. */
+  /** Makes the database maintain the number of subscriptions, if it is read often. */
   readonly keepCount?: (transaction: Kysely<Schema>) => Promise<void>;
   open(): Promise<SqlDatabase>;
 }

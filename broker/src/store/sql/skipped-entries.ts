@@ -4,7 +4,7 @@ import { type IndexedBlock, type SkippedEntry, skippedEntriesMax } from "../../p
 import { pagesOf } from "./pages.ts";
 import type { Schema, SkippedEntryTable } from "./schema.ts";
 
-/** Remembers what was left out of the blocks, and forgets the oldest of too many. Nothing is asked of the database when nothing was. */
+/** Stores skipped entries and deletes the oldest beyond the limit. Sends no statement if there are none. */
 export async function rememberSkipped(
   transaction: Transaction<Schema>,
   groupId: GroupId,
@@ -29,7 +29,7 @@ export async function rememberSkipped(
     .execute();
 }
 
-/** Forgets what was left out of later blocks than that. */
+/** Deletes the skipped entries of later blocks. */
 export async function dropSkipped(transaction: Transaction<Schema>, groupId: GroupId, after: number): Promise<void> {
   await transaction
     .deleteFrom("skipped_entries")
@@ -69,7 +69,7 @@ function toRow(groupId: GroupId, entry: SkippedEntry): SkippedEntryTable {
 
 function fromRow(row: SkippedEntryTable): SkippedEntry {
   return {
-    code: row.code as SkippedEntry["code"], // This, and what follows, is as it was given.
+    code: row.code as SkippedEntry["code"], // This and the next values are unchanged since they were stored.
     reason: row.reason,
     address: row.address as SkippedEntry["address"],
     blockNumber: row.block_number,

@@ -11,19 +11,19 @@ import { checksumOfRow } from "./row-checksums.ts";
 import { fromBatchRow, type KeyedTopic } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
 
-/** Looks at a stretch that seems to lack batches: a reorganisation may come between two statements, an index of the database may be damaged. */
+/** Most reads of a stretch that seems to lack batches. A reorg may come between two statements, or an index of the database may be damaged. */
 const looksMax = 3;
 
 /** A batch's row without its events. */
 export type BatchPlace = Omit<BatchTable, "events">;
 
-/** What was read; `missing` tells between which positions batches seem to be missing. */
+/** The batches read; `missing` gives the positions between which batches seem to be missing. */
 interface Look<Value> {
   readonly value: Value;
   readonly missing?: { readonly after: number; readonly before: number } | undefined;
 }
 
-/** How batches are counted without a gap: one by one in their group, by their events in their topic. */
+/** The two counters of a batch that have no gaps: batches in the group, and events in the topic. */
 interface Density {
   readonly numberOf: (row: BatchPlace) => number;
   readonly widthOf: (row: BatchPlace) => number;
@@ -36,7 +36,7 @@ export interface SqlBatchesParts {
   readonly findTopic: (groupId: GroupId, name: TopicName) => Promise<KeyedTopic | undefined>;
 }
 
-/** Reads batches. Nothing leaves it that is not as it was written, and no batch is passed over because the database does not find it. */
+/** Reads batches. It returns only intact batches, and it detects a batch that the database fails to find. */
 export class SqlBatches {
   readonly #parts: SqlBatchesParts;
   readonly #database: Kysely<Schema>;
@@ -70,7 +70,7 @@ export class SqlBatches {
     );
   }
 
-  /** Where a topic has no batch after the position, none; else all but what comes before the next batch, and in it. */
+  /** Number of the topic's events after the position: all but those before the next batch and those of that batch before the position. */
   async countAfter(topic: KeyedTopic, after: Position): Promise<number> {
     const [next] = await this.#read(this.#parts.queries.findNextBatch.bind({ topicId: topic.topicId, after }));
     if (next === undefined) return 0;
@@ -79,7 +79,7 @@ export class SqlBatches {
     return Math.max(0, topic.eventCount - next.events_before - inBatch); // The index may move on between the two look-ups.
   }
 
-  /** A sequence that no batch holds was left out of the index, or comes later: then no stored event lies between its neighbours. */
+  /** A sequence that no batch holds was skipped or is still to come: then no stored event lies between its neighbours. */
   async #findMissing(
     topic: KeyedTopic,
     { row, sequence }: { readonly row: BatchPlace | undefined; readonly sequence: number },
@@ -126,7 +126,7 @@ export class SqlBatches {
     return { value, missing: await this.#findGap(rows, range, { density, isCut: isCut(sizes, last, range) }) };
   }
 
-  /** Where the rows are not all that the range holds. A read that was cut short is continued by the next one, which looks at the seam. */
+  /** The gaps in a range, if any. After a read that a limit cut short, the next read checks the seam. */
   async #findGap(
     rows: readonly BatchPlace[],
     range: BatchRange,
@@ -146,7 +146,7 @@ export class SqlBatches {
     return isWhole ? undefined : { after, before: endOfBlock(blockOf(range.upTo)) };
   }
 
-  /** The indexes of a database may be damaged where its rows are not: they are built anew once. */
+  /** A database's indexes may be damaged while its rows are intact: rebuild the indexes once. */
   async #look<Value>(groupId: GroupId, look: () => Promise<Look<Value>>): Promise<Value> {
     for (let looks = 1; ; looks += 1) {
       const { value, missing } = await look();
@@ -156,14 +156,14 @@ export class SqlBatches {
     }
   }
 
-  /** Not again while it did not help: it goes through the whole table. */
+  /** Not again if the last rebuild did not help: a rebuild scans the whole table. */
   async #reindexOnce(): Promise<void> {
     if (this.#isReindexed) return;
     this.#isReindexed = true;
     await this.#parts.shared.reindexBatches();
   }
 
-  /** Rows were mended: a missing one may have other reasons from now on. */
+  /** After a repair of rows, a missing row may have another cause. */
   onMended(): void {
     this.#isReindexed = false;
   }
@@ -189,7 +189,7 @@ export class SqlBatches {
   }
 }
 
-/** Of a batch whose topic has this name. @throws IndexDamagedError. */
+/** Decodes a batch of the topic with this name. @throws IndexDamagedError. */
 export function checkPlace<Row extends BatchPlace>(row: Row, name: string): Row {
   if (checksumOfRow("batches", row, name) !== row.checksum) throw damagedRow(row, name);
   return row;
@@ -206,20 +206,20 @@ export function countOf(row: Pick<BatchPlace, "first_position" | "last_position"
   return row.last_position - row.first_position + 1;
 }
 
-/** A damaged row may hold anything. */
+/** A damaged row may hold any value. */
 function isBytes(value: unknown): value is Uint8Array {
   return value instanceof Uint8Array;
 }
 
-/** One of the two positions may be what is damaged. */
+/** Either of the two positions may be the damaged value. */
 function damagedRow(row: BatchPlace, name: string): IndexDamagedError {
   const blocks = [row.first_position, row.last_position].map(numberOf);
   const place = `sequence ${row.first_sequence} of topic ${JSON.stringify(name)} in block ${blocks[0]}`;
   const candidates = [...new Set(blocks)].filter((block) => block <= blockNumberMax);
-  return new IndexDamagedError(`the batch at ${place} is not as it was written`, candidates);
+  return new IndexDamagedError(`the batch at ${place} is damaged`, candidates);
 }
 
-/** The block of a position that may be damaged, and then be anything. */
+/** The block of a position, which may be damaged and hold any value. */
 function numberOf(position: number): number {
   return Math.max(0, Math.floor(position / eventsPerBlockMax));
 }
@@ -231,7 +231,7 @@ function bounds(range: BatchRange) {
 
 type Size = Pick<BatchTable, "last_position" | "byte_count">;
 
-/** The last position of the batch with which the bytes are reached; of the last batch when they are not. */
+/** The last position of the batch that reaches the byte limit, or of the last batch if none does. */
 function lastWithin(sizes: readonly Size[], bytesMax: number): number | undefined {
   let bytes = 0;
   for (const size of sizes) {
@@ -241,7 +241,7 @@ function lastWithin(sizes: readonly Size[], bytesMax: number): number | undefine
   return sizes.at(-1)?.last_position;
 }
 
-/** Whether a limit ended the reading before the range ended. */
+/** Whether a limit ended the read before the end of the range. */
 function isCut(sizes: readonly Size[], last: number | undefined, range: BatchRange): boolean {
   return sizes.length >= range.batchesMax || last !== sizes.at(-1)?.last_position;
 }

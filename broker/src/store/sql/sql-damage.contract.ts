@@ -28,7 +28,7 @@ const retainedPage = { prefix: "", after: undefined, limit: 9 };
 /** Alpha 4 and 5, the only batch of alpha in block 4. */
 const row = sql`first_sequence = 4`;
 
-/** What a database with changed rows answers. */
+/** The answers of a database with changed rows. */
 export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): void {
   const open = async () => {
     const backend = await create();
@@ -51,7 +51,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
     return { store, damageEvents };
   });
 
-  describe(`${name} tells damage of every kind`, () => {
+  describe(`${name} detects every kind of damage`, () => {
     let store: SqlStore;
     let change: (statement: ReturnType<typeof sql>) => Promise<unknown>;
     beforeEach(async () => {
@@ -94,7 +94,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.countEventsAfter(group, beta, positionZero)).toBe(3);
     });
 
-    it("a batch that is gone, wherever in a read it would be", async () => {
+    it("a missing batch at any place of a read", async () => {
       await change(sql`delete from batches where ${row}`);
       const ranges: readonly Partial<BatchRange>[] = [
         {},
@@ -116,7 +116,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
     });
 
-    it("the newest batch is gone", async () => {
+    it("a missing newest batch", async () => {
       await change(sql`delete from batches where first_sequence = 8`);
       await expect(read()).rejects.toBeInstanceOf(IndexDamagedError);
       await expect(store.findBatch(group, { topic: alpha, sequence: 8 })).rejects.toBeInstanceOf(IndexDamagedError);
@@ -124,7 +124,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await read()).toEqual(intact);
     });
 
-    it("sequences that were left out, and those to come, are no damage", async () => {
+    it("skipped and future sequences are no damage", async () => {
       expect(await store.findBatch(group, { topic: alpha, sequence: 6 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 7 })).toBeUndefined();
       expect(await store.findBatch(group, { topic: alpha, sequence: 9 })).toBeUndefined();
@@ -152,7 +152,7 @@ export function testSqlDamage(name: string, create: () => Promise<SqlBackend>): 
       expect(await store.deleteSubscription(subscriptionOf(1))).toBe(true);
     });
 
-    it("what changes a subscription keeps it whole", async () => {
+    it("every change of a subscription keeps its row intact", async () => {
       const { id } = subscriptionOf(1);
       await store.insertSubscription(subscriptionOf(1, { cursor: toPosition(1, 0) }), 0);
       await store.saveProgress([

@@ -37,7 +37,7 @@ import { listSkipped, rememberSkipped } from "./skipped-entries.ts";
 import { findVanished, SqlRollBack } from "./sql-roll-back.ts";
 import { TopicCache } from "./topic-cache.ts";
 
-/** Topics that are kept in memory, the last written ones: about 500 bytes each, 25 MB in all. */
+/** Topics cached in memory, the last written ones: about 500 bytes each, 25 MB in all. */
 const topicsCachedMax = 50_000;
 
 /** Topics that one query looks up. */
@@ -45,7 +45,7 @@ const topicsFoundMax = 500;
 
 interface Planned {
   readonly plan: IndexPlan;
-  /** Keys of the topics that are there already, by ordinal. */
+  /** Keys of the existing topics, by ordinal. */
   readonly topicIds: ReadonlyMap<number, number>;
   readonly batchesTotal: number;
   readonly generation: number;
@@ -60,7 +60,7 @@ export class SqlIndex {
   readonly #batches: SqlBatches;
   readonly #mending: SqlMending;
   readonly #cache: TopicCache;
-  readonly #applying = new Mutex(); // From the first read of a plan until the cache holds what was committed.
+  readonly #applying = new Mutex(); // From the first read of a plan until the cache holds the committed state.
 
   constructor(database: SqlDatabase) {
     this.#shared = database;
@@ -83,7 +83,7 @@ export class SqlIndex {
     options: ApplyOptions = { isFinal: false },
   ): Promise<void> {
     if (blocks.length === 0) return;
-    // Other nodes tell their callers of what they see here and go on from it: a server that dies must not take it back.
+    // Other nodes read these rows, report them to their callers and continue from them: a crash of the server must not undo them.
     const database = options.lease === undefined ? this.#database : this.#shared.durable;
     await this.#applying.acquire();
     try {
@@ -109,7 +109,7 @@ export class SqlIndex {
   async rollBack(groupId: GroupId, to: BlockRef | undefined, lease?: GroupLease): Promise<RollBack> {
     await this.#applying.acquire();
     try {
-      // Before, so that nobody reads from it what is gone as soon as the transaction is committed.
+      // Before the transaction: after its commit the cached topics may no longer exist.
       this.#cache.clear();
       return await this.#change(this.#shared.migrating, { groupId, lease }, async (transaction) =>
         this.#rollBack.rollBack(transaction, groupId, { to, lease }),
@@ -196,7 +196,7 @@ export class SqlIndex {
     return countStretch(this.#shared, groupId, stretch);
   }
 
-  /** One change of a group's index at a time, by nobody but its follower; who reads the index is told of it. */
+  /** Runs one change of a group's index at a time, only for the follower, and sends a hint to readers. */
   async #change<Result>(
     database: Kysely<Schema>,
     { groupId, lease }: { readonly groupId: GroupId; readonly lease: GroupLease | undefined },
@@ -230,7 +230,7 @@ export class SqlIndex {
     return { plan, topicIds, batchesTotal: batchesTotal + plan.batches.length, generation };
   }
 
-  /** Answers the topics as they are then. */
+  /** Returns the topics after the change. */
   async #write(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -312,17 +312,17 @@ export class SqlIndex {
   }
 }
 
-/** The hash is as it was given to applyBlocks. */
+/** The hash is unchanged since applyBlocks stored it. */
 function toHead(row: GroupTable): IndexHead {
   return { blockNumber: row.block_number, hash: row.block_hash as Hash, generation: row.generation };
 }
 
-/** Held by whoever changes a group's index. */
+/** Name of the lock that every change of a group's index holds. */
 export function indexLock(groupId: string): string {
   return `index ${groupId}`;
 }
 
-/** What is found at once, and the keys of the rest. */
+/** The topics found in the cache, and the keys of the others. */
 function split<Key, Found>(keys: readonly Key[], find: (key: Key) => Found | undefined) {
   const found: Found[] = [];
   const missing: Key[] = [];
@@ -336,6 +336,6 @@ function split<Key, Found>(keys: readonly Key[], find: (key: Key) => Found | und
 
 function idOf({ ordinal }: { readonly ordinal: number }, ids: ReadonlyMap<number, number>): number {
   const topicId = ids.get(ordinal);
-  if (topicId === undefined) throw new Error(`topic ${ordinal} is planned and has no key`);
+  if (topicId === undefined) throw new Error(`topic ${ordinal} is in the plan but has no key`);
   return topicId;
 }

@@ -7,7 +7,7 @@ import { type KeyedTopic, toBatchRow } from "./rows.ts";
 import type { BatchTable, Schema, SqlDatabase } from "./schema.ts";
 import { checkPlace, countOf, toBatch } from "./sql-batches.ts";
 
-/** Writes batches anew whose rows are damaged. Every method works within the transaction that it is given. */
+/** Rewrites batches with damaged rows. Every method runs in the given transaction. */
 export class SqlMending {
   readonly #database: SqlDatabase;
   readonly #queries;
@@ -17,7 +17,7 @@ export class SqlMending {
     this.#queries = createBatchQueries(database.relaxed);
   }
 
-  /** See the port. Batches ascend, so that each one finds those before it mended. */
+  /** See the port. Batches ascend, so the batches before each one are already repaired. */
   async mend(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -35,7 +35,7 @@ export class SqlMending {
     return damaged;
   }
 
-  /** The row as it was first written: what it counts from is what the batches before it say. */
+  /** The row as it was first written; its counters continue those of the batches before it. */
   async #toRow(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -60,8 +60,8 @@ export class SqlMending {
   }
 
   /**
-   * A change of a row removes from each index what the row says that it is found by. Where that is damaged, the row of another batch would be
-   * removed: the indexes are built anew first, and then find the row by one key or the other.
+   * A change of a row removes the row's old keys from each index. If the keys are damaged, that would remove another batch's entry. So the
+   * indexes are rebuilt first; then one key or the other finds the row.
    */
   async #write(transaction: Transaction<Schema>, row: BatchTable): Promise<void> {
     const found = await this.#find(transaction, row);
@@ -76,7 +76,7 @@ export class SqlMending {
     await transaction.insertInto("batches").values(row).execute();
   }
 
-  /** The row by each of its keys: what is asked for by one is read from the row, where the other one may answer from its index. */
+  /** Finds the row by each of its keys. A query by one key reads the other from the row; a query by both could answer from an index. */
   async #find(transaction: Transaction<Schema>, row: BatchTable): Promise<readonly (BatchTable | undefined)[]> {
     const key = {
       groupId: row.group_id,

@@ -15,7 +15,7 @@ export class SqlPublishKeys implements PublishKeys {
     this.#database = database;
   }
 
-  /** In the order of the keys, so that two nodes that record the same ones wait for each other in one direction only. */
+  /** In the order of the keys, so that two nodes that record the same keys cannot deadlock. */
   async recordPublishKeys(rows: readonly PublishKeyRow[]): Promise<readonly (PublishKeyRow | DamagedKeyRow)[]> {
     if (rows.length === 0) return [];
     const sorted = rows.map(toRow).toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
@@ -93,7 +93,7 @@ export class SqlPublishKeys implements PublishKeys {
 
 type KeyColumns = Pick<PublishKeyTable, "group_id" | "scope" | "key">;
 
-/** Answers the rows that had keys of the page before. */
+/** Returns the rows that held keys of the page before the insert. */
 async function recordPage(
   transaction: Kysely<Schema>,
   page: readonly PublishKeyTable[],
@@ -144,7 +144,7 @@ function toRow(row: PublishKeyRow): PublishKeyTable {
 }
 
 function fromRow(row: PublishKeyTable): PublishKeyRow | DamagedKeyRow {
-  const key = { groupId: row.group_id as GroupId, scope: row.scope, key: row.key }; // As it was given.
+  const key = { groupId: row.group_id as GroupId, scope: row.scope, key: row.key }; // Unchanged since it was stored.
   if (checksumOfRow("publish_keys", row) !== row.checksum) return { ...key, isDamaged: true };
   return {
     ...key,

@@ -19,10 +19,10 @@ import type { BlockTable, Schema, SqlDatabase, VanishedTable } from "./schema.ts
 import { dropSkipped } from "./skipped-entries.ts";
 import { goingBack } from "./sql-subscriptions.ts";
 
-/** What stands in a block's row beside its name. */
+/** The columns of a block's row beside its number and hash. */
 type StoredUndo = Omit<BlockUndo, "number" | "hash" | "topicsTotal"> & { readonly topicsTotal?: number | undefined };
 
-/** Keeps how blocks can be taken back, and takes them back. Every method works within the transaction that it is given. */
+/** Stores undo records of blocks, and rolls blocks back. Every method runs in the given transaction. */
 export class SqlRollBack {
   readonly #database: SqlDatabase;
   readonly #insertBlock;
@@ -34,7 +34,7 @@ export class SqlRollBack {
     );
   }
 
-  /** Keeps blocks that were just applied, and lets go of those that fall out of the window, but for the newest of these. */
+  /** Stores the blocks just applied, and deletes those outside the window, except the newest of them. */
   async keep(transaction: Transaction<Schema>, groupId: GroupId, blocks: readonly BlockUndo[]): Promise<void> {
     for (const { number, hash, topicsTotal, images, retained } of blocks) {
       const undo = JSON.stringify({ topicsTotal, images, retained } satisfies StoredUndo);
@@ -72,7 +72,7 @@ export class SqlRollBack {
     return number >= 0 && number < below ? [{ number, hash: hash as BlockRef["hash"] }] : []; // As it was given.
   }
 
-  /** @throws Error when the index cannot go back to that block. */
+  /** @throws Error if the index cannot roll back to that block. */
   async rollBack(
     transaction: Transaction<Schema>,
     groupId: GroupId,
@@ -97,7 +97,7 @@ export class SqlRollBack {
   async #plan(transaction: Transaction<Schema>, groupId: GroupId, to: BlockRef | undefined): Promise<RollBackPlan> {
     if (to === undefined) return { topicsTotal: 0, images: [], retained: [] };
     const kept = await this.listBlocks(transaction, groupId, { atMost: 1, below: to.number + 1 });
-    if (kept[0]?.hash !== to.hash) throw new Error(`index: it cannot go back to block ${to.number}`);
+    if (kept[0]?.hash !== to.hash) throw new Error(`index: cannot roll back to block ${to.number}`);
     const rows = await transaction
       .selectFrom("blocks")
       .selectAll()

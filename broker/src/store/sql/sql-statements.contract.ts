@@ -8,13 +8,13 @@ import type { SqlBackend, SqlDatabase } from "./schema.ts";
 import { SqlStore } from "./sql-store.ts";
 
 const topicCount = 1000;
-/** Beginning and commit left out, and what a database in the process runs for each row by itself. */
+/** Without begin and commit, and without the statements that an in-process database runs for each row. */
 const statementsMax = 20;
-/** More for as many retained events: two look-ups and six inserts. A block without one takes none. */
+/** Additional statements for as many retained events: two look-ups and six inserts. A block without retained events needs none. */
 const retainedStatementsMax = 8;
 const names = Array.from({ length: topicCount }, (_, index) => parseTopicName(`topic/${index}`));
 
-/** The database, with every statement counted that waits for an answer. */
+/** The database, which counts every statement that waits for an answer. */
 function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
   const plugin: KyselyPlugin = {
     transformQuery: ({ node }) => node,
@@ -32,7 +32,7 @@ function countStatements(backend: SqlBackend, count: () => void): SqlBackend {
   return { ...backend, open: async () => counted(await backend.open()) };
 }
 
-/** Holds the number of statements of a block. `create` answers an empty database. */
+/** Bounds the number of statements of a block. `create` returns an empty database. */
 export function testSqlStatements(name: string, create: () => Promise<SqlBackend>): void {
   it.each([true, false])(`${name} indexes a block over many topics in few statements (final: %s)`, async (isFinal) => {
     let statements = 0;
@@ -66,7 +66,7 @@ export function testSqlStatements(name: string, create: () => Promise<SqlBackend
     ).toBeLessThanOrEqual(statementsMax);
     expect(await statementsOf(() => publishIn(2))).toBeLessThanOrEqual(statementsMax);
     await store.stop();
-    await store.start(); // Nothing is in memory now.
+    await store.start(); // Now the caches are empty.
     const plain = await statementsOf(() => publishIn(3));
     const marked = await statementsOf(() => publishIn(4, names));
     await store.stop();

@@ -45,7 +45,7 @@ describe("the SQLite store", () => {
     file = temporaryFile();
   });
 
-  it("says which schema it came from where it has changed it, and only there", async () => {
+  it("logs the former schema version if and only if it migrated the schema", async () => {
     const lines: LogFields[] = [];
     const logger = { ...silentLogger, info: (_: string, fields?: LogFields) => void lines.push(fields ?? {}) };
     for (let start = 0; start < 2; start += 1) {
@@ -57,7 +57,7 @@ describe("the SQLite store", () => {
     expect(lines[1]).not.toHaveProperty("migratedFrom");
   });
 
-  it("has everything again after a restart, in one file", async () => {
+  it("keeps everything across a restart, in one file", async () => {
     const store = createSqlStore({ file });
     await store.start();
     await store.applyBlocks(group, history);
@@ -90,7 +90,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("a deleted file is an empty store, which takes the blocks again", async () => {
+  it("starts empty after its file was deleted, and accepts the blocks again", async () => {
     const store = createSqlStore({ file });
     await store.start();
     await store.applyBlocks(group, history);
@@ -103,7 +103,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("refuses a second opener, and lets the next one in after stop", async () => {
+  it("refuses a second opener until the first has stopped", async () => {
     const [first, second] = [createSqlStore({ file }), createSqlStore({ file })];
     await first.start();
     await expect(second.start()).rejects.toMatchObject({
@@ -138,7 +138,7 @@ describe("the SQLite store", () => {
     await expect(store.findHead(group)).rejects.toThrow("not started");
   });
 
-  it("refuses a database of a newer version, and leaves it as it is", async () => {
+  it("refuses a database of a newer version and leaves it unchanged", async () => {
     const store = createSqlStore({ file });
     await store.start();
     await store.stop();
@@ -157,13 +157,13 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("says that a file is no database, and leaves it as it is", async () => {
+  it("reports a file that is no database and leaves it unchanged", async () => {
     writeFileSync(file, "no database ".repeat(1000));
     await expect(createSqlStore({ file }).start()).rejects.toMatchObject({ fault: "corrupt" });
     expect(readdirSync(join(file, ".."))).toEqual(["store.db"]);
   });
 
-  it("says that the folder is missing, or that the file is a folder", async () => {
+  it("reports a missing folder, and a file that is a folder", async () => {
     const missing = join(file, "none", "store.db");
     await expect(createSqlStore({ file: missing }).start()).rejects.toMatchObject({
       fault: "cannot-open",
@@ -173,12 +173,12 @@ describe("the SQLite store", () => {
     await expect(createSqlStore({ file: join(file, "..") }).start()).rejects.toMatchObject({ fault: "cannot-open" });
   });
 
-  it("keeps nothing of a change for which the disk has no room, and goes on when there is", async () => {
+  it("undoes a change when the disk is full, and continues when there is room", async () => {
     const { store, database } = await startedWithDatabase(file);
     await store.applyBlocks(group, history);
     await store.insertSubscription(subscriptionOf(1), 0);
     const limitPages = async (pages: number) => sql.raw(`pragma max_page_count = ${pages}`).execute(database());
-    await limitPages(1); // SQLite takes the present size where that is more.
+    await limitPages(1); // SQLite uses the present size if that is more.
     const large = batchOf(alpha, { block: 8, sequence: 9, count: 1, events: new Uint8Array(1 << 20) });
     const gamma = topicOf(parseTopicName("gamma"), 3);
     const blocks = [blockOf(7, { opened: [gamma] }), blockOf(8, { batches: [large] })];
@@ -199,7 +199,7 @@ describe("the SQLite store", () => {
     await store.stop();
   });
 
-  it("a failing write at any statement leaves nothing", async () => {
+  it("a write that fails at any statement leaves no trace", async () => {
     const { store, database } = await startedWithDatabase(file);
     await store.applyBlocks(group, history);
     const blocks = [
@@ -231,7 +231,7 @@ async function onDatabase(file: string, action: (database: SqlDatabase) => Promi
   }
 }
 
-/** A started store, and a way into its database, by which a test makes it fail. */
+/** A started store, and access to its database, so that a test can make it fail. */
 async function startedWithDatabase(file: string) {
   const backend = createSqliteBackend(file);
   const opened: SqlDatabase[] = [];

@@ -49,9 +49,9 @@ export interface SqlStoreOptions {
   /** The database's file; its folder exists. */
   readonly file: string;
   readonly logger?: Logger;
-  /** Told of each failure that lasts until somebody sees to the disk or the file: full, damaged, not writable. */
+  /** Called for each failure that lasts until the operator repairs the disk or the file: full, damaged, not writable. */
   readonly onFault?: (error: StoreError) => void;
-  /** Whether a close now is to leave the file and its log as they are, and the file locked until the process ends. */
+  /** Whether closing must leave the file and its log unchanged, and the file locked until the process ends. */
   readonly keepsLog?: () => boolean;
 }
 
@@ -113,7 +113,7 @@ export class SqlStore implements Store, Journal, GroupRecords {
     }
   }
 
-  /** Waits for the call under way. A store that was not started, or is stopped, stays as it is. */
+  /** Waits for the call in progress. Without effect on a store that was not started or is stopped. */
   async stop(): Promise<void> {
     const open = this.#open;
     this.#open = undefined;

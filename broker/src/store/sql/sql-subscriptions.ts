@@ -13,12 +13,12 @@ type SubscriptionChange = Pick<SubscriptionTable, "id"> & Partial<SubscriptionTa
 
 const everything: SubscriptionPage = { after: undefined, limit: Number.MAX_SAFE_INTEGER };
 
-/** Held while a group's index goes back, and shared by whoever writes a position that must be right until its commit. */
+/** Lock that a rollback holds exclusively, and that a transaction shares if it writes a position that must stay valid until its commit. */
 export function goingBack(groupId: string): string {
   return `going back ${groupId}`;
 }
 
-/** The subscriptions' half of the store. What is answered true is on disk, but for progress. */
+/** The subscriptions' half of the store. A call that returns true is on disk, except for progress. */
 export class SqlSubscriptions {
   readonly #database: SqlDatabase;
   readonly #queries: SubscriptionQueries;
@@ -33,7 +33,7 @@ export class SqlSubscriptions {
     return rows[0] === undefined ? undefined : fromSubscriptionRow(rows[0]);
   }
 
-  /** No identifier is empty, so that all of them come after the empty one. */
+  /** The empty text sorts before every identifier. */
   async list({ after, limit }: SubscriptionPage = everything): Promise<readonly Subscription[]> {
     const { rows } = await this.#database.relaxed.executeQuery(this.#queries.list.bind({ after: after ?? "", limit }));
     return rows.map(fromSubscriptionRow);
@@ -54,7 +54,7 @@ export class SqlSubscriptions {
     return rows[0]?.count ?? 0;
   }
 
-  /** Where the cursor is before every event, there is nothing that going back could have taken. */
+  /** A cursor before every event cannot point to an event that a rollback removed. */
   async insert(subscription: Subscription, generation: number): Promise<InsertOutcome> {
     const { groupId, cursor } = subscription;
     const insert = this.#queries.insert.bind(toSubscriptionRow(subscription));
@@ -113,7 +113,7 @@ export class SqlSubscriptions {
     return durable.transaction().execute((transaction) => this.#changeWithin(transaction, isDue, change));
   }
 
-  /** The row is read first, since its checksum covers what does not change, too. A damaged one stays as it is. */
+  /** Reads the row first, since its checksum also covers the columns that do not change. A damaged row stays unchanged. */
   async #changeWithin(
     transaction: Transaction<Schema>,
     isDue: (row: SubscriptionTable) => boolean,

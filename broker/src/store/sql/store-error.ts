@@ -1,4 +1,4 @@
-/** What is wrong with the store's database, as far as an operator can act on it. */
+/** Kinds of faults of the store's database, by what an operator can do. */
 export type StoreFault =
   | "full"
   | "io"
@@ -9,11 +9,11 @@ export type StoreFault =
   | "newer"
   /** A server that does not answer now, or not in time. */
   | "unavailable"
-  /** A lock that another transaction kept for longer than a change waits. */
+  /** Another transaction held a lock for longer than a change waits. */
   | "lock-timeout"
-  /** More callers than connections, for longer than a call waits. */
+  /** All connections were in use for longer than a call waits. */
   | "exhausted"
-  /** Undone for the sake of another transaction; the same again may succeed. */
+  /** The database undid the transaction because of another one; a retry may succeed. */
   | "conflict"
   | "other";
 

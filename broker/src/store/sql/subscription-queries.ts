@@ -69,7 +69,7 @@ export function createSubscriptionQueries(database: Kysely<Schema>) {
   };
 }
 
-/** Those of the ids that there are. */
+/** The given ids that exist. */
 export function findSubscriptions({ relaxed, column }: SqlDatabase, ids: readonly string[]) {
   return relaxed.selectFrom("subscriptions").selectAll().where("id", "in", column(ids));
 }

@@ -15,7 +15,7 @@ const keyed = (name: TopicName, eventCount = 0): KeyedTopic => ({
   eventCount,
 });
 
-it("keeps the topics that were last written, per group", () => {
+it("keeps the last written topics of each group", () => {
   const cache = new TopicCache(2);
   cache.set(group, keyed(a));
   cache.set(group, keyed(b));
@@ -30,7 +30,7 @@ it("keeps the topics that were last written, per group", () => {
   expect(cache.findByAddress(other, keyed(c).topic.address)).toBeUndefined();
 });
 
-it("keeps no more in all, however many groups there are", () => {
+it("bounds the total number of topics over any number of groups", () => {
   const cache = new TopicCache(2);
   cache.set(group, keyed(a));
   cache.set(group, keyed(b));

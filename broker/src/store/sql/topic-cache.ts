@@ -10,9 +10,8 @@ interface GroupRecords {
 }
 
 /**
- * The topics that were last written, at most `topicsMax`. Only a committed change of the index puts one here, never a read, so that
- * nothing stale can be put back. This is right as long as this process alone writes the index; of a database that others write too
- * nothing is kept (`topicsMax` 0).
+ * The last written topics, at most `topicsMax`. Only a committed change of the index adds a topic, never a read, so that no stale topic
+ * gets in. That holds only while this process alone writes the index; with a shared database the cache is off (`topicsMax` 0).
  */
 export class TopicCache {
   readonly #groups = new Map<GroupId, GroupRecords>();
@@ -31,7 +30,7 @@ export class TopicCache {
     return this.#groups.get(groupId)?.byAddress.get(address);
   }
 
-  /** The group's oldest written falls out first. */
+  /** Evicts the group's oldest written topic first. */
   set(groupId: GroupId, record: KeyedTopic): void {
     if (this.#topicsMax === 0) return;
     const group = this.#groupOf(groupId);

@@ -47,7 +47,7 @@ const codeByMessage: ReadonlyMap<string, number> = new Map([
 const numberTooLarge = /^Value is too large to be represented as a JavaScript number/;
 const corrupt = 11;
 
-/** The one place where SQLite's errors are recognised. What it did not throw comes back as it is. */
+/** The one place where SQLite's errors are recognised. Returns other errors unchanged. */
 export function toStoreError(error: unknown, description: string): unknown {
   const code = sqliteCodeOf(error);
   if (code === undefined) return error;
@@ -57,15 +57,15 @@ export function toStoreError(error: unknown, description: string): unknown {
   return new StoreError(advice.fault, `${description} ${advice.text} (SQLite ${code}: ${reason})`, error);
 }
 
-/** What SQLite's own check has found, and building its indexes anew has not mended. */
+/** The error for damage that SQLite's own check found and rebuilding the indexes did not repair. */
 export function corruptTable(description: string, found: string): StoreError {
   return new StoreError("corrupt", `${description} is damaged: ${rebuild} (SQLite: ${found})`);
 }
 
-/** A row that is not as it was written, of a table that is made from the chain. */
+/** The error for a damaged row of a table that is derived from the chain. */
 export function damagedRow(description: string, what: string): StoreError {
   const remedy = "start again: the index is then built anew from the chain, and subscriptions are kept";
-  return new StoreError("corrupt", `${description} is damaged: ${what} is not as it was written; ${remedy}`);
+  return new StoreError("corrupt", `${description} is damaged: ${what} does not match its checksum; ${remedy}`);
 }
 
 function sqliteCodeOf(error: unknown): number | undefined {

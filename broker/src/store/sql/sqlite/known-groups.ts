@@ -2,7 +2,7 @@ import { existsSync, rmSync } from "node:fs";
 import { toStoreError } from "./errors.ts";
 import { type NativeDatabase, openNative } from "./native.ts";
 
-/** What a store's file knows of groups. */
+/** The groups that a store's file contains. */
 export interface KnownGroups {
   /** The newest indexed block of each group. */
   readonly indexed: ReadonlyMap<string, number>;
@@ -10,11 +10,11 @@ export interface KnownGroups {
   readonly signed: ReadonlySet<string>;
 }
 
-/** SQLite's own files beside a database, which reading makes where a log is left from a process that was killed. */
+/** SQLite's files beside a database. Reading creates them if a killed process left a log. */
 const sidecars = ["-wal", "-shm"];
 
 /**
- * Reads which groups a store knows, and leaves the folder as it was; the file need not be of this version. To be called while no other
+ * Reads the groups of a store's file and leaves the folder unchanged. The file may be of another version. Call it only while no other
  * process can use the folder.
  * @throws StoreError when the file is no database, or cannot be read.
  */
@@ -44,8 +44,7 @@ function readFrom(database: NativeDatabase): KnownGroups {
 }
 
 /**
- * Takes the rows by a function that the statement calls: a prepared statement would keep the file open, and its lock with it, until it is
- * collected as garbage.
+ * The statement passes its rows to a function: a prepared statement would keep the file open and locked until it is garbage-collected.
  */
 function readPairs(
   database: NativeDatabase,

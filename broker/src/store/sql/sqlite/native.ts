@@ -1,19 +1,19 @@
-/** A value that a statement takes. */
+/** A value that a statement can bind. */
 export type SqliteValue = null | number | bigint | string | Uint8Array;
 
-/** What is used of a prepared statement. */
+/** The used members of a prepared statement. */
 export interface NativeStatement {
   all(...parameters: readonly SqliteValue[]): unknown[];
   run(...parameters: readonly SqliteValue[]): { readonly changes: number | bigint };
   columns(): readonly unknown[];
 }
 
-/** What is used of a database, in the shape that Node gave it. */
+/** The used members of a database; the shape is that of `node:sqlite`. */
 export interface NativeDatabase {
   readonly isTransaction: boolean;
   exec(sql: string): void;
   prepare(sql: string): NativeStatement;
-  /** Makes a function that statements can call. */
+  /** Defines a function that statements can call. */
   function(name: string, body: (first: SqliteValue, second: SqliteValue) => SqliteValue): void;
   close(): void;
 }
@@ -22,10 +22,10 @@ interface NativeModule {
   readonly DatabaseSync: new (file: string, options: { readonly readOnly: boolean }) => NativeDatabase;
 }
 
-/** Lowest major version of Node whose own SQLite is used: the first line where it is there without a flag from the start. */
+/** Lowest major version of Node whose own SQLite is used: the first with `node:sqlite` without a flag in every release. */
 const nodeMajorMin = 24;
 
-/** Opens with Node's own SQLite, or with the package of the same interface where Node has none that is fit. */
+/** Opens a database with Node's own SQLite, or with a package of the same interface if Node's is missing or too old. */
 export async function openNative(file: string, { readOnly = false } = {}): Promise<NativeDatabase> {
   const module: unknown = isNodeFit()
     ? process.getBuiltinModule("node:sqlite")

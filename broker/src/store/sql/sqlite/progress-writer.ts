@@ -4,7 +4,7 @@ import type { ProgressRow, Schema, SubscriptionTable } from "../schema.ts";
 
 type Key = Pick<SubscriptionTable, "id" | "epoch">;
 
-/** Writes the rows one by one, which is the fastest way where the database is within the process. */
+/** Writes the rows one by one, the fastest way for a database inside the process. */
 export class ProgressWriter {
   readonly #database: Kysely<Schema>;
   readonly #queries;
@@ -14,7 +14,7 @@ export class ProgressWriter {
     this.#queries = createProgressQueries(database);
   }
 
-  /** Answers the ids of which there is no row of that epoch; a row that did not move may only have been further. */
+  /** Returns the ids without a row of the given epoch. A row that did not move may already be further. */
   async save(rows: readonly ProgressRow[]): Promise<readonly string[]> {
     return this.#database.transaction().execute(async (transaction) => {
       const refused: string[] = [];

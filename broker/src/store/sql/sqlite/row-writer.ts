@@ -3,7 +3,7 @@ import type { RowWriter, Schema } from "../schema.ts";
 import type { SqliteSession } from "./session.ts";
 import type { Kysely } from "kysely";
 
-/** Writes row by row, which is the fastest way where the database is within the process. The transaction has the session, so that nothing else runs on it. */
+/** Writes row by row, the fastest way for a database inside the process. The transaction holds the session, so nothing else runs on it. */
 export function createRowWriter(session: SqliteSession, database: Kysely<Schema>): RowWriter {
   const { insertTopic, updateTopic, insertBatch } = createIndexQueries(database);
   return {

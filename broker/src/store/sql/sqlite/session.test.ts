@@ -14,7 +14,7 @@ describe("the SQLite session", () => {
   });
   afterEach(async () => database.close());
 
-  it("syncs each durable commit, and no relaxed one, however they take turns", async () => {
+  it("syncs each durable commit and no relaxed one, in any order of the two", async () => {
     const inTransaction = async (on: Kysely<Schema>) => on.transaction().execute(synchronousOf);
     expect(await inTransaction(database.durable)).toBe(2);
     expect(await inTransaction(database.relaxed)).toBe(1);
@@ -24,13 +24,13 @@ describe("the SQLite session", () => {
     expect(await Promise.all(turns.map(inTransaction))).toEqual([1, 2, 2, 1, 2]);
   });
 
-  it("writes ahead, and lets nobody but its owner read the file", async () => {
+  it("uses a write-ahead log and a file that only its owner can read", async () => {
     const { rows } = await sql<{ journal_mode: string }>`pragma journal_mode`.execute(database.relaxed);
     expect(rows).toEqual([expect.objectContaining({ journal_mode: "wal" })]);
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it("gives turns in the order of asking, one transaction at a time", async () => {
+  it("runs one transaction at a time, in the order of the requests", async () => {
     const seen: string[] = [];
     const turn = (name: string) =>
       database.relaxed.transaction().execute(async (transaction) => {
@@ -42,7 +42,7 @@ describe("the SQLite session", () => {
     expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
   });
 
-  it("a transaction that fails leaves nothing, and the next one works", async () => {
+  it("a failed transaction leaves no trace, and the next one works", async () => {
     await sql`create table t (a bigint primary key)`.execute(database.durable);
     const failing = database.durable.transaction().execute(async (transaction) => {
       await sql`insert into t values (1)`.execute(transaction);
@@ -54,7 +54,7 @@ describe("the SQLite session", () => {
     expect(rows[0]?.n).toBe(1);
   });
 
-  it("closes once, and then refuses", async () => {
+  it("closes once and refuses later calls", async () => {
     await database.close();
     await database.close();
     await expect(synchronousOf(database.relaxed)).rejects.toThrow("not open");

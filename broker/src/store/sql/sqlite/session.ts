@@ -7,13 +7,13 @@ import type { Prepared } from "../prepared.ts";
 import { StoreError, type StoreFault } from "../store-error.ts";
 import type { NativeDatabase, NativeStatement, SqliteValue } from "./native.ts";
 
-/** How far a commit goes before it answers: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
+/** Durability of a commit: FULL syncs the write-ahead log to the disk, NORMAL leaves that to the next FULL commit. */
 export type Synchronous = "FULL" | "NORMAL";
 
-/** The store's queries are fewer than this; a statement beyond is prepared each time. */
+/** Most cached statements. The store has fewer queries; further statements are prepared at each use. */
 const statementsCachedMax = 100;
 
-/** Rows that are written before somebody else may have a turn of the event loop. */
+/** Rows written before other work gets a turn of the event loop. */
 const rowsPerPauseMax = 32;
 
 interface CachedStatement {
@@ -22,15 +22,15 @@ interface CachedStatement {
 }
 
 export interface SqliteSessionOptions {
-  /** What the database is called in messages. */
+  /** Name of the database in messages. */
   readonly description: string;
-  /** Told of each failure that lasts until somebody sees to the disk or the file. */
+  /** Called for each failure that lasts until the operator repairs the disk or the file. */
   readonly onFault: (error: StoreError) => void;
-  /** Whether a close now is to leave the file and its log as they are. */
+  /** Whether closing must leave the file and its log unchanged. */
   readonly keepsLog: () => boolean;
 }
 
-/** Open until the process ends: a close would copy the log into the file and delete it, and what is collected as garbage is closed. */
+/** Databases kept open until the process ends: a close would copy the log into the file and delete it, and garbage collection closes. */
 const unclosed = new Set<NativeDatabase>();
 
 export function leaveOpen(database: NativeDatabase): void {
@@ -39,7 +39,7 @@ export function leaveOpen(database: NativeDatabase): void {
 
 const lastingFaults: ReadonlySet<StoreFault> = new Set(["full", "io", "corrupt", "read-only"]);
 
-/** The one connection, which callers take in turns. */
+/** The one connection, which callers use in turn. */
 export class SqliteSession implements DatabaseConnection {
   readonly #database: NativeDatabase; // Statements do not keep it alive.
   readonly #options: SqliteSessionOptions;
@@ -54,7 +54,7 @@ export class SqliteSession implements DatabaseConnection {
     this.#options = options;
   }
 
-  /** Waits for its turn, then sets what the caller's commits promise. */
+  /** Waits for its turn, then sets the durability of the caller's commits. */
   async acquire(synchronous: Synchronous): Promise<this> {
     await this.#mutex.acquire();
     try {
@@ -70,7 +70,7 @@ export class SqliteSession implements DatabaseConnection {
     this.#mutex.release();
   }
 
-  /** A statement runs on the thread of the event loop, and one answers within the turn: without slices, a caller of many would hold the loop. */
+  /** A statement runs synchronously on the event loop's thread: without slices, a caller of many statements would block the loop. */
   async executeQuery<Row>(query: {
     readonly sql: string;
     readonly parameters: readonly unknown[];
@@ -90,7 +90,7 @@ export class SqliteSession implements DatabaseConnection {
       const pause = this.#slices.pause();
       if (pause !== undefined) await pause;
       for (const one of chunk) {
-        const parameters = query.parametersOf(one) as readonly SqliteValue[]; // As above.
+        const parameters = query.parametersOf(one) as readonly SqliteValue[]; // SQLite refuses any other value.
         for (const row of this.#run<Row>(query.sql, parameters).rows) rows.push(row);
       }
     }
@@ -101,7 +101,7 @@ export class SqliteSession implements DatabaseConnection {
     throw new Error("the store reads in pages, not in streams");
   }
 
-  /** Undoes what is open; a failed commit may have undone it already. */
+  /** Rolls an open transaction back; a failed commit may have done so already. */
   rollback(): void {
     if (this.#database.isTransaction) this.#run("rollback", []);
   }
@@ -125,7 +125,7 @@ export class SqliteSession implements DatabaseConnection {
   }
 
   /**
-   * By `exec`, since this pragma acts when it is compiled and not when it is run; and between transactions, since SQLite refuses it
+   * Uses `exec`, since this pragma takes effect when it is compiled, not when it runs. Runs between transactions, since SQLite refuses it
    * within one. A FULL commit syncs the whole log file, and with it every NORMAL commit before it (seen in a trace of system calls).
    */
   #setSynchronous(synchronous: Synchronous): void {
@@ -138,7 +138,7 @@ export class SqliteSession implements DatabaseConnection {
   #run<Row>(sql: string, parameters: readonly SqliteValue[]): QueryResult<Row> {
     return this.#wrapped(() => {
       const { statement, hasRows } = this.#prepare(sql);
-      // The rows are what the query builder's types say of the query.
+      // The query builder's types give the type of the rows.
       if (hasRows) return { rows: statement.all(...parameters) as Row[] };
       return { rows: [], numAffectedRows: BigInt(statement.run(...parameters).changes) };
     });
@@ -165,11 +165,11 @@ export class SqliteSession implements DatabaseConnection {
 }
 
 /**
- * Gives up the file before the close, since `@photostructure/sqlite` closes only when its statements are collected as garbage, and
- * would hold the lock until then. Leaving the log copies it into the database, so that one file is left, and it alone can be copied away.
+ * Releases the file before the close: `@photostructure/sqlite` closes only when its statements are garbage-collected, and would hold the
+ * lock until then. Leaving WAL mode copies the log into the database, so that a copy of the one file is complete.
  */
 function letGo(database: NativeDatabase): void {
   database.exec("pragma journal_mode = delete");
   database.exec("pragma locking_mode = normal");
-  database.exec("select count(*) from sqlite_schema"); // The lock goes with the first access after that.
+  database.exec("select count(*) from sqlite_schema"); // The next access releases the lock.
 }

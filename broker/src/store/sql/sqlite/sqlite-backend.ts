@@ -10,10 +10,10 @@ import { createRowWriter } from "./row-writer.ts";
 import { leaveOpen, SqliteSession, type SqliteSessionOptions } from "./session.ts";
 import { SqliteDialect } from "./sqlite-dialect.ts";
 
-/** The log is copied into the database whenever it reaches this: 4 MiB, so that one copy takes a few milliseconds. */
+/** Size at which SQLite copies the log into the database: 4 MiB, so that one copy takes a few milliseconds. */
 const logPagesMax = 1024;
 
-/** After a burst the log's file is cut back to this. */
+/** Size to which SQLite truncates the log's file after a burst. */
 const logBytesKept = 16 * 1024 * 1024;
 
 const pageCacheKibibytes = 16 * 1024;
@@ -41,7 +41,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
     relaxed,
     migrating: durable,
     isShared: false,
-    // A transaction has the one connection, and this process the file.
+    // A transaction holds the one connection, and this process holds the file.
     lock: async () => {},
     locking: (query) => query,
     holdLease: async () => true,
@@ -65,7 +65,7 @@ async function openSqlite(file: string, options: SqliteSessionOptions): Promise<
   };
 }
 
-/** Those that are read whole at a start. */
+/** The tables that are read completely at a start. */
 const smallTables = [
   "groups",
   "topics",
@@ -93,7 +93,7 @@ async function findDamage(database: Kysely<Schema>, table: string): Promise<stri
   return first === "ok" ? undefined : first;
 }
 
-/** Asked at a start alone: the one process then counts by itself. */
+/** Queried only at a start: then the one process counts by itself. */
 export function subscriptionCount(database: Kysely<Schema>) {
   return database.selectFrom("subscriptions").select(({ fn }) => fn.countAll().as("count"));
 }
@@ -129,8 +129,8 @@ async function openConfigured(file: string, { description, keepsLog }: SqliteSes
 }
 
 /**
- * Leaves a database whose next opening writes nothing. Whether there is a log is written in the file, and the session had to leave that mode to give
- * the file up. Where this fails, on a full disk, the next opening does it.
+ * Sets WAL mode again, so that the next opening writes nothing. The mode is stored in the file, and the session left it to release
+ * the file. If this fails, as on a full disk, the next opening does it.
  */
 async function setLogMode(file: string): Promise<void> {
   const native = await openNative(file);
@@ -143,7 +143,7 @@ async function setLogMode(file: string): Promise<void> {
   }
 }
 
-/** Exclusive locking comes first: the lock is then taken with the first access, before the log is, and kept until close or death. */
+/** Exclusive locking comes first: then the first access takes the lock, before the log opens, and keeps it until close or death. */
 function configure(native: NativeDatabase): void {
   native.exec("pragma locking_mode = exclusive");
   native.exec("pragma journal_mode = wal");

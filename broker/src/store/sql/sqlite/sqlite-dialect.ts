@@ -13,7 +13,7 @@ import {
 } from "kysely";
 import type { SqliteSession, Synchronous } from "./session.ts";
 
-/** SQLite for the query builder, over a session that others may share; `synchronous` holds for every commit made through it. */
+/** SQLite for the query builder, over a session that others may share; `synchronous` applies to every commit made through it. */
 export class SqliteDialect implements Dialect {
   readonly #session: SqliteSession;
   readonly #synchronous: Synchronous;
@@ -71,6 +71,6 @@ class SqliteDriver implements Driver {
     this.#session.rollback();
   }
 
-  /** The session is closed by whoever opened it. */
+  /** The owner of the session closes it. */
   async destroy(): Promise<void> {}
 }
