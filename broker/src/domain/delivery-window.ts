@@ -104,13 +104,14 @@ export class DeliveryWindow {
   }
 
   /**
-   * Forgets what lies after `to`: the chain took it back. A peer may keep a ticket of QoS 2 until its release, and would take the next event with
-   * that ticket for a repeat, so the release is still to come.
+   * Forgets what lies after `to`, and what lies after `besideTo` beside the stream: the chain took it back. A peer may keep a ticket of QoS 2 until its
+   * release, and would take the next event with that ticket for a repeat, so the release is still to come.
    */
-  rollBack(to: Position): void {
+  rollBack(to: Position, besideTo = to): void {
     for (const entry of this.#entries.values()) {
-      if (entry.position <= to) continue;
-      if (entry.qos === 2) this.#entries.set(entry.ticket, { ...entry, position: to, state: "received" });
+      const position = isBeside(entry) ? besideTo : to;
+      if (entry.position <= position) continue;
+      if (entry.qos === 2) this.#entries.set(entry.ticket, { ...entry, position, state: "received" });
       else this.#entries.delete(entry.ticket);
     }
   }

@@ -81,8 +81,7 @@ export class Memberships {
   handBack(window: DeliveryWindow): void {
     const shared = Array.from(window.entries).filter(({ share, qos }) => share !== undefined && qos === 1);
     for (const { ticket, share, topic, position } of shared) {
-      window.acknowledge(ticket);
-      if (share !== undefined) this.#parts.shares.takeBack(share, { topic, position });
+      if (share !== undefined && this.#parts.shares.takeBack(share, { topic, position })) window.acknowledge(ticket);
     }
   }
 

@@ -101,6 +101,23 @@ describe.each(["killed", "stopped"])("a session of a broker that is %s", (how) =
     expect(second.deliveries[0]).toMatchObject({ ticket: first.ticketOf(2), isRepeated: true });
   });
 
+  it("goes on with what it had of a share and did not acknowledge", async () => {
+    const first = new RecordingPeer();
+    const attachment = await attach(first);
+    const how = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+    await attachment.subscribe([{ filter: parseTopicFilter("$share/s/a"), ...how }]);
+    first.ended = () => attachment.detach({ expiryMs: 60_000, isRegular: false }); // as a gateway does
+    for (const text of ["1", "2"]) await publish(text);
+    attachment.session.acknowledge(first.ticketOf(1));
+    await engine.clock.advance(100);
+    await restart();
+    const second = new RecordingPeer();
+    await attach(second);
+    await engine.clock.settle();
+    expect(texts(second)).toEqual(["2"]);
+    expect(second.deliveries[0]).toMatchObject({ ticket: first.ticketOf(2), isRepeated: true });
+  });
+
   it("releases what its client has received, and does not give it again", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);

@@ -228,7 +228,7 @@ export class Session implements ConnectedSession, Interest, Written {
   }
 
   #rollBack(to: Position): void {
-    this.#window.rollBack(to);
+    this.#window.rollBack(to, indexedUpTo(this.#parts));
     this.#retained.rollBack(to);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);

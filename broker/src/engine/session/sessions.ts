@@ -2,6 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
+import type { Position } from "../../domain/position.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -134,6 +135,7 @@ export class Sessions implements Readers {
 
   /** Ends every connection, and answers when that is written, or cannot be in time. */
   async stopAll(signal: AbortSignal): Promise<void> {
+    for (const shares of this.#shares.values()) shares.close();
     for (const { peer } of this.#connected.values()) peer.ended("stopping");
     const left = Promise.allSettled(this.#leaving);
     await Promise.race([left, new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }))]);
@@ -226,7 +228,7 @@ export class Sessions implements Readers {
       id: stored?.id ?? claim.newId,
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
-      underWay: stored === undefined ? { window: new DeliveryWindow(), retained: [] } : takenUp(stored),
+      underWay: stored === undefined ? { window: new DeliveryWindow(), retained: [] } : takenUp(stored, claim.position),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
       keeper: claim.expiryMs > 0 || resumed !== undefined ? this.writer : undefined,
@@ -376,9 +378,9 @@ export class Sessions implements Readers {
   }
 }
 
-/** What was in flight beyond the end was taken back by the chain since. */
-function takenUp({ inFlight, taken }: StoredSession): UnderWay {
+/** What was in flight beyond the end was taken back by the chain since. What is beside the stream may be ahead of it, up to the end of the index. */
+function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
   const underWay = decodeUnderWay(inFlight);
-  underWay.window.rollBack(taken);
+  underWay.window.rollBack(taken, indexedUpTo);
   return underWay;
 }

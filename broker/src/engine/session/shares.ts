@@ -13,6 +13,7 @@ export class Shares {
   readonly #toParts: ToShareParts;
   readonly #shares = new Map<TopicFilter, Share>();
   #isStopped = false;
+  #isClosing = false;
 
   constructor(groupId: GroupId, toParts: ToShareParts) {
     this.#groupId = groupId;
@@ -32,9 +33,16 @@ export class Shares {
     void share.stop();
   }
 
-  /** See {@link Share.takeBack}. Without effect where the share has no member any more. */
-  takeBack(text: TopicFilter, place: SharePlace): void {
-    this.#shares.get(text)?.takeBack(place);
+  /** See {@link Share.takeBack}. False where the member has to keep the event: the share has no member any more, or ends with the process. */
+  takeBack(text: TopicFilter, place: SharePlace): boolean {
+    const share = this.#isClosing ? undefined : this.#shares.get(text);
+    share?.takeBack(place);
+    return share !== undefined;
+  }
+
+  /** The process ends: nothing is taken back from now on. */
+  close(): void {
+    this.#isClosing = true;
   }
 
   /** See {@link Share.wake}. */
