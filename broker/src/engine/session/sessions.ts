@@ -246,7 +246,9 @@ export class Sessions implements Readers {
       await this.#parts.store.sessions.saveSessions([session.state], { isDurable: false });
     else if (known.will !== undefined && !this.#parts.isShared)
       void this.#parts.wills.publish(known.will, known.principal);
-    session.remove();
+    // Its shares keep their places until the connection that takes over is their member.
+    if (session.isStored && session.isMember) this.#dormant.set(session.id, session);
+    else session.remove();
   }
 
   /** From now on the connection has no session. */

@@ -117,6 +117,13 @@ describe("a share", () => {
     expect(new Set(again.peer.sequences)).toEqual(new Set([2, 3, 4]));
   });
 
+  it("keeps what its only member has not acknowledged, and had no room for, when that member takes its own connection over", async () => {
+    await (await Client.attach("first", 2)).subscribe("$share/s/a");
+    await engine.publishMany("a", 3);
+    const again = await Client.attach("first");
+    expect(new Set(again.peer.sequences)).toEqual(new Set([1, 2, 3]));
+  });
+
   it("completes an event of QoS 2 with the member that has it, and gives it to nobody else", async () => {
     const first = await (await Client.attach("first")).subscribe("$share/s/a", { qos: 2 });
     const content = new Uint8Array([1]);
