@@ -80,7 +80,7 @@ describe("close", () => {
     expect(JSON.parse(bodyOf(second))).toEqual({ status: "closing", groups: [] });
   });
 
-  it("serves on for the delay, not ready any more, and ends each connection with its answer", async () => {
+  it("continues to serve during the delay, reports not ready, and closes each connection after its answer", async () => {
     const server = await serve({ open: () => Promise.resolve() }, { closeDelayMs: 400 });
     const { hostname, port } = new URL(server.url);
     const kept = connect({ host: hostname, port: Number(port) });

@@ -45,8 +45,8 @@ describe("INTERFACE.md, SubscriptionListing", () => {
   });
 });
 
-describe("entries left out of the index", () => {
-  it("are listed with who wrote them and why, as the query asks", async () => {
+describe("skipped entries", () => {
+  it("are listed with their sender and reason, filtered by the query", async () => {
     await using server = await serve();
     const response = await fetch(`${server.url}/admin/skippedEntries?groupId=2&limit=7`);
     const listing: unknown = await response.json();

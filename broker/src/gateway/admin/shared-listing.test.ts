@@ -24,7 +24,7 @@ function listingOf(readings: readonly Promise<readonly NodeListing[]>[], overrid
 
 const toText = (pieces: readonly Buffer[]): string => Buffer.concat(pieces).toString();
 
-it("makes one listing for those who come before it begins, and another for those who come later", async () => {
+it("makes one listing for all calls before it begins, and another for later calls", async () => {
   const [first, second] = [createDeferred<readonly NodeListing[]>(), createDeferred<readonly NodeListing[]>()];
   const { listing, begun } = listingOf([first.promise, second.promise]);
   const early = [listing.read(testCaller), listing.read(testCaller)];
@@ -37,7 +37,7 @@ it("makes one listing for those who come before it begins, and another for those
   expect(begun()).toBe(2);
 });
 
-it("tells those who wait of a failure, and makes the next one", async () => {
+it("reports a failure to all waiting calls, and makes the next listing", async () => {
   const { listing } = listingOf([Promise.reject(new Error("disk")), Promise.resolve([])]);
   await expect(listing.read(testCaller)).rejects.toThrow("disk");
   expect(toText(await listing.read(testCaller))).toBe("{}");

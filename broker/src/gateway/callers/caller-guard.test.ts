@@ -43,7 +43,7 @@ test.each([
     'web pages of "null" may not call; STELE_ALLOWED_ORIGINS lets origins in',
   ],
   ["callback of a broker", { "user-agent": "stele/1.2.3" }, "callbacks of a broker may not call a broker"],
-])("a foreign %s is told why, and the broker is not asked", async (_name, headers, details) => {
+])("refuses a foreign %s with the reason, without a call to the broker", async (_name, headers, details) => {
   await using server = await serve({ exist: async () => true });
   const { status, head, body } = await ask(server.url, headers);
   expect({ status, body: JSON.parse(body) }).toEqual({
@@ -67,13 +67,13 @@ test.each([
   expect(await ask(server.url, headers)).toMatchObject({ status: 200, body: "true" });
 });
 
-test("Vary names what the answer depends on, once each", async () => {
+test("Vary names each request header that the answer depends on once", async () => {
   await using server = await serve({ subscribe: async () => "id" as never }, { allowedOrigins: [origin] }); // Only passed on.
   const line = "GET /rest/subscribe?topic=a&url=http://h/ HTTP/1.1";
   expect((await ask(server.url, { origin }, line)).head).toContain("\r\nvary: origin, accept\r\n");
 });
 
-test("only a preflight of an allowed origin is answered as one", async () => {
+test("answers only preflights of allowed origins", async () => {
   await using server = await serve({}, { allowedOrigins: [origin] });
   const line = "OPTIONS /jsonrpc HTTP/1.1";
   const asked = { "access-control-request-method": "POST" };
@@ -84,7 +84,7 @@ test("only a preflight of an allowed origin is answered as one", async () => {
   expect((await ask(server.url, { origin, ...asked }, "POST /jsonrpc HTTP/1.1")).status).toBe(200);
 });
 
-test("a preflight is granted no header that was not asked for, and no private network", async () => {
+test("grants a preflight neither unrequested headers nor private network access", async () => {
   await using server = await serve({}, { allowedOrigins: ["*"] });
   const headers = { origin, "access-control-request-method": "GET" };
   const { head } = await ask(server.url, headers, "OPTIONS /rest/open HTTP/1.1");

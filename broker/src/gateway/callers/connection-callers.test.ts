@@ -16,7 +16,7 @@ function refuse(): never {
   throw new BrokerError("accessDenied", { details: "x" });
 }
 
-it("tells the broker the address and the protocol of each call, by one object for a connection and protocol", async () => {
+it("passes the address and protocol of each call to the broker, in one object per connection and protocol", async () => {
   const asked: [string, Caller][] = [];
   await using server = await serve(
     {

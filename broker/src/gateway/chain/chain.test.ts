@@ -185,7 +185,7 @@ describe("the chain over HTTP", () => {
   });
 });
 
-describe("what the chain is spared", () => {
+describe("requests that never reach the chain", () => {
   it.each([
     ["eth_call", chainComputationsRunningMax],
     ["eth_getBalance", chainLookUpsRunningMax],

@@ -16,7 +16,7 @@ async function enter(gate: Gate): Promise<Leave> {
 }
 
 describe("Gate", () => {
-  it("lets in as many as may run, and the next in order when one leaves", async () => {
+  it("admits callers up to the limit, and the next in order when one leaves", async () => {
     const gate = new Gate(options);
     const first = await enter(gate);
     await enter(gate);
@@ -57,7 +57,7 @@ describe("Gate", () => {
     }
   });
 
-  it("admits nobody after it is closed, not even waiting callers", async () => {
+  it("admits no caller after it is closed, not even waiting ones", async () => {
     const gate = new Gate({ ...options, runningMax: 1 });
     const leave = await enter(gate);
     const waiting = gate.enter();

@@ -23,7 +23,7 @@ function open(url: string): Socket {
 }
 
 describe("the answer to a batch", () => {
-  it("has an end; members beyond it are 200300 and not run, but notifications are", async () => {
+  it("has a size limit: members beyond it get 200300 and do not run, but notifications run", async () => {
     let count = 0;
     const getEvent = () => {
       count += 1;
@@ -51,14 +51,14 @@ describe("the answer to a batch", () => {
     expect(answers[0]).toEqual({ jsonrpc: "2.0", id: 1, result: "true" });
   });
 
-  it("of one long event is whole", async () => {
+  it("is complete for one long event", async () => {
     await using server = await serve({ getEvent: () => Promise.resolve(toEvent(2 * rpcAnswerBytesMax)) });
     const text = await (await post(server.url, [call("getEvent", 1)])).text();
     expect(text.length).toBeGreaterThan(2 * rpcAnswerBytesMax);
     expect(JSON.parse(text)).toMatchObject([{ id: 1, result: { eventId } }]);
   });
 
-  it("whose client has left is not made", async () => {
+  it("is not built if its client has left", async () => {
     const [began, go] = [createDeferred<void>(), createDeferred<void>()];
     let count = 0;
     await using server = await serve({
@@ -88,12 +88,12 @@ describe("bodies", () => {
   const chunked =
     "POST /rest/open HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n";
 
-  it("that come in thousands of tiny chunks are 200300", async () => {
+  it("in thousands of tiny chunks get 200300", async () => {
     await using server = await serve();
     expect(await sendRaw(server.url, [chunked, "1\r\nx\r\n".repeat(5000)])).toContain('"code":200300');
   });
 
-  it("find no room where others run, unless they are small", async () => {
+  it("are refused while others fill the memory, unless they are small", async () => {
     const gate = createDeferred<void>();
     const began = createDeferred<void>();
     const open_ = (): Promise<void> => {
@@ -110,7 +110,7 @@ describe("bodies", () => {
     expect(await first).toMatch(/true$/);
   });
 
-  it("give their memory back with the answer", async () => {
+  it("release their memory with the answer", async () => {
     let read: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (one: () => number) => (read = one) };
     await using server = await serve({ open: () => Promise.resolve(void (held = read?.() ?? 0)) }, { metrics });
@@ -122,7 +122,7 @@ describe("bodies", () => {
 });
 
 describe("pipelined requests", () => {
-  it("run a few at once, and all in the end", async () => {
+  it("run a few at a time until all are done", async () => {
     const gate = createDeferred<void>();
     let running = 0;
     let runningMost = 0;
@@ -149,7 +149,7 @@ describe("pipelined requests", () => {
     expect(runningMost).toBe(pipelinedRunningMax + 1);
   });
 
-  it("end their connection where too many wait", async () => {
+  it("close their connection if too many wait", async () => {
     const reasons: string[] = [];
     const metrics = { ...testMetrics, connectionEnded: (reason: string) => void reasons.push(reason) };
     await using server = await serve({ open: () => new Promise(() => {}) }, { metrics, closeDeadlineMs: 100 });
@@ -165,7 +165,7 @@ describe("pipelined requests", () => {
     patient.destroy();
   });
 
-  it("have short answers counted while they are behind another", async () => {
+  it("count their short answers while these wait behind another", async () => {
     const [gate, answered] = [createDeferred<void>(), createDeferred<void>()];
     let held: (() => number) | undefined;
     const metrics = { ...testMetrics, watchBytesInFlight: (read: () => number) => void (held = read) };

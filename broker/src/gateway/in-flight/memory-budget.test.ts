@@ -43,7 +43,7 @@ function createBudget(bytesMax: number) {
   return { hold, ended, bytes: () => read?.() };
 }
 
-test("ends the client that has moved nothing for longest when memory is needed, and only those that do not keep the pace", () => {
+test("if memory is needed, disconnects the longest idle client, and only clients slower than the minimum pace", () => {
   const { hold, ended, bytes } = createBudget(100);
   hold(40, "first");
   vi.advanceTimersByTime(100);
@@ -66,7 +66,7 @@ test("does not disconnect a client that waits for the broker, and admits bytes t
   expect(hold(0).tryTake(1)).toBe(false);
 });
 
-test("ends a client that moves nothing, or less than the pace, and none that keeps it", () => {
+test("disconnects idle clients and clients slower than the minimum pace, and no others", () => {
   const { hold, ended } = createBudget(100);
   hold(1, "silent");
   const [slow, steady] = [hold(1, "slow"), hold(1, "steady")];
@@ -84,7 +84,7 @@ test("ends a client that moves nothing, or less than the pace, and none that kee
   expect(ended).toEqual(["silent slow", "slow", "slow slow", "slow"]);
 });
 
-test("an excused client has as long again", () => {
+test("an excused client gets the full time again", () => {
   const { hold, ended } = createBudget(100);
   let isExcused = true;
   hold(1).awaitClient({ socket, end: () => ended.push("end"), isExcused: () => isExcused });
@@ -95,7 +95,7 @@ test("an excused client has as long again", () => {
   expect(ended).toEqual(["end", "slow"]);
 });
 
-test("a released reservation holds nothing, whatever it takes afterwards", () => {
+test("a released reservation holds no memory, even if it grows afterwards", () => {
   const { hold, bytes } = createBudget(100);
   const holding = hold(50, "gone");
   holding.release();

@@ -13,7 +13,7 @@ const toError = (code: number, message?: string) => ({
 const call = (members: object) => ({ jsonrpc: "2.0", id: 1, method: "open", params: { topic: "a" }, ...members });
 
 describe("JSON-RPC 2.0, section 4, request object", () => {
-  it.each(["1", "", 0, -7, 1.5, null])("the id %j comes back", async (id) => {
+  it.each(["1", "", 0, -7, 1.5, null])("returns the id %j", async (id) => {
     await using server = await serve();
     expect(await answer(server.url, call({ id }))).toEqual({ jsonrpc: "2.0", id, result: "true" });
   });
@@ -50,7 +50,7 @@ describe("JSON-RPC 2.0, section 4, request object", () => {
 });
 
 describe("JSON-RPC 2.0, section 4.1, notifications", () => {
-  it("one is run and answered 204", async () => {
+  it("a notification runs and gets 204", async () => {
     await using server = await serve();
     const response = await post(server.url, { jsonrpc: "2.0", method: "open", params: { topic: "a" } });
     expect([response.status, await response.text()]).toEqual([204, ""]);
@@ -122,7 +122,7 @@ describe("JSON-RPC 2.0, section 4.2, parameters", () => {
     expect(await answer(server.url, body)).toMatchObject({ error: { code: -32602 } });
   });
 
-  it("every byte comes through as Base64", async () => {
+  it("carries every byte as Base64", async () => {
     await using server = await serve();
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
     await answer(server.url, call({ method: "publish", params: ["a", null, bytes.toString("base64")] }));
@@ -153,12 +153,12 @@ describe("JSON-RPC 2.0, section 6, batches", () => {
     expect(server.calls).toHaveLength(3);
   });
 
-  it("an empty one is one -32600", async () => {
+  it("an empty batch is one -32600", async () => {
     await using server = await serve();
     expect(await answer(server.url, "[]")).toMatchObject({ id: null, error: { code: -32600 } });
   });
 
-  it("one of notifications only is answered 204", async () => {
+  it("a batch of notifications gets 204", async () => {
     await using server = await serve();
     const member = { jsonrpc: "2.0", method: "open", params: { topic: "a" } };
     const response = await post(server.url, [member, member]);

@@ -13,7 +13,7 @@ function parse(encoded: string): Parameters {
 }
 
 describe("addEncodedPairs", () => {
-  it("reads back what encodeURIComponent wrote", () => {
+  it("decodes the output of encodeURIComponent", () => {
     fc.assert(
       fc.property(pairs, (expected) => {
         const encoded = expected.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
@@ -22,7 +22,7 @@ describe("addEncodedPairs", () => {
     );
   });
 
-  it("reads back what a form sends", () => {
+  it("decodes the output of URLSearchParams", () => {
     fc.assert(
       fc.property(pairs, (expected) => {
         expect([...parse(String(new URLSearchParams(expected)))]).toEqual(expected);
@@ -30,7 +30,7 @@ describe("addEncodedPairs", () => {
     );
   });
 
-  it("reads any text as forms are read, and refuses what is malformed or repeated", () => {
+  it("decodes any text like a form, and refuses malformed and repeated parameters", () => {
     const pieces = fc.array(fc.constantFrom("a", "b", "=", "&", "+", "%", "%41", "%c3%a4", "%ff", "%2", "ä"), {
       maxLength: 12,
     });

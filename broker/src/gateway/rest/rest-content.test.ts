@@ -30,7 +30,7 @@ function published(server: Served): PublishCall {
   return server.calls[0]?.call as PublishCall; // The only operation that these tests call.
 }
 
-describe("content comes through byte for byte", () => {
+describe("content is unchanged byte for byte", () => {
   it.each(contents)("%j", async (content) => {
     const fields = { topic: "a", content, "svc-x": content };
     const encoded = `topic=a&content=${encodeURIComponent(content)}&svc-x=${encodeURIComponent(content)}`;
@@ -77,7 +77,7 @@ describe("content comes through byte for byte", () => {
     expect(await response.text()).toBe('{"topic":"a","content":"Yw==","extensions":{"__proto__":"p"},"eventId":"e"}');
   });
 
-  it("empty pairs and names without `=` are read as forms are", async () => {
+  it("reads empty pairs and names without `=` like a form", async () => {
     await using server = await serve();
     await fetch(`${server.url}/rest/publish?&&topic=a&content&=x&`);
     expect(published(server)).toMatchObject({ topic: "a", content: Buffer.from("") });
@@ -91,7 +91,7 @@ describe("content comes through byte for byte", () => {
   });
 });
 
-describe("bodies as they come off the network", () => {
+describe("bodies as they arrive from the network", () => {
   const body = Buffer.from(`topic=a&content=${encodeURIComponent("ä+😀")}`);
 
   it("cut at every byte", async () => {
@@ -146,7 +146,7 @@ describe("bodies as they come off the network", () => {
   });
 });
 
-describe("subscribe answers a JSON string, or bare text for who prefers it", () => {
+describe("subscribe returns a JSON string, or plain text if the client prefers it", () => {
   it.each([
     [undefined, "json"],
     ["*/*", "json"],

@@ -133,7 +133,7 @@ describe("a REST failure is HTTP 200 with a code, and nothing is called", () => 
     expect(server.errors).toEqual([]);
   });
 
-  it.each(Object.entries(errorCatalogue))("a broker's %s comes through", async (name, definition) => {
+  it.each(Object.entries(errorCatalogue))("returns the broker's %s", async (name, definition) => {
     const failure = new BrokerError(name as ErrorName); // A key of the catalogue.
     await using server = await serve({ open: () => Promise.reject(failure) });
     const response = await fetch(`${server.url}/rest/open?topic=a`);
@@ -195,7 +195,7 @@ describe("limits of a request", () => {
     expect(JSON.parse(bodyOf(response))).toMatchObject({ code: 200001, message: expect.stringMatching(/not escaped/) });
   });
 
-  it("what is no HTTP is answered 400", async () => {
+  it("a request that is not HTTP gets 400", async () => {
     await using server = await serve();
     const response = await sendRaw(server.url, ["NONSENSE\r\n\r\n"]);
     expect(response).toMatch(/^HTTP\/1.1 400 /);

@@ -32,7 +32,7 @@ it("levels and values are bounded", () => {
   expect(measureJson(listed(jsonValuesMax - 1)).refusal).toMatch(/100000 values/);
 });
 
-it("different names are bounded, names that come again are not", () => {
+it("limits the number of different names, not of repeated ones", () => {
   expect(measureJson(toObjects(2 * jsonNamesMax, String)).refusal).toBeUndefined();
   expect(measureJson(toObjects(2 * jsonNamesMax + 1, String)).refusal).toMatch(/2000 different names/);
   expect(measureJson(toObjects(40_000, (index) => `"${index % 100}`)).refusal).toBeUndefined();

@@ -15,7 +15,7 @@ function createCalls(turns: Turns) {
   return { entered, enter, leaveOne: () => leaves.shift()?.() };
 }
 
-test("lets no more in than may be, and callers that wait in turn, whatever each of them asks", async () => {
+test("admits calls up to the limit, and waiting callers in turn, whatever each requests", async () => {
   const [greedy, modest] = [{}, {}];
   const { entered, enter, leaveOne } = createCalls(new Turns(2));
   const calls = ["g1", "g2", "g3", "g4", "g5"].map((name) => enter(greedy, name));
@@ -30,7 +30,7 @@ test("lets no more in than may be, and callers that wait in turn, whatever each 
   await Promise.all(calls);
 });
 
-test("lets the event loop have its turn between calls that take long", async () => {
+test("yields to the event loop between long calls", async () => {
   const turns = new Turns(1);
   let loops = 0;
   const done = new AbortController();

@@ -96,13 +96,13 @@ describe("a request for a WebSocket connection is refused", () => {
     expect(server.connections).toEqual([]);
   });
 
-  it("where it names no subprotocol of the route", async () => {
+  it("if it names no subprotocol of the route", async () => {
     await using server = await serveEcho();
     const message = "a parameter is missing or malformed: the subprotocols here are echo.2, echo";
     expect(await refusalOf(new WebSocket(server.address, ["other"]))).toEqual([400, { code: 200_001, message }]);
   });
 
-  it("where an earlier request of the connection is not answered yet: its connection ends", async () => {
+  it("and its connection closed if an earlier request of the connection has no answer yet", async () => {
     const route = { connection: "upgrade", upgrade: "websocket" };
     await using server = await serveEcho();
     const early = `GET /ctx/rest/exist?topic=a HTTP/1.1\r\nhost: localhost\r\n\r\n`;
@@ -126,7 +126,7 @@ describe("a request for a WebSocket connection is refused", () => {
     expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
   });
 
-  it("where it is a plain request", async () => {
+  it("if it is a plain request", async () => {
     await using server = await serveEcho();
     const response = await fetch(`${server.url}${path}`);
     expect([response.status, response.headers.get("upgrade")]).toEqual([426, "websocket"]);
@@ -147,7 +147,7 @@ describe("a request that asks for an upgrade which is not offered", () => {
     expect(server.calls).toMatchObject([{ operation: "publish", call: { topic: "a", content: Buffer.from("b") } }]);
   });
 
-  it("is served without it where no route is there", async () => {
+  it("is served without it if the path has no route", async () => {
     await using server = await serveEcho();
     const answers = await sendRaw(server.url, [`${headOf("GET /ctx/rest/exist?topic=a", "websocket")}\r\n${last}`]);
     expect(answers).toContain("\r\n\r\ntrueHTTP/1.1 200 OK");
@@ -155,7 +155,7 @@ describe("a request that asks for an upgrade which is not offered", () => {
 });
 
 describe("a server that stops", () => {
-  it("asks each peer to close with 1001, and is drained when all have", async () => {
+  it("asks each peer to close with 1001, and is drained when all have closed", async () => {
     const server = await serveEcho({ closeDeadlineMs: 600_000 });
     const client = new WebSocket(server.address, ["echo"]);
     await once(client, "open");
