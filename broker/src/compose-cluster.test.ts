@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     return JSON.parse(await textOf(node, path));
   }
 
-  it("are one broker: what is done at one is there at the other", async () => {
+  it("act as one broker: each node sees the changes of the other", async () => {
     await vi.waitFor(async () => expect(await call(0, "/rest/open?topic=a")).toBe(true), waiting);
     await vi.waitFor(async () => expect(await call(1, "/health/ready")).toMatchObject({ status: "ready" }), waiting);
     expect(await call(1, "/rest/exist?topic=a")).toBe(true);
@@ -82,7 +82,7 @@ describe.runIf(hasPostgres)(titleOf("two nodes with one databaseUrl"), () => {
     }
   });
 
-  it("tell how they stand, one follows each chain, and each signs with a key of its own", async () => {
+  it("report their state, elect one follower for each chain, and sign with different keys", async () => {
     type Ready = { readonly groups: readonly { readonly role: string; readonly chain: { readonly signer: string } }[] };
     const ready = (await Promise.all([0, 1].map((node) => call(node, "/health/ready")))) as readonly Ready[]; // As documented.
     for (const [index, address] of addresses.entries()) {

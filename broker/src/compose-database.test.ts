@@ -63,7 +63,7 @@ test.each(["sslkey", "sslcert", "sslrootcert"])("refuses %s that names a missing
 test("names an unknown sslmode without user and password", () => {
   const databaseUrl = "postgres://stele:hunter2@db/stele?sslmode=weird";
   expect(findDatabaseProblems({ databaseUrl, databasePasswordFile: "" })).toEqual([
-    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is none of disable, prefer, require, verify-ca, verify-full",
+    "STELE_DATABASE_URL: PostgreSQL database stele at db has an sslmode in its address that is not one of disable, prefer, require, verify-ca, verify-full",
   ]);
 });
 

@@ -69,19 +69,19 @@ describe("a group whose key is in the data folder", () => {
 });
 
 describe("a folder with the embedded chain", () => {
-  it("that is empty is let through, and so is one whose start was killed after the key", async () => {
+  it("is accepted if it is empty, or if its first start was killed after it wrote the key", async () => {
     await checkDataFolder(folder, configOf({}));
     writeFileSync(join(path, "signer.key"), "07".repeat(32));
     await checkDataFolder(folder, configOf({}));
   });
 
-  it("that takes a new embedded group beside others is let through", async () => {
+  it("is accepted with a new embedded group beside existing ones", async () => {
     await leaveStore();
     writeFileSync(join(path, "signer-2.key"), "07".repeat(32));
     await checkDataFolder(folder, groupsConfig([external, { id: "9", endpoints: "embedded" }]));
   });
 
-  it("that keeps nothing in a store is not asked what the store knows", async () => {
+  it("is accepted without a look into the store if the store is in memory", async () => {
     await leaveStore();
     await checkDataFolder(folder, configOf({ STELE_COORDINATION: "none", STELE_DEFAULT_GROUP: indexedGroup }));
   });
@@ -94,7 +94,7 @@ describe("a folder with the embedded chain", () => {
   });
 });
 
-it("a store that was looked at can be opened at once", async () => {
+it("a store can be opened right after its groups were read", async () => {
   await leaveStore();
   writeFileSync(join(path, "signer.key"), "07".repeat(32));
   await checkDataFolder(folder, groupsConfig([{ id: "2", endpoints: "embedded" }]));

@@ -247,7 +247,7 @@ it("logs a damaged store log at start, and catches up the index from the chain",
   expect(await state.json()).toMatchObject({ sequenceNumber: 6 });
 });
 
-it("a start beside a key alone warns that it begins a new chain", async () => {
+it("warns that it begins a new chain if the folder has only a key", async () => {
   cpSync(join(root, `own-${stopped}`, "signer.key"), file("signer.key"));
   const warnings: string[] = [];
   const server = await start(folder, {}, { ...silentLogger, warn: (message) => void warnings.push(message) });

@@ -37,6 +37,6 @@ it.each([
   expect(servesMqtt(outcome.config)).toBe(serves);
 });
 
-it("takes no MQTT on nodes that share a database, unless they are told to", () => {
+it("refuses MQTT on nodes that share a database, unless a setting allows it", () => {
   expect(mqttPortOf({ mqttPort: undefined, databaseUrl: "postgres://db" })).toBeUndefined();
 });

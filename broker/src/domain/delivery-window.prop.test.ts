@@ -31,7 +31,7 @@ class Model {
 }
 
 describe("the delivery window", () => {
-  it("holds what a list would hold, in order, under any steps", () => {
+  it("holds the same entries in the same order as a plain list, after any steps", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps: readonly Step[]) => {
         const window = new DeliveryWindow();

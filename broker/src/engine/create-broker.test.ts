@@ -51,7 +51,7 @@ describe("topics", () => {
     expect(await broker.state(topic("a"))).toMatchObject({ name: "a", sequence: 2, closed: false });
   });
 
-  it("closing or describing what never was is refused", async () => {
+  it("refuses to close or describe a topic that never existed", async () => {
     const { broker } = await start();
     await expect(broker.close(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
     await expect(broker.state(topic("a"))).rejects.toEqual(refusal("topicNotExist"));
@@ -84,7 +84,7 @@ describe("topics", () => {
 });
 
 describe("publish", () => {
-  it("answers an eventId that getEvent finds at once, with content and extensions as they were given", async () => {
+  it("returns an eventId that getEvent finds at once, with content and extensions unchanged", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     const extensions = [
@@ -129,7 +129,7 @@ describe("publish", () => {
     expect(await answer).toEqual({ topic: "a", eventId: "", status: "TIMEOUT" });
   });
 
-  it("refuses what waits beyond the limit, and what no transaction took in time, and sends neither", async () => {
+  it("refuses publishes beyond the queue limit or too long in the queue, and sends neither", async () => {
     const { broker, clock } = await start({
       append: untilAborted,
       limits: { publishesWaitingMax: 2, transactionTimeoutMs: 1_000, pipelineAfterMs: 0 },
@@ -148,7 +148,7 @@ describe("publish", () => {
     for (const error of await Promise.all(waiting)) expect(error).toEqual(refusal("busy"));
   });
 
-  it("gathers what comes while a transaction is under way, and keeps the order of each topic", async () => {
+  it("batches publishes that arrive during a transaction, in the order of each topic", async () => {
     const { broker, clock } = await start();
     for (const name of ["a", "b"]) await broker.open(topic(name));
     const ids = await Promise.all(
@@ -163,7 +163,7 @@ describe("publish", () => {
 });
 
 describe("getEvent", () => {
-  it("tells what is wrong with an identifier", async () => {
+  it("reports what is wrong with an identifier", async () => {
     const { broker } = await start();
     await broker.open(topic("a"));
     const { eventId } = await publish(broker, { ...topic("a"), content, extensions: [] });
@@ -194,7 +194,7 @@ describe("subscribe", () => {
     expect(sink.sequencesOf(byPattern)).toEqual([4, 5, 6, 1, 2]);
   });
 
-  it("begins at the offset that is asked for", async () => {
+  it("starts at the requested offset", async () => {
     const { broker, sink, clock } = await start();
     await broker.open(topic("a"));
     await engine.publish("a", "1");
@@ -330,7 +330,7 @@ describe("start", () => {
     await expect(engine.broker.start()).rejects.toThrow(reason);
   });
 
-  it("builds the index anew from the chain, with the same identifiers", async () => {
+  it("rebuilds the index from the chain with the same identifiers", async () => {
     await start();
     await engine.broker.open(topic("a"));
     const eventId = await engine.publish("a", "1");

@@ -31,7 +31,7 @@ function committed(digit: string, firstSequence: number, count: number): LedgerE
   };
 }
 
-it("places batches of a block one after the other, and starts anew in the next block", () => {
+it("numbers the events of a block in order, and starts again in the next block", () => {
   const results = indexBlocks(
     [block(7, [committed("a", 1, 3), committed("a", 4, 2)]), block(8, [committed("a", 6, 1)])],
     known,
@@ -53,7 +53,7 @@ it("knows a topic from the entry that opens it, in this block and in later ones"
   expect(results[0]?.opened).toMatchObject([{ name: "b", createdTimestamp: 1_700_000_000_000, sequence: 0 }]);
 });
 
-it("leaves out a topic whose name our rules refuse, with its events, and goes on", () => {
+it("skips a topic with an invalid name and its events, and continues", () => {
   const opened: LedgerEntry = {
     ...place,
     kind: "topic-opened",
@@ -113,7 +113,7 @@ it("records a batch beyond the limits, and gives its positions to no other, as o
   expect(narrow?.batches).toEqual(wide?.batches.slice(1));
 });
 
-it("leaves out what would take a topic's sequence beyond what a number can carry, then and for good", () => {
+it("skips batches that would exceed the largest sequence of a topic, now and in all later blocks", () => {
   const last = Number.MAX_SAFE_INTEGER;
   const malformed: LedgerEntry = {
     ...place,

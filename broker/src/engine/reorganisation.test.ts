@@ -21,7 +21,7 @@ async function start(options: TestEngineOptions = {}): Promise<string> {
   return engine.subscribe("#", { offset: "OFFSET_FIRST" });
 }
 
-it("a removed event is not found, with a message of its own", async () => {
+it("a removed event is not found, with a message that names the reorg", async () => {
   await start();
   const kept = await engine.publish("a", "1");
   const gone = await engine.publish("a", "2");
@@ -106,7 +106,7 @@ it("an event that vanishes while its attempt waits to be sent is not sent", asyn
   expect(engine.sink.attempts.map((one) => [one.subscription.id, one.eventId])).toEqual([[id, eventId]]);
 });
 
-it("a publish whose block vanishes before it is indexed is answered TIMEOUT", async () => {
+it("a publish whose block vanishes before it is indexed returns TIMEOUT", async () => {
   engine = await TestEngine.start({ confirmations: 2 });
   const opened = engine.broker.open(topic("a"));
   await engine.clock.settle();

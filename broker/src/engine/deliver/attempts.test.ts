@@ -99,7 +99,7 @@ it.each([
   expect(await delivery).toBe("accepted");
 });
 
-it("a receiver that fails for three days is given up", async () => {
+it("suspends a subscription whose receiver fails for three days", async () => {
   const { sink, clock, parts } = createParts();
   sink.receive("http://receiver/", () => ({ status: "failed", reason: "500" }));
   const delivery = deliver(parts, notification, { stopping: never, aborting: never });

@@ -165,7 +165,7 @@ it("drops noted progress of one epoch only, since a recreated row may have a low
   expect(writer.find(id)).toBeUndefined();
 });
 
-it("does not write later what was dropped while its write failed", async () => {
+it("does not write progress that was dropped while its write failed", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const written: (readonly Progress[])[] = [];
   const { clock, writer } = setUp((rows) => {
@@ -187,7 +187,7 @@ it("flush writes noted progress, and throws when it cannot", async () => {
   await expect(writer.flush()).rejects.toThrow("disk full");
 });
 
-it("flush waits for the write under way, so nothing older is written after it returns", async () => {
+it("flush waits for the write in progress, so nothing older is written after it returns", async () => {
   const gate = createDeferred<readonly SubscriptionId[]>();
   const { clock, writer } = setUp(() => gate.promise);
   writer.note(progress(1));

@@ -77,7 +77,7 @@ async function subscribeMany(count: number): Promise<readonly string[]> {
   return ids;
 }
 
-describe("who follows", () => {
+describe("the follower", () => {
   it("is one node at a time, and every node reads its index", async () => {
     await start(3);
     const ids = await subscribeMany(6);
@@ -104,7 +104,7 @@ describe("who follows", () => {
     expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
   });
 
-  it("changes at once when the follower stops", async () => {
+  it("changes immediately when the follower stops", async () => {
     await start(2);
     await publishMany(0, 1);
     const stopped = followerIndex();
@@ -184,7 +184,7 @@ it("a follower that lost only its lease stops following at the first refusal", a
   expect(ids.map((id) => cluster.sink.sequencesOf(id))).toEqual(ids.map(() => sequences(4)));
 });
 
-it("a new follower delivers once what the last one indexed and it had not seen", async () => {
+it("a new follower delivers once the events that its predecessor indexed and it had not read yet", async () => {
   await start(2);
   const ids = await subscribeMany(4);
   for (const { gate } of cluster.nodes) gate.tell = () => {};
@@ -239,7 +239,7 @@ describe("a node that does not follow", () => {
     expect([cluster.sink.sequencesOf(last), cluster.sink.sequencesOf(first)]).toEqual([[3], [1, 2, 3]]);
   });
 
-  it("reports a database that is away, and misses nothing afterwards", async () => {
+  it("reports an unreachable database and misses nothing afterwards", async () => {
     await start(2);
     const ids = await subscribeMany(4);
     const watcher = 1 - followerIndex();

@@ -18,7 +18,7 @@ import { Restarter } from "./restarter.ts";
 const emptyBlock = { opened: [], closed: [], batches: [], skipped: [] };
 let cluster: TestCluster;
 
-/** The store of all nodes refuses to go back, so many times; answers how often it was told to. */
+/** Makes rollbacks of the shared store fail the given number of times; returns how often one was requested. */
 function refuseRollBacks(count: number): () => number {
   const { store } = cluster.shared;
   const rollBack = store.rollBack.bind(store);
@@ -61,7 +61,7 @@ describe("a cluster", () => {
     expect(ids.map(textsOf)).toEqual(ids.map(() => ["1", "2", "3", "other", "another", "a third"]));
   });
 
-  it("repeats the event under way after a roll-back, and none that was acknowledged", async () => {
+  it("repeats the unacknowledged event after a rollback, and no acknowledged one", async () => {
     cluster = await TestCluster.start(1);
     await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
     const id = parseSubscriptionId(await cluster.run(cluster.subscribe(0, "a", { url: "http://slow/" })));

@@ -16,7 +16,7 @@ const batches = fc.array(
   { maxLength: 5 },
 );
 
-it("finds what each event says of itself, whatever the contents and extensions are", () => {
+it("finds the retain extension of each event among any contents and extensions", () => {
   fc.assert(
     fc.property(batches, (drafts) => {
       const expected = new Map<string, unknown>();

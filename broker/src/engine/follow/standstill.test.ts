@@ -200,7 +200,7 @@ describe("a follower keeps the lease", () => {
   });
 
   it.each(["stopAt", "giveUpTo"] as const)(
-    "while the index goes on, slowly, towards what others see (%s)",
+    "while the index slowly approaches the head that other nodes see (%s)",
     async (how) => {
       const first = follower();
       let number = cluster.chain.head;

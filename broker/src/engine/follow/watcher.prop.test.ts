@@ -149,7 +149,7 @@ class Node {
     await this.#changing;
   }
 
-  /** What each subscription should have been told, by what it was. */
+  /** The events that each subscription should have received, by subscription. */
   expected(): readonly (readonly string[])[] {
     const events = this.#batches.flatMap(eventsOf);
     return this.subscriptions.map(({ filter, cursor }) =>
@@ -297,7 +297,7 @@ it("delivers each matching event once and in order, under any interleaving with 
   );
 });
 
-it("feeds workers that keep up without reads of their own, also when a page ends inside a block", async () => {
+it("workers that keep up need no store reads, even if a page ends inside a block", async () => {
   const pages = fc.record({ batchesMax: fc.integer({ min: 5, max: 9 }), bytesMax: fc.constant(1_000) });
   const blocks = steps.map((all) => all.filter(({ what }) => what.kind === "block" || what.kind === "hint"));
   await fc.assert(

@@ -47,7 +47,7 @@ function chainInMemory(): MemoryChain {
   return new MemoryChain({ clock: { now: () => 0, monotonic: () => 0, after: () => () => {}, soon: () => {} } });
 }
 
-test("getEvent gives a damaged batch as the chain has it, also to two who ask at once, and mends it once", async () => {
+test("getEvent returns a damaged batch from the chain, and repairs it once for two concurrent calls", async () => {
   const { engine, outcomes, read } = await startDamaged();
   expect(await Promise.all([read(0), read(0), read(1)])).toEqual(["one", "one", "two"]);
   expect(await read(0)).toBe("one");
@@ -75,7 +75,7 @@ test("where the chain does not give the block, getEvent is refused, and a subscr
   await engine.stop();
 });
 
-test("a round of scrubbing mends what nobody has asked for", async () => {
+test("scrubbing repairs damage that no call has met", async () => {
   const { engine, outcomes } = await startDamaged();
   await engine.clock.advance(hourMs - 1_000);
   expect(outcomes).toEqual([]);
@@ -84,7 +84,7 @@ test("a round of scrubbing mends what nobody has asked for", async () => {
   await engine.stop();
 });
 
-test("a batch that another node has mended meanwhile is given", async () => {
+test("returns a batch that another node repaired in the meantime", async () => {
   const { engine, read, memory } = await startDamaged();
   const mend = memory.mendBatches.bind(memory);
   memory.mendBatches = async (groupId, batches) => {
@@ -95,7 +95,7 @@ test("a batch that another node has mended meanwhile is given", async () => {
   await engine.stop();
 });
 
-test("a round goes on behind what cannot be mended, which is told once in all rounds", async () => {
+test("a round skips damage that it cannot repair, and logs it once over all rounds", async () => {
   const chain = chainInMemory();
   const { engine, outcomes, read, eventIds } = await startDamaged({ chain, damaged: [1, 2] });
   const find = chain.find.bind(chain);

@@ -1,6 +1,6 @@
 import type { Logger } from "../../lib/logger.ts";
 
-/** Calls every caller back, also those behind one that throws: what is wrong with one of them is told in the log. */
+/** Calls every callback. If one throws, logs the error and continues with the next. */
 export function answerAll<Callback>(
   callers: readonly Callback[],
   answer: (caller: Callback) => void,

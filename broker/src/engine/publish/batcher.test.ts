@@ -35,7 +35,7 @@ async function startNarrow(
 }
 
 describe("a chain that takes only small transactions", () => {
-  it("is given smaller ones, and the events keep their order", async () => {
+  it("gets smaller ones, with the events in order", async () => {
     const { sizes } = await startNarrow(100);
     for (const name of ["a", "b"]) await engine.broker.open(topic(name));
     const texts = Array.from({ length: 40 }, (_, index) => `event number ${index}`);
@@ -54,7 +54,7 @@ describe("a chain that takes only small transactions", () => {
     expect(ids.map((id) => Number(id.split("-")[1]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  it("keeps the order of a topic over several transactions under way that are all too large", async () => {
+  it("keeps the order of a topic when several transactions in progress are too large", async () => {
     await startNarrow(6_000);
     await engine.broker.open(topic("a"));
     const texts = Array.from({ length: 4_200 }, (_, index) => String(index));
@@ -62,7 +62,7 @@ describe("a chain that takes only small transactions", () => {
     expect(ids.map((id) => Number(id.split("-")[1]))).toEqual(texts.map((_, index) => index + 1));
   });
 
-  it("refuses the one event that fits into none, and takes those around it", async () => {
+  it("refuses the one event that fits into no transaction, and commits its neighbours", async () => {
     await startNarrow(100);
     await engine.broker.open(topic("a"));
     const answers = await Promise.allSettled(
@@ -72,7 +72,7 @@ describe("a chain that takes only small transactions", () => {
     expect(answers[1]).toMatchObject({ reason: { code: 200202, message: expect.stringContaining("too large") } });
   });
 
-  it("a part that fails is answered so, and the other part as it ended", async () => {
+  it("reports the failure of one part and the success of the other", async () => {
     await startNarrow(60, (bytes) => bytes.includes("bad"));
     await engine.broker.open(topic("a"));
     const texts = ["good good good good", "also good also good", "bad bad bad bad bad", "and bad and bad and"];
@@ -88,7 +88,7 @@ const hang: Ledger["append"] = (_, signal) =>
     signal.addEventListener("abort", () => reject(new BrokerError("transactionTimeout")));
   });
 
-describe("an event that no transaction takes", () => {
+describe("an event that enters no transaction", () => {
   const limits = { transactionTimeoutMs: 1_000 };
   const ledgerLimits = {
     eventsPerTransactionMax: 2,
@@ -97,7 +97,7 @@ describe("an event that no transaction takes", () => {
     transactionsInFlightMax: 1,
   };
 
-  it("waits no longer than one may take, whoever comes behind it", async () => {
+  it("waits no longer than the queue timeout, whatever follows it", async () => {
     engine = await TestEngine.start({ append: hang, limits, ledgerLimits });
     await engine.broker.open(topic("a"));
     const answers: string[] = [];

@@ -19,7 +19,7 @@ function fill(draft: Draft, nameOf: (index: number) => string): number {
 }
 
 describe("the room of a draft", () => {
-  it("is taken by topics as well as by events", () => {
+  it("shrinks with each topic and with each event", () => {
     const draft = new Draft();
     const topics = fill(draft, (index) => `topic/${index}`);
     expect(topics).toBe(Math.floor((limits.bytesPerTransactionMax + 224) / (224 + bytes)));
@@ -28,7 +28,7 @@ describe("the room of a draft", () => {
     expect(draft.isFull(limits) || !draft.hasRoomFor(submissionTo("topic/0"), limits)).toBe(true);
   });
 
-  it("is one topic's alone where it is the only one", () => {
+  it("belongs to one topic if the draft has only that topic", () => {
     expect(fill(new Draft(), () => "one")).toBe(1000);
   });
 });

@@ -16,7 +16,7 @@ const call = (name: string, text: string): PublishCall => ({
   extensions: [],
 });
 
-/** A store that counts how often topics are read, and may answer when it is told to. */
+/** A store that counts reads of topics, and can delay its answers until released. */
 function createCountedStore() {
   const store = createMemoryStore();
   const findTopic = store.findTopic.bind(store);
@@ -67,7 +67,7 @@ it("keeps the order of publishes that came while the topic was being read", asyn
   expect(sequences).toEqual(["1", "2", "3"]);
 });
 
-it("reads a topic again for who came during a read that found none", async () => {
+it("reads a topic again for publishes that arrived during a read that found no topic", async () => {
   const { store, state } = createCountedStore();
   engine = await TestEngine.start({ store });
   state.isHolding = true;
@@ -82,7 +82,7 @@ it("reads a topic again for who came during a read that found none", async () =>
   expect(await after).toMatchObject({ status: "SUCCESS" });
 });
 
-it("lets no more publishes wait for the index than may wait for a transaction", async () => {
+it("limits the publishes that wait for the index like those that wait for a transaction", async () => {
   const { store, state } = createCountedStore();
   engine = await TestEngine.start({ store, limits: { publishesWaitingMax: 2 } });
   await engine.broker.open(topic("a"));
@@ -95,7 +95,7 @@ it("lets no more publishes wait for the index than may wait for a transaction", 
   expect(await Promise.all(waiting)).toMatchObject([{ status: "SUCCESS" }, { status: "SUCCESS" }]);
 });
 
-it("answers what the chain says of a topic that was closed behind its back, and asks the index from then on", async () => {
+it("returns the chain's answer for a topic that another broker closed, and asks the index from then on", async () => {
   const { store, state } = createCountedStore();
   let isClosed = false;
   let transactions = 0;
@@ -134,7 +134,7 @@ it("sends nothing to a topic that the index says is closed", async () => {
   expect(await engine.publish("a", "3")).toMatch(/-2-/);
 });
 
-describe("a caller that throws at its answer", () => {
+describe("a caller whose callback throws", () => {
   const texts = ["throws", "stays", "stays too"];
   /** Publishes to a topic, the first with a callback that throws; answers what the others were told. */
   async function submitAll(names: readonly string[]): Promise<readonly PublishOutcome["status"][]> {
@@ -160,7 +160,7 @@ describe("a caller that throws at its answer", () => {
     expect(await submitAll(names)).toEqual(["SUCCESS", "SUCCESS"]);
   });
 
-  it("leaves none without theirs where all are refused, with or without a topic", async () => {
+  it("does not keep the other callers from their refusal, with or without a topic", async () => {
     engine = await TestEngine.start({
       append: async () => {
         throw new BrokerError("transactionFailed");

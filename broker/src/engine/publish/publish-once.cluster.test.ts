@@ -64,7 +64,7 @@ function published(): readonly string[] {
   return batches.map(({ content }) => new TextDecoder().decode(content));
 }
 
-it("a repeat at another node is answered with the same event", async () => {
+it("a repeat at another node returns the same event", async () => {
   await start(2);
   const first = await send(0, "k");
   expect(first).toMatchObject({ status: "SUCCESS" });
@@ -160,7 +160,7 @@ async function take(one: Step, answers: Map<string, Set<string>>): Promise<void>
   }
 }
 
-it("each key is one event, whatever nodes die, stand still and are cut off", async () => {
+it("each key gives one event while nodes die, freeze and are cut off", async () => {
   const run = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
     await start(nodes, { delayMs: () => 50 });
     const answers = new Map(["k1", "k2", "k3"].map((key) => [key, new Set<string>()]));

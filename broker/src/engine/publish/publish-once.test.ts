@@ -70,7 +70,7 @@ function createFailingChain(clock = new VirtualClock()) {
 }
 
 describe("a publish with a key", () => {
-  it("is answered with the same event when repeated, also after a restart", async () => {
+  it("returns the same event when repeated, also after a restart", async () => {
     await start();
     const first = await send(call("k"));
     expect(first.status).toBe("SUCCESS");
@@ -91,7 +91,7 @@ describe("a publish with a key", () => {
     ]);
   });
 
-  it("is answered as its repeats are that come while it is under way", async () => {
+  it("returns the same answer as repeats that arrive while it is in progress", async () => {
     await start();
     const answers = Promise.all([1, 2, 3].map(() => publish(engine.broker, call("k"))));
     await engine.clock.settle();
@@ -99,7 +99,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("is answered to all who wait for it, also behind one that fails to take its answer", async () => {
+  it("answers all waiting callers, even if the callback of one throws", async () => {
     await start();
     const answers: PublishOutcome[] = [];
     for (const key of ["k", "k"]) {
@@ -113,7 +113,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("is refused when the key was used for another request, under way or done", async () => {
+  it("is refused if the key belongs to another request, in progress or done", async () => {
     await start();
     const first = publish(engine.broker, call("k"));
     expect(() => engine.broker.submit(call("k", "other"), () => {})).toThrow(refusal("publishKeyReused"));
@@ -136,7 +136,7 @@ describe("a publish with a key", () => {
     },
   );
 
-  it("takes the longest key, and every visible character", async () => {
+  it("accepts the longest key and every visible character", async () => {
     await start();
     const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index));
     for (const key of ["a".repeat(255), visible]) expect((await send(call(key))).status).toBe("SUCCESS");
@@ -152,7 +152,7 @@ describe("a publish with a key", () => {
     expect((await send({ ...own, key: undefined })).status).toBe("SUCCESS");
   });
 
-  it("leaves its key free when it was refused for sure", async () => {
+  it("releases its key after a definite refusal", async () => {
     const { chain, append, state } = createFailingChain();
     await start({ chain, append });
     state.next = "refuse";
@@ -161,7 +161,7 @@ describe("a publish with a key", () => {
     expect(published()).toEqual(["second"]);
   });
 
-  it("is answered with its event although its topic was closed since; another key is refused", async () => {
+  it("returns its event even if its topic was closed since; another key is refused", async () => {
     await start();
     const first = await send(call("k"));
     await engine.broker.close(topic);
@@ -183,7 +183,7 @@ describe("a publish with a key whose fate was unknown", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("is TIMEOUT again while the transaction can still come, and is found when it has", async () => {
+  it("returns TIMEOUT while the transaction may still be included, and its event afterwards", async () => {
     const { chain, append, state } = createFailingChain();
     await start({ chain, append });
     state.next = "time out";
@@ -248,7 +248,7 @@ describe("keys and transactions", () => {
     expect(order).toEqual(["1", "2", "3", "4"]);
   });
 
-  it("takes repeats out of a transaction and commits the others in their order", async () => {
+  it("removes repeats from a transaction and commits the others in order", async () => {
     await start();
     for (const key of ["k1", "k3"]) await send(call(key, key));
     const outcomes: PublishOutcome[] = [];
@@ -293,7 +293,7 @@ describe("after a reorg", () => {
     expect(published()).toEqual(["text"]);
   });
 
-  it("an event that came back in an earlier block is found, and not published again", async () => {
+  it("finds an event that a reorg moved to an earlier block, and does not publish it again", async () => {
     await start({ confirmations: 0 });
     const before = engine.chain.head;
     for (let block = 0; block < 5; block += 1) engine.chain.sealEmpty();
@@ -320,7 +320,7 @@ describe("how long keys are kept, and how many", () => {
     expect(published()).toEqual(["text", "text"]);
   });
 
-  it("refuses further keys when a group has as many as it may have, and answers repeats", async () => {
+  it("refuses new keys at the group's limit, and still answers repeats", async () => {
     await start({ limits: { publishKeysMax: 3 } });
     const first = await send(call("k0"));
     for (const key of ["k1", "k2"]) await send(call(key));

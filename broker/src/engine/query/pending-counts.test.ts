@@ -43,7 +43,7 @@ function countCalls(): Map<string, number> {
   return calls;
 }
 
-it("counts what is left for each, by the name of a topic and by a pattern, in each group", async () => {
+it("counts the undelivered events of each subscription, by topic name and by pattern, in each group", async () => {
   for (const groupId of [group, otherGroup]) await store.applyBlocks(groupId, history);
   const standings = [
     standing("alpha"),
@@ -61,11 +61,11 @@ it("counts what is left for each, by the name of a topic and by a pattern, in ea
   expect(await countAll(standings)).toEqual([6, 4, 3, 9, 2, 2, 2, 2, 2, 0, 0]);
 });
 
-it("counts none in a group that has no index", async () => {
+it("counts 0 in a group without an index", async () => {
   expect(await countAll([standing("#"), standing("alpha")])).toEqual([0, 0]);
 });
 
-it("asks the store once for many names, and once for those that stand at the same event", async () => {
+it("queries the store once for many names, and once for all cursors at the same event", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
   const places = Array.from({ length: 500 }, (_, index) => standing("alpha", toPosition(1, index)));
@@ -73,7 +73,7 @@ it("asks the store once for many names, and once for those that stand at the sam
   expect(calls).toEqual(new Map([["countEventsAfterEach", 1]]));
 });
 
-it("asks the store once for all patterns that stand at the same event", async () => {
+it("queries the store once for all patterns with cursors at the same event", async () => {
   await store.applyBlocks(group, history);
   const calls = countCalls();
   await countAll(Array.from({ length: 500 }, (_, index) => standing(`${index}/#`)));
@@ -114,7 +114,7 @@ const standingArbitrary = fc.record({
   index: fc.nat({ max: 10 }),
 });
 
-it("counts what a look at every event counts, whatever the history and the cursors", async () => {
+it("counts the same as a scan of all events, for any history and cursors", async () => {
   const histories = fc.array(blockArbitrary, { minLength: 1, maxLength: 10 });
   await fc.assert(
     fc.asyncProperty(histories, fc.array(standingArbitrary, { maxLength: 12 }), async (given, standings) => {

@@ -8,7 +8,7 @@ async function codeOf(engine: TestEngine, eventId: string, groupId?: string): Pr
   );
 }
 
-test("getProof refuses what getEvent refuses, and says when the chain has no proof to give", async () => {
+test("getProof refuses the same requests as getEvent, and reports a chain without proofs", async () => {
   const engine = await TestEngine.start();
   await engine.broker.open({ topic: "proofs", groupId: undefined });
   const eventId = await engine.publish("proofs", "a");

@@ -11,7 +11,7 @@ async function start(subscriptionsPerReceiverMax: number): Promise<void> {
   await engine.broker.open({ topic: "a", groupId: undefined });
 }
 
-it("of calls that come at once, no more than the limit make a subscription to one receiver", async () => {
+it("concurrent calls create no more subscriptions to one receiver than the limit", async () => {
   await start(3);
   const calls = Array.from({ length: 9 }, (_, index) => engine.subscribe("a", { url: `http://receiver/${index}` }));
   const results = await Promise.allSettled(calls);
@@ -22,7 +22,7 @@ it("of calls that come at once, no more than the limit make a subscription to on
   await engine.subscribe("a", { url: "http://other/" });
 });
 
-it("a subscription continues at a full receiver, but moves to none", async () => {
+it("a subscription can stay at a full receiver, but cannot move to one", async () => {
   await start(1);
   const first = await engine.subscribe("a", { url: "http://receiver/1" });
   const second = await engine.subscribe("a", { url: "http://other/" });

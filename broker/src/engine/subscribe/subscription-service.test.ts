@@ -9,7 +9,7 @@ const anew = { subscriptionId, offset: "OFFSET_FIRST", url: "http://down/" };
 let cluster: TestCluster;
 afterEach(() => cluster.stopAll());
 
-it("a node that slept through a removal moves no cursor of what was made anew under the same identifier", async () => {
+it("a node that missed a removal moves no cursor of a recreated subscription with the same identifier", async () => {
   cluster = await TestCluster.start(2);
   const { store } = cluster.shared;
   await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
