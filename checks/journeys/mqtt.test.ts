@@ -76,6 +76,36 @@ describe.each([
   });
 });
 
+it.each([
+  ["persistent", false],
+  ["clean", true],
+])("lists the filters of a %s session over REST, which can remove one", async (name, clean) => {
+  const topics = [`listed-${name}/a`, `listed-${name}/#`];
+  const client = await connect(mqttAddressOf(broker), { clientId: `listed-${name}`, clean });
+  await client.subscribeAsync(topics, { qos: 1 });
+  const seen = collect(client, 1);
+  await client.publishAsync(`listed-${name}/a`, "one", { qos: 1 });
+  await seen;
+  const rest = new Client(broker.url);
+  const entries = async () => {
+    const all = Object.values(await rest.listSubscriptions()).flatMap((listing) => Object.values(listing));
+    return all.filter(({ topicName }) => topics.includes(topicName));
+  };
+  const listed = await entries();
+  expect(listed.map(({ interfaceType }) => interfaceType)).toEqual(["MQTT", "MQTT"]);
+  for (const entry of listed) {
+    expect(Number(entry.notifiedEventCount) + Number(entry.notifyingEventCount)).toBe(1);
+  }
+  const removed = listed.find(({ topicName }) => topicName.endsWith("#"));
+  expect(await rest.unSubscribe(removed?.subscribeId ?? "")).toBe(true);
+  expect((await entries()).map(({ topicName }) => topicName)).toEqual([`listed-${name}/a`]);
+  const next = collect(client, 1);
+  await client.publishAsync(`listed-${name}/b`, "not matched any more", { qos: 1 });
+  await client.publishAsync(`listed-${name}/a`, "two", { qos: 1 });
+  expect(await next).toEqual([`listed-${name}/a two`]);
+  await client.endAsync();
+});
+
 it("finds after kill -9 every event that was acknowledged, in order", async () => {
   const client = await connect(mqttAddressOf(broker), { protocolVersion: 5 });
   client.on("error", () => {});

@@ -54,7 +54,7 @@ import { Sessions } from "./session/sessions.ts";
 import type { ReaderParts } from "./session/session-parts.ts";
 import { Wills } from "./session/wills.ts";
 import { createSoleOwnership } from "./subscribe/ownership.ts";
-import { SubscriptionService } from "./subscribe/subscription-service.ts";
+import { SubscriptionService, type SubscriptionServiceParts } from "./subscribe/subscription-service.ts";
 import { pause } from "../lib/pause.ts";
 import { Deadline, untilAborted } from "./time.ts";
 import { TopicService } from "./topics/topic-service.ts";
@@ -171,7 +171,9 @@ class Engine implements RunningBroker {
     this.#cluster = options.cluster && new Cluster({ ...parts, ...options.cluster });
     const ownership = this.#cluster?.claims ?? createSoleOwnership(this.#workers);
     const events = new EventQuery(parts);
-    this.#subscriptions = new SubscriptionService({ ...parts, events, ownership });
+    const removeSessionFilter: SubscriptionServiceParts["removeSessionFilter"] = (id) =>
+      this.#sessions.removeFilter(id);
+    this.#subscriptions = new SubscriptionService({ ...parts, events, ownership, removeSessionFilter });
     const inlet = new Inlet(parts);
     const topics = new TopicService(parts);
     this.#sessions = new Sessions({
@@ -183,6 +185,9 @@ class Engine implements RunningBroker {
       isShared: this.#cluster !== undefined,
       toSessionParts: (groupId, mayReceive) => this.#toSessionParts(groupId, mayReceive),
     });
+    this.#cluster?.member.onHint((hint) => {
+      if (hint.kind === "session") this.#sessions.onHint(hint.id);
+    });
     this.calls = new GuardedBroker({
       access: this.#access,
       groups: this.#groups,
@@ -192,7 +197,7 @@ class Engine implements RunningBroker {
       proofs: new ProofQuery({ ...parts, events, inspectBlock: (group, block) => this.#inspectBlock(group, block) }),
       sessions: this.#sessions,
       subscriptions: this.#subscriptions,
-      subscriptionQuery: new SubscriptionQuery({ ...parts, coordinator: options.cluster?.coordinator }),
+      subscriptionQuery: new SubscriptionQuery({ ...parts, sessions: this.#sessions, nodes: options.cluster }),
       skippedEntries: new SkippedEntriesQuery(parts),
       groupHealth: () => this.groupHealth(),
       nodeHealth: () => this.#nodeHealth(),

@@ -8,14 +8,16 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { subscriptionsOf } from "../subscriptions-of.ts";
 import { PendingCounts } from "./pending-counts.ts";
+import { type SessionEntriesParts, type SessionEntry, sessionEntriesOf } from "./session-entries.ts";
 
 export interface SubscriptionQueryParts {
   readonly store: Store;
   readonly slices: TimeSlices;
   readonly workers: DeliveryWorkers;
   readonly progressWriter: ProgressWriter;
-  /** Knows the nodes, where several share the store. */
-  readonly coordinator?: Pick<Coordinator, "listNodes"> | undefined;
+  /** Where several nodes share the store; the one at `address` lists the sessions that have no connection. */
+  readonly nodes: { readonly coordinator: Pick<Coordinator, "listNodes">; readonly address: string } | undefined;
+  readonly sessions: SessionEntriesParts["sessions"];
 }
 
 /** A subscription with the progress of its worker, which is ahead of the store. */
@@ -25,7 +27,7 @@ interface Current {
   readonly isIdle: boolean;
 }
 
-/** Lists subscriptions with their progress. */
+/** Lists subscriptions, those of sessions too, with their progress. */
 export class SubscriptionQuery {
   readonly #parts: SubscriptionQueryParts;
 
@@ -34,13 +36,15 @@ export class SubscriptionQuery {
   }
 
   async list(): Promise<readonly NodeListing[]> {
-    const { coordinator } = this.#parts;
+    const { coordinator, address: ownAddress } = this.#parts.nodes ?? {};
     const nodes = (await coordinator?.listNodes()) ?? [{ id: undefined, address: undefined }];
     const byOwner = new Map<NodeId | undefined, SubscriptionStatus[]>(nodes.map(({ id }) => [id, []]));
     const ownerOf = ({ owner }: Subscription): NodeId | undefined => coordinator && owner;
     for await (const status of this.#statuses((row) => byOwner.has(ownerOf(row)))) {
       byOwner.get(ownerOf(status))?.push(status);
     }
+    const own = byOwner.get((nodes.find(({ address }) => address === ownAddress) ?? nodes[0])?.id);
+    for await (const status of this.#ofSessions()) (byOwner.get(ownerOf(status)) ?? own)?.push(status);
     return nodes.map(({ id, address }) => ({ address, subscriptions: byOwner.get(id) ?? [] }));
   }
 
@@ -56,6 +60,23 @@ export class SubscriptionQuery {
     await counts.read();
     for (const { subscription, isIdle } of all) {
       yield { ...subscription, notifyingCount: isIdle ? 0 : counts.get(subscription) };
+      await this.#parts.slices.pause();
+    }
+  }
+
+  /** One for each filter. */
+  async *#ofSessions(): AsyncIterable<SubscriptionStatus> {
+    const counts = new PendingCounts(this.#parts);
+    const all: SessionEntry[] = [];
+    for await (const entry of sessionEntriesOf(this.#parts)) {
+      counts.add(entry.pending);
+      counts.add(entry.start);
+      all.push(entry);
+    }
+    await counts.read();
+    for (const { subscription, pending, start } of all) {
+      const notifyingCount = counts.get(pending);
+      yield { ...subscription, notifyingCount, notifiedCount: Math.max(0, counts.get(start) - notifyingCount) };
       await this.#parts.slices.pause();
     }
   }

@@ -1,4 +1,7 @@
 import { extensionsBytes } from "../../domain/event-rules.ts";
+import type { NodeId } from "../../domain/node.ts";
+import type { SessionProtocol } from "../../domain/subscription.ts";
+import type { StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
@@ -11,14 +14,32 @@ export interface Connected {
   readonly group: Group;
   readonly session: Session;
   readonly principal: Principal;
+  readonly protocol: SessionProtocol;
   readonly peer: Peer;
   will: WillOrder | undefined;
   readonly expiryMs: number;
+  /** When the session began, as far as this node knows. Milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly owner: NodeId | undefined;
 }
 
 export interface Leave {
   readonly expiryMs: number;
   readonly isRegular: boolean;
+}
+
+/** A connected session as the listing shows it; ahead of its row in the store. */
+export interface ConnectedStanding {
+  readonly session: Pick<StoredSession, "id" | "groupId" | "protocol" | "cursor" | "createdAt" | "owner" | "epoch">;
+  readonly filters: readonly StoredFilter[];
+  /** Whether the store has it too, with its filters. */
+  readonly isStored: boolean;
+}
+
+export function toStanding({ session, group, protocol, createdAt, owner }: Connected): ConnectedStanding {
+  const { id, cursor, epoch } = session.state;
+  const standing = { id, cursor, epoch, groupId: group.id, protocol, createdAt, owner };
+  return { session: standing, filters: session.filters, isStored: session.isStored };
 }
 
 /** What a will takes in memory. */

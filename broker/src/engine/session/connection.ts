@@ -1,5 +1,5 @@
 import type { DeliveryWindow, InFlight, Ticket } from "../../domain/delivery-window.ts";
-import type { Position } from "../../domain/position.ts";
+import { minOf, type Position } from "../../domain/position.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import type { Outgoing } from "./outgoing.ts";
 import type { Peer } from "./peer.ts";
@@ -29,6 +29,13 @@ export interface Reading {
   readonly ending: AbortController;
   /** Never rejects. */
   readonly ended: Promise<unknown>;
+}
+
+/** The index went back, and with it what is in flight. */
+export function rollBackConnection(connection: Connection, to: Position, window: DeliveryWindow): void {
+  connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
+  connection.readUpTo = minOf(connection.readUpTo, to);
+  for (const ticket of connection.held) if (window.find(ticket) === undefined) connection.held.delete(ticket);
 }
 
 /** Whether the peer may be given another event. */

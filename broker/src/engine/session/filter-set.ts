@@ -34,6 +34,10 @@ export class FilterSet {
     return this.texts.filter((text) => !isShared(text));
   }
 
+  get all(): readonly StoredFilter[] {
+    return [...this.#filters.values()];
+  }
+
   find(text: TopicFilter): StoredFilter | undefined {
     return this.#filters.get(text);
   }

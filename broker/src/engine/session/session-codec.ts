@@ -1,8 +1,9 @@
 import { DeliveryWindow, type InFlight } from "../../domain/delivery-window.ts";
-import { fromStored } from "../../domain/position.ts";
+import { fromStored, type Position } from "../../domain/position.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
+import type { StoredSession } from "../../ports/session-store.ts";
 import { anonymous, type Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { PendingRetained } from "./retained.ts";
@@ -98,4 +99,10 @@ function toBytes(value: object): Uint8Array {
 
 function fromBytes(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes).toString());
+}
+/** What was in flight beyond the end was taken back by the chain since. What is beside the stream may be ahead of it, up to the end of the index. */
+export function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
+  const underWay = decodeUnderWay(inFlight);
+  underWay.window.rollBack(taken, indexedUpTo);
+  return underWay;
 }

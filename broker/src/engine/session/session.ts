@@ -11,7 +11,7 @@ import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "
 import type { ConnectedSession, PublishOutcome } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import { type Connection, hasRoom, hasRoomBeside } from "./connection.ts";
+import { type Connection, hasRoom, hasRoomBeside, rollBackConnection } from "./connection.ts";
 import { FilterSet } from "./filter-set.ts";
 import { Memberships } from "./memberships.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -186,6 +186,10 @@ export class Session implements ConnectedSession, Interest, Written {
     return this.#filters.find(filter) !== undefined;
   }
 
+  get filters(): readonly StoredFilter[] {
+    return this.#filters.all;
+  }
+
   get filterCount(): number {
     return this.#filters.size;
   }
@@ -232,12 +236,7 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#retained.rollBack(to);
     this.#takenUpTo = minOf(this.#takenUpTo, to);
     this.#filters.rollBack(to);
-    const connection = this.#connection;
-    if (connection !== undefined) {
-      connection.repeatedUpTo = minOf(connection.repeatedUpTo, to);
-      connection.readUpTo = minOf(connection.readUpTo, to);
-      for (const ticket of connection.held) if (this.#window.find(ticket) === undefined) connection.held.delete(ticket);
-    }
+    if (this.#connection !== undefined) rollBackConnection(this.#connection, to, this.#window);
   }
 
   #read(connection: Connection): void {

@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
-import type { Position } from "../../domain/position.ts";
+import type { SubscriptionId } from "../../domain/subscription.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import type { Logger } from "../../lib/logger.ts";
@@ -18,11 +18,12 @@ import type { Readers } from "../dispatch/readers.ts";
 import type { Group, Groups } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
-import { type Connected, type Leave, willBytes } from "./connected.ts";
+import { type Connected, type ConnectedStanding, type Leave, toStanding, willBytes } from "./connected.ts";
+import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import type { Peer } from "./peer.ts";
 import { Session } from "./session.ts";
 import type { ReaderParts } from "./session-parts.ts";
-import { decodeUnderWay, encodePrincipal, encodeWill, type UnderWay } from "./session-codec.ts";
+import { encodePrincipal, encodeWill, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
@@ -63,6 +64,7 @@ export class Sessions implements Readers {
   readonly #stopping = new AbortController();
   readonly #leaving = new Set<Promise<void>>();
   readonly #filters: SessionFilters;
+  readonly #removal: FilterRemoval;
   readonly #times: SessionTimes;
   readonly #sweeper: SessionSweeper;
   readonly writer: SessionWriter;
@@ -78,6 +80,8 @@ export class Sessions implements Readers {
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
     this.#filters = new SessionFilters({ ...parts, onRefused: (session) => this.#readAgain(session) });
     this.#times = new SessionTimes(parts);
+    const onChanged = (session: Session): Promise<void> => this.#readUntilDone(session);
+    this.#removal = new FilterRemoval({ ...parts, connected: this.#connected, turns: this.#turns, onChanged });
     const onEnded = (id: SessionId): void => this.#wakeUp(id);
     this.#sweeper = new SessionSweeper({ ...parts, times: this.#times, signal: this.#stopping.signal, onEnded });
     this.#shares = new Map(parts.groups.all.map(({ id }) => [id, new Shares(id, parts.toSessionParts)]));
@@ -85,6 +89,16 @@ export class Sessions implements Readers {
 
   get size(): number {
     return this.#connected.size;
+  }
+
+  /** What the sessions whose connections this node has are now. */
+  listConnected(): readonly ConnectedStanding[] {
+    return [...this.#connected.values()].map(toStanding);
+  }
+
+  /** Removes a filter of any session, for somebody else than its client. Answers whether there was such a filter. */
+  removeFilter(id: SubscriptionId): Promise<boolean> {
+    return this.#removal.run(id);
   }
 
   /** A group has come up: its sessions without connection are seen to. */
@@ -95,7 +109,7 @@ export class Sessions implements Readers {
   /** Takes over from the connection that has the session. @throws BrokerError 200205, 200207, 200211, 200300. */
   async attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment> {
     const group = this.#parts.groups.get(order.groupId);
-    const name = JSON.stringify([group.id, order.protocol, order.key]);
+    const name = nameOf({ ...order, groupId: group.id });
     await this.#sweeper.ready(group.id);
     return this.#turns.run(name, async () => {
       this.#checkRoom(name, order.will);
@@ -152,7 +166,10 @@ export class Sessions implements Readers {
     const { claimed, claim } = await this.#claim(group, order, principal);
     this.#settleFormer(claimed);
     const session = this.#create({ group, principal, claim }, claimed);
-    const known: Connected = { name, group, session, principal, peer, will: order.will, expiryMs: order.expiryMs };
+    const { will, expiryMs, protocol } = order;
+    const { owner } = claim;
+    const createdAt = storedOf(claimed)?.createdAt ?? claim.now;
+    const known: Connected = { name, group, session, principal, protocol, peer, will, expiryMs, createdAt, owner };
     this.#connected.set(name, known);
     this.#wakeUp(session.id);
     if (claimed.former !== undefined) this.#wakeUp(claimed.former.id);
@@ -223,7 +240,7 @@ export class Sessions implements Readers {
     const mayReceive = access.receiverFor(principal, group.id);
     const parts = { ...toSessionParts(group.id, mayReceive), shares: this.#sharesOf(group.id) };
     const resumed = claimed.status === "resumed" ? claimed.current : undefined;
-    const stored: StoredSession | undefined = claimed.status === "resumed" ? claimed.current.session : claimed.current;
+    const stored = storedOf(claimed);
     return new Session(parts, {
       id: stored?.id ?? claim.newId,
       epoch: stored?.epoch ?? claim.newEpoch,
@@ -380,9 +397,6 @@ export class Sessions implements Readers {
   }
 }
 
-/** What was in flight beyond the end was taken back by the chain since. What is beside the stream may be ahead of it, up to the end of the index. */
-function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Position): UnderWay {
-  const underWay = decodeUnderWay(inFlight);
-  underWay.window.rollBack(taken, indexedUpTo);
-  return underWay;
+function storedOf(claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>): StoredSession | undefined {
+  return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }

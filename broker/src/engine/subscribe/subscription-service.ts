@@ -51,6 +51,8 @@ export interface SubscriptionServiceParts {
   /** In which calls for one identifier are handled one after the other. */
   readonly turns: KeyedMutex<SubscriptionId>;
   readonly slices: TimeSlices;
+  /** Removes a filter of a session, and answers whether there was one. */
+  readonly removeSessionFilter: (id: SubscriptionId) => Promise<boolean>;
   /** False when subscriptions live in this process only (DESIGN section 7, `coordination: none`). */
   readonly hasCoordinator: boolean;
 }
@@ -266,7 +268,10 @@ export class SubscriptionService {
   async #remove(id: SubscriptionId): Promise<boolean> {
     const { store, ownership } = this.#parts;
     const known = await store.findSubscription(id);
-    if (known === undefined) throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    if (known === undefined) {
+      if (await this.#parts.removeSessionFilter(id)) return true;
+      throw new BrokerError("subscriptionNotExist", { details: quote(id) });
+    }
     if (!ownership.isOwn(known)) return false;
     return this.#unchanged(known.groupId, () => this.#delete(known));
   }

@@ -1,0 +1,75 @@
+import { maxOf, type Position } from "../../domain/position.ts";
+import { parseSharedFilter } from "../../domain/shared-filter.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { TimeSlices } from "../../lib/time-slices.ts";
+import type { SessionId, StoredFilter } from "../../ports/session-store.ts";
+import type { Store } from "../../ports/store.ts";
+import type { ConnectedStanding } from "../session/connected.ts";
+import type { Sessions } from "../session/sessions.ts";
+import type { Standing } from "./pending-counts.ts";
+
+/** Maximum number of sessions per read; each has up to 1,000 filters. */
+const sessionsReadMax = 50;
+
+export interface SessionEntriesParts {
+  readonly store: Pick<Store, "sessions">;
+  readonly slices: TimeSlices;
+  /** Those connected to this node are ahead of the store. */
+  readonly sessions: Pick<Sessions, "listConnected">;
+}
+
+/** A filter of a session as a subscription, and where to count its events from. */
+export interface SessionEntry {
+  readonly subscription: Subscription;
+  /** The oldest event that is not acknowledged comes after this. */
+  readonly pending: Standing;
+  /** The filter gets events after this. */
+  readonly start: Standing;
+}
+
+/** Every filter of every session: those connected to this node, and those in the store. */
+export async function* sessionEntriesOf(parts: SessionEntriesParts): AsyncIterable<SessionEntry> {
+  const { store, slices, sessions } = parts;
+  const connected = new Map(sessions.listConnected().map((known) => [known.session.id, known]));
+  for (let after: SessionId | undefined; ; ) {
+    const page = await store.sessions.listSessions({ after, limit: sessionsReadMax });
+    for (const stored of page) {
+      const known = connected.get(stored.session.id);
+      connected.delete(stored.session.id);
+      yield* entriesOf(known?.session.epoch === stored.session.epoch ? known : stored);
+      await slices.pause();
+    }
+    after = page.at(-1)?.session.id;
+    if (page.length < sessionsReadMax) break;
+  }
+  for (const known of connected.values()) {
+    if (!known.isStored) yield* entriesOf(known);
+    await slices.pause();
+  }
+}
+
+function entriesOf({ session, filters }: Pick<ConnectedStanding, "session" | "filters">): readonly SessionEntry[] {
+  return filters.map((filter) => toEntry(session, filter));
+}
+
+function toEntry(session: ConnectedStanding["session"], { id, filter, startsAfter }: StoredFilter): SessionEntry {
+  const { groupId, protocol, createdAt, owner, epoch } = session;
+  const cursor: Position = maxOf(session.cursor, startsAfter);
+  const subscription: Subscription = {
+    id,
+    groupId,
+    filter,
+    delivery: { kind: "session", protocol, sessionId: session.id },
+    state: "active",
+    cursor,
+    notifiedCount: 0,
+    notifiedAt: createdAt,
+    failedAttempts: 0,
+    failedMs: 0,
+    createdAt,
+    owner,
+    epoch,
+  };
+  const counted = { groupId, filter: parseSharedFilter(filter)?.filter ?? filter };
+  return { subscription, pending: { ...counted, cursor }, start: { ...counted, cursor: startsAfter } };
+}

@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestCluster } from "../testing/test-cluster.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+const unknown = "00000000-0000-4000-8000-0000000000ff";
+const order = { groupId: undefined, protocol: "MQTT", isClean: false, windowMax: 10, will: undefined } as const;
+
+function subscribe(attachment: Attachment, ...texts: readonly string[]): Promise<unknown> {
+  const rest = { qos: 1, isNoLocal: false, isRetainAsPublished: false, identifier: undefined } as const;
+  return attachment.subscribe(texts.map((text) => ({ ...rest, filter: parseTopicFilter(text) })));
+}
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  for (const topic of ["a", "b"]) await engine.broker.open({ topic, groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+async function attach(key: string, expiryMs: number): Promise<{ peer: RecordingPeer; attachment: Attachment }> {
+  const peer = new RecordingPeer();
+  const attached = engine.broker.attach({ ...order, key, expiryMs, onConnected: () => {} }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  return { peer, attachment };
+}
+
+async function list(): Promise<readonly string[]> {
+  const all = await engine.listSubscriptions();
+  return all.map((one) => `${one.filter} ${one.notifyingCount} ${one.notifiedCount}`);
+}
+
+async function idOf(filter: string): Promise<string> {
+  const found = (await engine.listSubscriptions()).find((one) => String(one.filter) === filter);
+  return found?.id ?? "";
+}
+
+async function publish(...topics: readonly string[]): Promise<void> {
+  for (const topic of topics) await engine.publish(topic, "x");
+  await engine.clock.settle();
+}
+
+describe.each([
+  ["a session that outlives its connection", 60_000],
+  ["a clean session", 0],
+])("%s", (_, expiryMs) => {
+  it("is listed by filter, with the events acknowledged and not acknowledged since the filter began", async () => {
+    await publish("a", "b");
+    const { peer, attachment } = await attach("c", expiryMs);
+    await subscribe(attachment, "a", "#", "$share/s/b");
+    await publish("a", "b", "a");
+    const [first] = await engine.listSubscriptions();
+    expect(first).toMatchObject({
+      filter: "a",
+      delivery: { kind: "session", protocol: "MQTT", sessionId: attachment.session.id },
+    });
+    expect(await list()).toEqual(["a 2 0", "# 3 0", "$share/s/b 1 0"]);
+    for (const { ticket } of peer.deliveries) attachment.session.acknowledge(ticket ?? 0);
+    expect(await list()).toEqual(["a 0 2", "# 0 3", "$share/s/b 0 1"]);
+  });
+
+  it("loses the filter that somebody removes by its identifier, and keeps the others", async () => {
+    const { peer, attachment } = await attach("c", expiryMs);
+    await subscribe(attachment, "a", "b");
+    await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });
+    expect(await list()).toEqual(["b 0 0"]);
+    expect(attachment.session.filterCount).toBe(1);
+    await publish("a", "b");
+    expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
+    expect(peer.endedBecause).toBeUndefined();
+    await subscribe(attachment, "a");
+    await publish("a");
+    expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b", "a"]);
+  });
+});
+
+it("a session without connection is listed, counts what waits for it, and can lose a filter", async () => {
+  const { attachment } = await attach("c", 60_000);
+  await subscribe(attachment, "a", "b");
+  await publish("a");
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(100);
+  await publish("a", "b");
+  expect(await list()).toEqual(["a 2 0", "b 1 0"]);
+  await engine.broker.unSubscribe({ subscriptionId: await idOf("a") });
+  const { peer } = await attach("c", 60_000);
+  const given = peer.deliveries.map(({ event, isRepeated }) => [event.topic, event.sequence, isRepeated]);
+  expect(given).toEqual([
+    ["a", 1, true], // it was under way already
+    ["b", 1, false],
+  ]);
+});
+
+it("a session that gets its connection while a filter is removed goes on without it", async () => {
+  const { attachment } = await attach("c", 60_000);
+  await subscribe(attachment, "a", "b");
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(100);
+  const subscriptionId = await idOf("a");
+  const [{ peer, attachment: next }] = await Promise.all([
+    attach("c", 60_000),
+    engine.broker.unSubscribe({ subscriptionId }),
+  ]);
+  expect(next.session.filterCount).toBe(1);
+  await publish("a", "b");
+  expect(peer.deliveries.map(({ event }) => event.topic)).toEqual(["b"]);
+});
+
+it("refuses an identifier that nothing has", async () => {
+  await expect(engine.broker.unSubscribe({ subscriptionId: unknown })).rejects.toMatchObject({ code: 100_504 });
+});
+
+it("nodes list the sessions of all, and one removes a filter of a session at another one", async () => {
+  const cluster = await TestCluster.start(2);
+  await cluster.run(cluster.node(0).broker.open({ topic: "a", groupId: undefined }));
+  const peer = new RecordingPeer();
+  const full = { ...order, key: "c", expiryMs: 60_000, onConnected: () => {} };
+  const attachment = await cluster.run(cluster.node(0).broker.attach(full, peer));
+  await cluster.run(subscribe(attachment, "a", "b"));
+  const filters = async (): Promise<unknown> => {
+    const nodes = await cluster.run(cluster.node(1).broker.listSubscriptions());
+    return nodes.map(({ subscriptions }) => subscriptions.map(({ filter }) => filter));
+  };
+  expect(await filters()).toEqual([["a", "b"], []]);
+  const nodes = await cluster.run(cluster.node(1).broker.listSubscriptions());
+  const subscriptionId = nodes[0]?.subscriptions.find(({ filter }) => String(filter) === "a")?.id ?? "";
+  await cluster.run(cluster.node(1).broker.unSubscribe({ subscriptionId }));
+  await cluster.clock.advance(1_000);
+  expect(attachment.session.filterCount).toBe(1);
+  expect(peer.endedBecause).toBeUndefined();
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await cluster.clock.advance(1_000);
+  expect(await filters()).toEqual([[], ["b"]]);
+  await cluster.stopAll();
+});
