@@ -203,6 +203,27 @@ describe("a publish with a key whose fate was unknown", () => {
 });
 
 describe("keys and transactions", () => {
+  it("is refused while as many bytes wait for the fates of earlier requests as may", async () => {
+    const append = async (): Promise<never> => {
+      throw new BrokerError("transactionTimeout");
+    };
+    await start({ append, limits: { publishBytesWaitingMax: 1_000 } });
+    const calls = Array.from({ length: 7 }, (_, index) => call(`k${index}`, "x".repeat(300)));
+    for (const one of calls) expect((await send(one)).status).toBe("TIMEOUT");
+    engine.settles = false;
+    const answers: PublishOutcome[] = [];
+    const repeat = async (one: PublishCall): Promise<void> => {
+      engine.broker.submit(one, (outcome) => answers.push(outcome));
+      await engine.clock.settle();
+    };
+    for (const one of calls.slice(0, 6)) await repeat(one);
+    await expect(repeat(calls[6] ?? call("k6"))).rejects.toEqual(refusal("busy"));
+    await repeat(call("k0", "x".repeat(300))); // joins one that waits
+    await engine.clock.advance(70_000);
+    expect(answers.map(({ status }) => status)).toEqual(Array(7).fill("TIMEOUT"));
+    await repeat(calls[6] ?? call("k6"));
+  });
+
   it("a transaction records its keys in one write before the ledger is asked; without a key there is none", async () => {
     const store = createMemoryStore();
     const writes: number[] = [];

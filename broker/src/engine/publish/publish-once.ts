@@ -1,4 +1,4 @@
-import { BrokerError, type EventId, publishDigest, quote } from "@stele/wire";
+import { BrokerError, encodedBytes, type EventId, publishDigest, quote } from "@stele/wire";
 import type { EventPayload } from "../../domain/event.ts";
 import { blockOf, endOfBlock, type Position, positionZero } from "../../domain/position.ts";
 import type { GroupId } from "../../domain/group-id.ts";
@@ -26,7 +26,7 @@ const keyPattern = new RegExp(`^[\\x21-\\x7e]{1,${publishKeyCharactersMax}}$`);
 /** Wait before a repeat looks again for an event that another node may still publish, in milliseconds. */
 const lookAgainMs = 500;
 
-/** What producers that wait for one group may keep waiting: each publish of a draft once, and as many repeats. */
+/** What producers that wait for one group may keep waiting, in callers and in bytes: each publish of a draft once, and as many repeats. */
 const callersPerWaitingMax = 2;
 
 export interface PublishOnceParts {
@@ -40,7 +40,7 @@ export interface PublishOnceParts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly logger: Logger;
-  readonly limits: Pick<EngineLimits, "publishesWaitingMax" | "transactionTimeoutMs">;
+  readonly limits: Pick<EngineLimits, "publishesWaitingMax" | "publishBytesWaitingMax" | "transactionTimeoutMs">;
   /** Key of the extension that carries the token. */
   readonly tokenKey: string;
   /** Whether the chain can have reorgs. */
@@ -65,6 +65,8 @@ export class PublishOnce {
   /** By scope and key: a repeat that comes meanwhile gets the same outcome. */
   readonly #current = new Map<string, NamedPublish>();
   #callers = 0;
+  /** Content and extensions of those under way. */
+  #bytes = 0;
 
   constructor(parts: PublishOnceParts) {
     this.#parts = parts;
@@ -87,6 +89,10 @@ export class PublishOnce {
       if (known.digest !== digest) throw reusedKey(key);
       known.join(onSettled);
     } else {
+      const bytesMax = callersPerWaitingMax * limits.publishBytesWaitingMax;
+      if (this.#bytes + encodedBytes(payload) > bytesMax) {
+        throw new BrokerError("busy", { details: `publishes with a key of ${this.#bytes} bytes wait` });
+      }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishParts["onTaken"] = (named, taken) => void this.#repeat(named, taken);
       const parts = { row, payload, mayStart: fate.startCheck(), logger, onTaken };
@@ -96,15 +102,21 @@ export class PublishOnce {
   }
 
   #begin(id: string, named: NamedPublish): void {
+    const bytes = encodedBytes(named.payload);
     this.#current.set(id, named);
-    named.onFinished = (callers) => {
+    this.#bytes += bytes;
+    const end = (): void => {
       this.#current.delete(id);
+      this.#bytes -= bytes;
+    };
+    named.onFinished = (callers) => {
+      end();
       this.#callers -= callers;
     };
     try {
       this.#start(named);
     } catch (error) {
-      this.#current.delete(id);
+      end();
       throw error;
     }
   }
