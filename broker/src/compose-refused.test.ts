@@ -141,6 +141,22 @@ function setVersionOfStore(): void {
   database.close();
 }
 
+/** Bytes of the header of SQLite's write-ahead log. */
+const logHeaderBytes = 32;
+
+function loseHeader(): void {
+  change("chain.sqlite-wal", (bytes) => void bytes.fill(0, 0, logHeaderBytes));
+}
+
+/** Copies the chain's log into its database, and leaves the log as it was. */
+function copyLog(): void {
+  const database = new DatabaseSync(file("chain.sqlite"));
+  database.exec("pragma wal_checkpoint(passive)");
+  const log = readFileSync(file("chain.sqlite-wal"));
+  database.close();
+  writeFileSync(file("chain.sqlite-wal"), log);
+}
+
 const store = ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"];
 const chain = ["chain.sqlite", "chain.sqlite-wal", "chain.sqlite-shm"];
 
@@ -187,6 +203,10 @@ const killedOnly: Readonly<Record<string, Case>> = {
   },
   "a spoilt first page of the chain's log": {
     spoil: () => change("chain.sqlite-wal", (bytes) => void bytes.fill(0, 0, pageBytes)),
+    says: /chain\.sqlite-wal is damaged at byte 0/,
+  },
+  "no header of the chain's log, which no checkpoint has copied": {
+    spoil: loseHeader,
     says: /chain\.sqlite-wal is damaged at byte 0/,
   },
   "a cut log of the chain": {
@@ -245,6 +265,19 @@ it("logs a damaged store log at start, and catches up the index from the chain",
   await server.stop();
   expect(errors).toEqual(["store's log damaged: what was written behind that place is lost"]);
   expect(await state.json()).toMatchObject({ sequenceNumber: 6 });
+});
+
+it("starts with every event if a power loss tore the header of a new log over one that a checkpoint had copied", async () => {
+  cpSync(join(root, `own-${killed}`), folder, { recursive: true });
+  copyLog();
+  loseHeader();
+  const server = await start(folder);
+  await publish(server, ["third-a"]);
+  await server.stop();
+  const next = await start(folder);
+  const state = await fetch(`${next.url}/rest/state?topic=t`);
+  await next.stop();
+  expect(await state.json()).toMatchObject({ sequenceNumber: 7 });
 });
 
 it("warns that it begins a new chain if the folder has only a key", async () => {

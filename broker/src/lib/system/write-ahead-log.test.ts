@@ -1,17 +1,18 @@
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "@photostructure/sqlite";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { inspectLog } from "./write-ahead-log.ts";
+import { checksum, headerBefore, headerBytes, type Sum } from "./write-ahead-log-header.ts";
 
 const frameBytes = 4096 + 24;
-const headerBytes = 32;
 
 let folder: string;
 /** A database under test. */
 let file: string;
 let trials = 0;
+let sources = 0;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "stele-log-"));
@@ -24,20 +25,80 @@ beforeEach(() => {
   file = join(folder, `${trials}.sqlite`);
 });
 
-/** A database with a log of transactions of one to three pages, as a process leaves it that is killed. */
-function leave({ isRestarted = false } = {}): Buffer {
-  const source = join(folder, `source-${trials}.sqlite`);
+/** A new database with a log of transactions of one to three pages. */
+function fill(rows: number): { readonly database: DatabaseSyncInstance; readonly source: string } {
+  sources += 1;
+  const source = join(folder, `source-${sources}.sqlite`);
   const database = new DatabaseSync(source);
   database.exec("pragma journal_mode = wal; pragma wal_autocheckpoint = 0; create table t (a blob)");
-  for (let row = 0; row < 12; row += 1) database.exec(`insert into t values (randomblob(${1500 + 4000 * (row % 3)}))`);
+  insert(database, rows);
+  return { database, source };
+}
+
+function insert(database: DatabaseSyncInstance, rows: number): void {
+  for (let row = 0; row < rows; row += 1)
+    database.exec(`insert into t values (randomblob(${1500 + 4000 * (row % 3)}))`);
+}
+
+/** Leaves the database and its log under test as a process does that is killed. Returns the log. */
+function copyFrom(source: string): Buffer {
+  for (const end of ["", "-wal", "-shm"]) copyFileSync(source + end, file + end);
+  return readFileSync(`${file}-wal`);
+}
+
+function leave({ isRestarted = false } = {}): Buffer {
+  const { database, source } = fill(12);
   if (isRestarted) {
     database.exec("pragma wal_checkpoint(restart)");
-    database.exec("insert into t values (randomblob(9000))");
-    database.exec("insert into t values (randomblob(9000))");
+    insert(database, 2);
   }
-  for (const end of ["", "-wal", "-shm"]) copyFileSync(source + end, file + end);
+  const log = copyFrom(source);
   database.close();
-  return readFileSync(`${file}-wal`);
+  return log;
+}
+
+/** A log that a checkpoint has copied into the database, except `after` transactions; a reader has kept SQLite from beginning it anew. */
+function leaveCopied({ after = 0 } = {}): Buffer {
+  const { database, source } = fill(12);
+  const reader = new DatabaseSync(source);
+  reader.exec("begin; select count(*) from t");
+  database.exec("pragma wal_checkpoint(passive)");
+  insert(database, after);
+  const log = copyFrom(source);
+  reader.close();
+  database.close();
+  return log;
+}
+
+/** Leaves a log like `bytes`, except that its header is zeros, as a disk leaves a sector that it was writing. */
+function leaveWithoutHeader(bytes: Buffer): void {
+  writeFileSync(`${file}-wal`, Buffer.from(bytes).fill(0, 0, headerBytes));
+}
+
+/** What SQLite finds in the database and its log. */
+function countRows(): unknown {
+  const database = new DatabaseSync(file);
+  const row = database.prepare("select count(*) as rows from t").get();
+  database.close();
+  return row;
+}
+
+function frameOf(log: Buffer, index: number): Buffer {
+  return log.subarray(headerBytes + index * frameBytes, headerBytes + (index + 1) * frameBytes);
+}
+
+/** The same log as a big-endian machine writes it. */
+function toBigEndian(log: Buffer): Buffer {
+  const copy = Buffer.from(log);
+  copy.writeUInt32BE(0x377f0683, 0);
+  const write = ([one, two]: Sum, at: number): void => void copy.writeUInt32BE(two, copy.writeUInt32BE(one, at));
+  let sum = checksum(copy.subarray(0, 24), [0, 0], true);
+  write(sum, 24);
+  for (let at = headerBytes; at < copy.length; at += frameBytes) {
+    sum = checksum(copy.subarray(at + 24, at + frameBytes), checksum(copy.subarray(at, at + 8), sum, true), true);
+    write(sum, at + 16);
+  }
+  return copy;
 }
 
 function flipped(bytes: Buffer, at: number): Buffer {
@@ -96,4 +157,123 @@ test("a log that was cut is found while its index is there, and not once SQLite 
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: headerBytes + 5 * frameBytes });
   rmSync(`${file}-shm`);
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: undefined });
+});
+
+test("a lost header is no damage once a checkpoint has copied the log, and SQLite then reads every row", () => {
+  leaveWithoutHeader(leaveCopied());
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
+  rmSync(`${file}-shm`);
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
+  expect(countRows()).toEqual({ rows: 12 });
+});
+
+test("a lost header is no damage where older logs are left behind the end of a copied log", () => {
+  const { database, source } = fill(20);
+  for (const rows of [10, 3]) {
+    database.exec("pragma wal_checkpoint(restart)");
+    insert(database, rows);
+  }
+  database.exec("pragma wal_checkpoint(passive)");
+  leaveWithoutHeader(copyFrom(source));
+  database.close();
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
+  expect(countRows()).toEqual({ rows: 33 });
+});
+
+test.each([{ after: 1 }, { after: 3 }])(
+  "a lost header is damage where $after transactions are not copied, and SQLite would lose them",
+  ({ after }) => {
+    const bytes = leaveCopied({ after });
+    leaveWithoutHeader(bytes);
+    expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+    rmSync(`${file}-shm`);
+    expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+    expect(countRows()).toEqual({ rows: 12 });
+  },
+);
+
+test.each([
+  { leaves: "a log of which nothing is copied", log: leave, damagedAt: 0 },
+  { leaves: "a log that is copied", log: leaveCopied, damagedAt: undefined },
+])("a flipped bit in any byte of the header of $leaves is damage at $damagedAt", ({ log, damagedAt }) => {
+  const bytes = log();
+  rmSync(`${file}-shm`);
+  for (let at = 0; at < headerBytes; at += 1) {
+    writeFileSync(`${file}-wal`, flipped(bytes, at));
+    expect(inspectLog(file)).toEqual({ whole: 0, damagedAt });
+  }
+});
+
+test("a lost header is damage where a page of the database, or a frame before the last commit, is not as it was copied", () => {
+  const bytes = leaveCopied();
+  const frames = (bytes.length - headerBytes) / frameBytes;
+  const database = readFileSync(file);
+  for (let frame = 0; frame < frames; frame += 1) {
+    leaveWithoutHeader(flipped(bytes, headerBytes + frame * frameBytes + 24 + 17 * frame));
+    expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+  }
+  leaveWithoutHeader(bytes);
+  for (let at = 4096 + 1; at < database.length; at += 4096) {
+    writeFileSync(file, flipped(database, at));
+    expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+  }
+  rmSync(file);
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+});
+
+test("a lost header is damage where a frame that is not copied is damaged, though the frames before it are copied", () => {
+  const copied = (leaveCopied().length - headerBytes) / frameBytes;
+  const bytes = leaveCopied({ after: 3 });
+  rmSync(`${file}-shm`);
+  leaveWithoutHeader(flipped(bytes, headerBytes + copied * frameBytes + 24));
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+});
+
+test("a lost header is damage where the salts of the first frame are lost too, though that frame is a transaction that is copied", () => {
+  const { database, source } = fill(1);
+  database.exec("pragma wal_checkpoint(restart); insert into t values (x'01')");
+  const reader = new DatabaseSync(source);
+  reader.exec("begin; select count(*) from t");
+  database.exec("pragma wal_checkpoint(passive)");
+  insert(database, 3);
+  const bytes = copyFrom(source);
+  reader.close();
+  database.close();
+  rmSync(`${file}-shm`);
+  expect(frameOf(bytes, 0).readUInt32BE(4)).toBeGreaterThan(0);
+  leaveWithoutHeader(bytes.fill(0xa5, headerBytes + 8, headerBytes + 16));
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: 0 });
+});
+
+test("a lost header is no damage where a copied log has made the database shorter", () => {
+  const { database, source } = fill(12);
+  database.exec("delete from t; vacuum; pragma wal_checkpoint(passive)");
+  leaveWithoutHeader(copyFrom(source));
+  database.close();
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
+});
+
+test("a lost header is no damage where a transaction that never ended follows the copied ones", () => {
+  const { database, source } = fill(12);
+  const reader = new DatabaseSync(source);
+  reader.exec("begin; select count(*) from t");
+  database.exec("pragma wal_checkpoint(passive); pragma cache_size = 1; begin");
+  const before = copyFrom(source).length;
+  database.exec("update t set a = zeroblob(9000)");
+  const bytes = copyFrom(source);
+  reader.close();
+  database.close();
+  expect(bytes.length).toBeGreaterThan(before);
+  leaveWithoutHeader(bytes);
+  expect(inspectLog(file)).toEqual({ whole: 0, damagedAt: undefined });
+});
+
+test("a header is computed from its first frame, for either byte order and after checkpoints", () => {
+  for (const log of [leave(), leave({ isRestarted: true })]) {
+    expect(headerBefore(frameOf(log, 0))).toEqual(log.subarray(0, headerBytes));
+    const big = toBigEndian(log);
+    expect(headerBefore(frameOf(big, 0))).toEqual(big.subarray(0, headerBytes));
+    expect(headerBefore(flipped(frameOf(log, 0), 9))).toBeUndefined();
+    expect(headerBefore(frameOf(log, 0).subarray(0, 2000))).toBeUndefined();
+  }
 });

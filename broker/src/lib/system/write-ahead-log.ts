@@ -1,4 +1,15 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import {
+  checksum,
+  frameHeaderBytes,
+  headerBefore,
+  headerBytes,
+  isBigEndian,
+  isHeader,
+  isSame,
+  type Sum,
+  sumOf,
+} from "./write-ahead-log-header.ts";
 
 /** What SQLite's write-ahead log beside a database holds, by sqlite.org/fileformat2.html#walformat. */
 export interface LogState {
@@ -8,10 +19,8 @@ export interface LogState {
   readonly damagedAt: number | undefined;
 }
 
-const headerBytes = 32;
-const frameHeaderBytes = 24;
-/** Of the last digit: whether checksums are made of big-endian words. */
-const magic = 0x377f0682;
+/** Of a database file: the size of a page; 1 stands for 65,536. */
+const pageBytesAt = 16;
 /** Of the file that SQLite keeps beside the log while it is in use: where its header says how many frames are valid, and in which log. */
 const indexHeaderBytes = 48;
 const indexFramesAt = 16;
@@ -20,29 +29,49 @@ const indexSaltsAt = 32;
 /**
  * Looks at the log beside a database that nobody has open, and changes nothing. SQLite takes what is damaged in a log for its end, without a
  * word, and then writes over what was behind it. An end that was torn as the machine went down is none of this: nothing was committed after it.
+ *
+ * SQLite ignores a whole log whose header is not valid. A power loss leaves such a log when SQLite begins it again: it overwrites the header and
+ * syncs it before the first new frame. It does so only after a checkpoint has copied the old log and synced the database, so the old frames are
+ * all there. Rule: if the newest committed frame of every page equals that page in the database file, the database reads the same with the log
+ * and without it, so nothing is lost, however the header was. Otherwise SQLite would drop commits: damage.
  */
 export function inspectLog(database: string): LogState {
   const file = `${database}-wal`;
   const bytes = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (bytes <= headerBytes) return { whole: 0, damagedAt: undefined };
-  const handle = openSync(file, "r");
-  try {
+  return reading(file, (handle) => {
+    const walk = (header: Buffer): LogWalk =>
+      new LogWalk(handle, { header, bytes, indexed: indexedFrames(`${database}-shm`, header) });
     const header = readAt(handle, 0, headerBytes);
-    const isBig = (header.readUInt32BE(0) & 1) === 1;
-    const sum = checksum(header.subarray(0, 24), [0, 0], isBig);
-    const isHeader = header.readUInt32BE(0) >>> 1 === magic >>> 1 && isSame(sum, header, 24);
-    if (!isHeader) return { whole: 0, damagedAt: 0 };
-    return new LogWalk(handle, { header, isBig, bytes, indexed: indexedFrames(`${database}-shm`, header) }).run();
-  } finally {
-    closeSync(handle);
-  }
+    if (isHeader(header)) return walk(header).run();
+    const lost = headerBefore(readAt(handle, headerBytes, frameHeaderBytes + pageBytesOf(database)));
+    return { whole: 0, damagedAt: lost !== undefined && isCopied(walk(lost), database) ? undefined : 0 };
+  });
 }
 
-type Sum = readonly [number, number];
+/** Whether the log has commits and no damage behind its header, and the database file holds the newest committed content of every page. */
+function isCopied(log: LogWalk, database: string): boolean {
+  const { whole, damagedAt } = log.run();
+  const pages = [...log.committedPages(whole)];
+  if (damagedAt !== undefined || pages.length === 0) return false;
+  return reading(database, (handle) =>
+    pages.every(([page, frame]) => {
+      const content = log.contentOf(frame);
+      return readAt(handle, (page - 1) * content.length, content.length).equals(content);
+    }),
+  );
+}
+
+/** Zero where the database is missing or empty. */
+function pageBytesOf(database: string): number {
+  if (!existsSync(database)) return 0;
+  const given = reading(database, (handle) => readAt(handle, pageBytesAt, 2));
+  if (given.length < 2) return 0;
+  return given.readUInt16BE(0) === 1 ? 65_536 : given.readUInt16BE(0);
+}
 
 interface Log {
   readonly header: Buffer;
-  readonly isBig: boolean;
   readonly bytes: number;
   /** Frames that were committed, as far as is known from elsewhere. */
   readonly indexed: number;
@@ -52,11 +81,13 @@ class LogWalk {
   readonly #handle: number;
   readonly #log: Log;
   readonly #frameBytes: number;
+  readonly #isBig: boolean;
 
   constructor(handle: number, log: Log) {
     this.#handle = handle;
     this.#log = log;
     this.#frameBytes = frameHeaderBytes + log.header.readUInt32BE(8);
+    this.#isBig = isBigEndian(log.header);
   }
 
   run(): LogState {
@@ -70,7 +101,22 @@ class LogWalk {
       sum = sumOf(frame);
     }
     const isDamaged = whole < indexed || this.#isCommittedBehind(whole, frames);
-    return { whole, damagedAt: isDamaged ? headerBytes + whole * this.#frameBytes : undefined };
+    return { whole, damagedAt: isDamaged ? this.#positionOf(whole) : undefined };
+  }
+
+  /** For each page of the database as of the last commit in the first `whole` frames: its newest frame up to there. */
+  committedPages(whole: number): ReadonlyMap<number, number> {
+    const headers = Array.from({ length: whole }, (_, index) =>
+      readAt(this.#handle, this.#positionOf(index), frameHeaderBytes),
+    );
+    const last = headers.findLastIndex((header) => header.readUInt32BE(4) > 0);
+    const pages = headers[last]?.readUInt32BE(4) ?? 0;
+    const newest = headers.slice(0, last + 1).map((header, index) => [header.readUInt32BE(0), index] as const);
+    return new Map(newest.filter(([page]) => page <= pages));
+  }
+
+  contentOf(index: number): Buffer {
+    return this.#read(index).subarray(frameHeaderBytes);
   }
 
   /** Whether a transaction that ends at or behind a frame was followed by another one, so that it had been wholly written. */
@@ -85,9 +131,9 @@ class LogWalk {
   }
 
   #fits(frame: Buffer, before: Sum): boolean {
-    const { isBig } = this.#log;
-    if (!this.#isOfLog(frame)) return false;
-    const sum = checksum(frame.subarray(frameHeaderBytes), checksum(frame.subarray(0, 8), before, isBig), isBig);
+    if (!this.#isOfLog(frame) || frame.readUInt32BE(0) === 0) return false;
+    const begun = checksum(frame.subarray(0, 8), before, this.#isBig);
+    const sum = checksum(frame.subarray(frameHeaderBytes), begun, this.#isBig);
     return isSame(sum, frame, 16);
   }
 
@@ -97,26 +143,12 @@ class LogWalk {
   }
 
   #read(index: number): Buffer {
-    return readAt(this.#handle, headerBytes + index * this.#frameBytes, this.#frameBytes);
+    return readAt(this.#handle, this.#positionOf(index), this.#frameBytes);
   }
-}
 
-function sumOf(frame: Buffer): Sum {
-  return [frame.readUInt32BE(16), frame.readUInt32BE(20)];
-}
-
-function isSame([first, second]: Sum, bytes: Buffer, at: number): boolean {
-  return bytes.readUInt32BE(at) === first && bytes.readUInt32BE(at + 4) === second;
-}
-
-function checksum(bytes: Buffer, [first, second]: Sum, isBig: boolean): Sum {
-  let one = first;
-  let two = second;
-  for (let at = 0; at < bytes.length; at += 8) {
-    one = (one + (isBig ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at)) + two) >>> 0;
-    two = (two + (isBig ? bytes.readUInt32BE(at + 4) : bytes.readUInt32LE(at + 4)) + one) >>> 0;
+  #positionOf(index: number): number {
+    return headerBytes + index * this.#frameBytes;
   }
-  return [one, two];
 }
 
 /** Written after the frames are synced; a process that is killed leaves it behind. It is told from a broken one by its copy. */
@@ -131,6 +163,15 @@ function indexedFrames(file: string, header: Buffer): number {
 /** Of the machine that the process ran on. */
 function readNative(bytes: Buffer, at: number): number {
   return new Uint32Array(Uint8Array.from(bytes.subarray(at, at + 4)).buffer)[0] ?? 0;
+}
+
+function reading<T>(file: string, use: (handle: number) => T): T {
+  const handle = openSync(file, "r");
+  try {
+    return use(handle);
+  } finally {
+    closeSync(handle);
+  }
 }
 
 function readAt(handle: number, position: number, length: number): Buffer {
