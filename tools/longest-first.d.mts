@@ -1,7 +1,7 @@
-import { BaseSequencer } from "vitest/node";
+import type { BaseSequencer } from "vitest/node";
 
 /** Paths of test files from the root of the repository. */
 export const longest: readonly string[];
 
 /** Vitest's order, but with the files of `longest` first. */
-export class LongestFirst extends BaseSequencer {}
+export const LongestFirst: typeof BaseSequencer;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { longest, LongestFirst } from "./longest-first.mjs";
+import { longest } from "./longest-first.mjs";
 
 const root = join(import.meta.dirname, "..");
 

@@ -32,9 +32,6 @@ export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
 }
 
-/** Maximum number of keys that one call records, finds or releases: the events of one transaction. */
-export const publishKeysPerCallMax = 65_536;
-
 /**
  * Remembers which publishes were named by a key (SESSIONS, section 4).
  *

@@ -69,8 +69,7 @@ describe("a check of the state", () => {
     const database = new ChainDatabase(sqlite);
     database.loadUnsaved();
     const root = database.findHead()?.header.stateRoot ?? new Uint8Array();
-    const repair = (): boolean => false;
-    const parts = { source: new CheckedSource(database), root, repairNode: repair, repairCode: repair };
+    const parts = { source: new CheckedSource(database), root, repairNode: repairNothing, repairCode: repairNothing };
     const steps: CheckedState[] = [];
     let from: StatePlace | undefined;
     do {
@@ -80,8 +79,6 @@ describe("a check of the state", () => {
     } while (from !== undefined);
     return steps;
   }
-
-  const damagedIn = (steps: readonly CheckedState[]): readonly string[] => steps.flatMap(({ damaged }) => damaged);
 
   it("takes several steps through a state that is whole, and reads every node", () => {
     const steps = checkAll();
@@ -95,7 +92,7 @@ describe("a check of the state", () => {
     ["nodes", "key", "node", 1],
     // Both contracts have it.
     ["codes", "hash", "code", 2],
-  ])("finds a flipped bit in any row of %s", (table, key, bytes, timesSeen) => {
+  ])("finds a flipped bit in any row of %s", (...[table, key, bytes, timesSeen]) => {
     const rows = sqlite.prepare(`SELECT ${key} AS at, ${bytes} AS bytes FROM ${table}`).all() as {
       readonly at: Uint8Array;
       readonly bytes: Uint8Array;
@@ -150,4 +147,12 @@ async function roundOf(chain: EmbeddedChain) {
     from = next;
   } while (from !== undefined);
   return sum;
+}
+
+function repairNothing(): boolean {
+  return false;
+}
+
+function damagedIn(steps: readonly CheckedState[]): readonly string[] {
+  return steps.flatMap(({ damaged }) => damaged);
 }

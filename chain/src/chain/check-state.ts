@@ -63,20 +63,15 @@ class StateCheck {
   /** Returns false when `nodesMax` nodes are read. Paths before the place at which this began are left out. */
   #walk(node: ChildNode, path: string, trie: Trie): boolean {
     if (path < trie.from && !trie.from.startsWith(path)) return true;
-    switch (node.kind) {
-      case "hash":
-        return this.#walkStored(node.hash, path, trie);
-      case "leaf": {
-        const full = path + toPathString(node.path);
-        return full < trie.from || trie.leaf(full, node.value);
-      }
-      case "extension":
-        return this.#walk(node.child, path + toPathString(node.path), trie);
-      case "branch":
-        return node.children.every(
-          (child, index) => child === undefined || this.#walk(child, path + String.fromCharCode(index), trie),
-        );
+    if (node.kind === "hash") return this.#walkStored(node.hash, path, trie);
+    if (node.kind === "extension") return this.#walk(node.child, path + toPathString(node.path), trie);
+    if (node.kind === "leaf") {
+      const full = path + toPathString(node.path);
+      return full < trie.from || trie.leaf(full, node.value);
     }
+    return node.children.every(
+      (child, index) => child === undefined || this.#walk(child, path + String.fromCharCode(index), trie),
+    );
   }
 
   #walkStored(hash: Uint8Array, path: string, trie: Trie): boolean {

@@ -150,7 +150,9 @@ export class Inbound {
       this.#submit(call, onSettled);
       resolve();
     };
-    return this.#hasRoom(submit) ? void submit() : promise;
+    if (!this.#hasRoom(submit)) return promise;
+    submit();
+    return undefined;
   }
 
   #hasRoom(callback: () => void): boolean {
