@@ -90,7 +90,7 @@ function damageEach(
   });
 }
 
-it("refuses what hangs on a node or a code that is damaged in the file, and never gives another value", () => {
+it("refuses reads that depend on a damaged node or code, and never returns a wrong value", () => {
   const sqlite = new DatabaseSync(file);
   try {
     expect(askAll(sqlite)).toEqual({ wrong: 0, refused: 0 });
@@ -108,7 +108,7 @@ it("refuses what hangs on a node or a code that is damaged in the file, and neve
   }
 });
 
-it("tells its owner, in a chain that runs, that the state is damaged and makes no block of it", async () => {
+it("reports a damaged state to the owner of a running chain, and builds no block on it", async () => {
   const copy = join(folder, "copy.db");
   copyFileSync(file, copy);
   const sqlite = new DatabaseSync(copy);

@@ -46,7 +46,7 @@ function sendCall(
   return signed.then((raw) => chain.submit(hexToBytes(raw)));
 }
 
-it("hands its owner each block with what its transactions logged, as it answers for it later", async () => {
+it("passes each block and its logs to the owner, equal to its later answers", async () => {
   await using chain = await start();
   const blocks: CommittedBlock[] = [];
   chain.follow((block) => blocks.push(block));

@@ -98,7 +98,7 @@ describe("startEmbeddedChain", () => {
     });
   });
 
-  it("puts what waits into one block, and makes none when nothing waits", async () => {
+  it("puts all waiting transactions into one block, and makes none if none wait", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const heads: Head[] = [];
@@ -115,7 +115,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe(before);
   });
 
-  it("tells of logs as they are sealed, until unsubscribed", async () => {
+  it("notifies of logs as they are sealed, until unsubscribed", async () => {
     await using chain = await start({ file: ":memory:" });
     await ask(chain, "eth_subscribe", "newHeads");
     const deployed = untilHead(chain);
@@ -148,7 +148,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("names a damaged lock, and not the chain beside it", async () => {
+  it("reports a damaged lock, not the chain beside it", async () => {
     await (await start()).stop();
     writeFileSync(`${file}-lock`, "no database");
     await expect(start()).rejects.toThrow(`The lock ${file}-lock is damaged`);
@@ -157,7 +157,7 @@ describe("startEmbeddedChain", () => {
     expect(await ask(chain, "eth_blockNumber")).toBe("0x0");
   });
 
-  it("empties the log that a killed process has left, however little it writes itself", async () => {
+  it("empties the log of a killed process, even if it writes little itself", async () => {
     const killed = join(folder, "killed");
     await using first = await start();
     await ask(first, "eth_subscribe", "newHeads");
@@ -193,7 +193,7 @@ describe("startEmbeddedChain", () => {
     await expect(start({ file: join(folder, "missing", "chain.db") })).rejects.toThrow(/cannot be opened/);
   });
 
-  it("rejects what is under way and what comes later once it is stopped", async () => {
+  it("rejects requests in progress and later ones once it is stopped", async () => {
     const chain = await start({ file: ":memory:" });
     await chain.stop();
     await expect(ask(chain, "eth_blockNumber")).rejects.toMatchObject({ code: 4900 });
@@ -240,7 +240,7 @@ describe("startEmbeddedChain", () => {
     await expect(ask(chain, "eth_blockNumber", () => 1)).rejects.toThrow(/could not be cloned/);
   });
 
-  it("goes on after a full disk, and announces nothing that was not written", async () => {
+  it("continues after a full disk, and announces only written blocks", async () => {
     await (await start()).stop();
     await using chain = await start({ filePagesMax: 64 });
     await ask(chain, "eth_subscribe", "newHeads");
@@ -299,7 +299,7 @@ describe("a chain whose worker does not end", () => {
 });
 
 describe("a chain whose worker ends by itself", () => {
-  it("rejects what is pending and what comes later, and tells its owner", async () => {
+  it("rejects pending and later requests, and notifies its owner", async () => {
     const worker = new Worker('require("node:worker_threads").parentPort.once("message", () => process.exit(3))', {
       eval: true,
     });
@@ -333,7 +333,7 @@ describe("a chain whose process is killed", () => {
     return hashes;
   }
 
-  it("has every transaction that it answered for, and a state that recomputes", async () => {
+  it("keeps every confirmed transaction, and a state that can be recomputed", async () => {
     const answered: string[] = [];
     for (const answers of [1, 37, 120]) answered.push(...(await killAfter(answers)));
     const chain = await start();

@@ -305,7 +305,7 @@ describe("a page of an allowed origin", () => {
     expect(await ask(url, { target: "/", headers: page, host: "evil.example" })).toMatchObject(refused);
   });
 
-  it("tells caches in every answer to keep origins apart", async () => {
+  it("sets Vary: Origin in every answer, so that caches separate origins", async () => {
     const { head } = await ask(running().broker.url, { target: "/", headers: {} });
     expect(head).toContain("\r\nvary: origin\r\n");
     expect(head).not.toContain("access-control-");

@@ -60,7 +60,7 @@ function eventsOf(printed: string): readonly string[] {
 }
 
 describe.runIf(canRun)("the clients of Mosquitto (need mosquitto-clients)", () => {
-  it("do what the README says", async () => {
+  it("work as the README describes", async () => {
     expect(subscribeLine).toMatch(/^mosquitto_sub .*-p 1883 /);
     expect(publishLine).toMatch(/^mosquitto_pub .*-p 1883 /);
     const { printed } = await startSubscriber(subscribeLine);

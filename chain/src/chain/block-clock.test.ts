@@ -53,7 +53,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(-5 * HOUR);
   });
 
-  it("goes on as before when the clock is set ten years ahead and back", () => {
+  it("continues as before when the clock is set ten years ahead and back", () => {
     const { clocks, sinceStart } = create();
     clocks.step(10 * YEAR);
     expect(sinceStart()).toBe(0);
@@ -74,7 +74,7 @@ describe("the time for the next block", () => {
     expect(sinceStart()).toBe(10 * YEAR + 10 * MINUTE + SECOND);
   });
 
-  it("counts the ten minutes anew when the clock was right in between, or is set again", () => {
+  it("restarts the ten minutes when the clock was right in between or is set again", () => {
     const { clocks, sinceStart } = create();
     clocks.step(YEAR);
     sinceStart();

@@ -113,7 +113,7 @@ describe("a check of the state", () => {
     expect(isSeen.filter((count) => count !== timesSeen)).toEqual([]);
   });
 
-  it("goes on behind a node that is missing", () => {
+  it("continues after a missing node", () => {
     sqlite.exec("DELETE FROM nodes WHERE length(key) = 34");
     const damaged = damagedIn(checkAll());
     expect(damaged.length).toBeGreaterThan(2);

@@ -18,7 +18,7 @@ function errorOf(work: () => unknown): unknown {
   return undefined;
 }
 
-it("tells a file that cannot be read for now from one that is damaged", () => {
+it("distinguishes a temporarily unreadable file from a damaged one", () => {
   const folder = mkdtempSync(join(tmpdir(), "stele-chain-"));
   const [sqlite, other] = [0, 1].map(() => new DatabaseSync(join(folder, "chain.db"), { timeout: 0 }));
   if (sqlite === undefined || other === undefined) throw new Error("there are two");

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Generations } from "./generations.ts";
 
-it("keeps what is used, forgets the rest, and holds no more than its weight", () => {
+it("keeps used entries, evicts the others, and stays within its weight", () => {
   const cache = new Generations<number>(100);
   for (let key = 0; key < 1_000; key += 1) {
     cache.set(`key ${key}`, key);
@@ -14,7 +14,7 @@ it("keeps what is used, forgets the rest, and holds no more than its weight", ()
   expect(cache.get("key 999")).toBe(999);
 });
 
-it("gives the newest value, also of an entry that was about to be forgotten, and none once it is deleted", () => {
+it("returns the newest value, also of an entry close to eviction, and none after deletion", () => {
   const cache = new Generations<number>(4);
   cache.set("a", 1);
   for (const other of ["b", "c"]) cache.set(other, 0);

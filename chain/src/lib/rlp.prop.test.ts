@@ -14,7 +14,7 @@ function toComparable(value: RlpItem): unknown {
 }
 
 describe("RLP", () => {
-  it("encodes as the reference does and comes back the same", () => {
+  it("encodes like the reference and decodes to the same value", () => {
     fc.assert(
       fc.property(item, (value) => {
         const encoded = encodeRlp(value);
@@ -24,7 +24,7 @@ describe("RLP", () => {
     );
   });
 
-  it("takes only what it would encode itself", () => {
+  it("accepts only canonical encodings", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1, maxLength: 40 }), (input) => {
         let decoded: RlpItem | undefined;

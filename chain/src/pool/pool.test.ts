@@ -34,7 +34,7 @@ function transaction(sender: number, nonce: number, fee = 100n): AdmittedTransac
 const order = (pool: Pool): string[] => [...pool.executable()].map(({ sender, nonce }) => `${sender[0]}:${nonce}`);
 
 describe("Pool", () => {
-  it("gives what can run, by arrival, each after those of its sender that must come before", () => {
+  it("returns runnable transactions by arrival, each after the earlier ones of its sender", () => {
     const pool = new Pool(() => 0n);
     for (const [sender, nonce] of [
       [1, 1],
@@ -50,7 +50,7 @@ describe("Pool", () => {
     expect(order(pool)).toEqual(["1:0", "1:1", "2:0", "1:2", "1:3", "2:1"]);
   });
 
-  it("forgets what is removed", () => {
+  it("forgets removed transactions", () => {
     const pool = new Pool(() => 0n);
     const first = transaction(1, 0);
     pool.add(first);
@@ -69,7 +69,7 @@ describe("Pool", () => {
     expect([...pool.executable()][0]?.maxFeePerGas).toBe(110n);
   });
 
-  it("lets only so many wait behind a missing nonce", () => {
+  it("limits the transactions that wait behind a missing nonce", () => {
     const pool = new Pool(() => 5n);
     expect(() => pool.add(transaction(1, 4))).toThrow("nonce too low: next nonce 5, tx nonce 4");
     pool.add(transaction(1, 5 + POOL_GAP_TRANSACTIONS_MAX));

@@ -20,7 +20,7 @@ describe.each(BACKENDS)("blocks, transactions, state and fees: $name", ({ start 
   });
   afterAll(() => yardstick.stop());
 
-  it("says who it is", async () => {
+  it("reports its client name and chain", async () => {
     expect(await yardstick.result("eth_chainId")).toBe(numberToHex(CHAIN_ID));
     expect(await yardstick.result("net_version")).toBe(String(CHAIN_ID));
     expect(await yardstick.result("web3_clientVersion")).toMatch(/\/v?\d/);

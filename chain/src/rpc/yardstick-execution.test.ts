@@ -126,7 +126,7 @@ describe.each(BACKENDS)("execution: $name", ({ start }) => {
     ).toBe("success");
   });
 
-  it("runs what reverts, runs out, or undoes a part", async () => {
+  it("runs calls that revert, run out of gas, or revert partly", async () => {
     const reverted = await yardstick.send({ functionName: "failWithReason" });
     expect(reverted).toMatchObject({ status: "reverted", logs: [], contractAddress: null, gasUsed: 21_388n });
     const burned = await sendAndWait(yardstick.client, {

@@ -13,7 +13,7 @@ describe.each(BACKENDS)("logs: $name", ({ start }) => {
   });
   afterAll(() => yardstick.stop());
 
-  /** The next changes that a filter tells of: anvil tells its filters of a block a moment after it gives its receipts. */
+  /** The next changes of a filter: anvil updates its filters shortly after a block's receipts are available. */
   async function changesOf<Change>(filter: Hex): Promise<readonly Change[]> {
     for (;;) {
       const changes = await yardstick.resultAs<readonly Change[]>("eth_getFilterChanges", filter);

@@ -18,7 +18,7 @@ function marks(layers: readonly NodeChanges[] | undefined): (number | undefined)
 }
 
 describe("nodes in shared memory", () => {
-  it("come back as they were, also one that was not there and one that is empty", () => {
+  it("are returned unchanged, also a missing and an empty one", () => {
     const nodes = new Map([
       ["A", node(1)],
       [`S${"\u00ff\u0000".repeat(40)}`, Uint8Array.of(...Array.from({ length: 600 }, (_, index) => index % 256))],
@@ -30,13 +30,13 @@ describe("nodes in shared memory", () => {
     for (const [key, value] of nodes) expect(decoded.get(key)).toEqual(value && Buffer.from(value));
   });
 
-  it("none are none", () => {
+  it("returns an empty list for no nodes", () => {
     expect(decodeNodes(Buffer.from(shareNodes(new Map()))).size).toBe(0);
   });
 });
 
 describe("a history that follows another", () => {
-  it("knows what the other knows, and then only needs what is new", () => {
+  it("has the other's entries, and then needs only new ones", () => {
     const follower = new StateHistory();
     follower.follow(createHistory(1, 3).share(follower.newest));
     const news = createHistory(1, 5).share(follower.newest);
@@ -46,7 +46,7 @@ describe("a history that follows another", () => {
     expect(marks(follower.findSince(2n, 4n))).toEqual([3, 4]);
   });
 
-  it("forgets what stands before a gap", () => {
+  it("drops the entries before a gap", () => {
     const follower = new StateHistory();
     follower.follow(createHistory(1, 3).share(undefined));
     follower.follow(createHistory(6, 2).share(3n));

@@ -209,7 +209,7 @@ class World {
   }
 }
 
-it("says the same whether what follows from a block is saved or not, to every reader and after every kill", async () => {
+it("gives every reader the same answers with and without saved derived data, after every kill", async () => {
   await fc.assert(
     fc
       .asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {

@@ -82,7 +82,7 @@ export class Yardstick {
     return Number(await this.result("eth_getTransactionCount", SIGNER.address, "latest"));
   }
 
-  /** Signs a transfer as it is told, also where viem would refuse. */
+  /** Signs a transfer with the given fields, even if viem would refuse. */
   sign(changes: UncheckedFields): Promise<Hex> {
     const transaction = { type: "eip1559", chainId: CHAIN_ID, nonce: 0, gas: 100_000n, to: PAUPER.address } as const;
     return SIGNER.signTransaction({ ...transaction, ...FEES, ...changes }, { serializer: serializeFeeMarketUnchecked });

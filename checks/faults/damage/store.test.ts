@@ -35,7 +35,7 @@ describe("a store that is damaged (issue: Integrity)", () => {
     expect(readFileSync(storeOf(folder)).includes(event.content)).toBe(true);
   });
 
-  it("finds and mends by scrubbing what nobody asks for", async () => {
+  it("scrubbing finds and repairs damage that no call has met", async () => {
     using folder = filled.copy();
     const event = pick(filled, 30);
     changeFile(storeOf(folder), (bytes) => flipAt(bytes, placeOfText(bytes, event.content) + 2));

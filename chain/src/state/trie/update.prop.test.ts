@@ -86,7 +86,7 @@ describe("updateTrie", () => {
     expect(replacements).toBeGreaterThan(100);
   });
 
-  it("has the reference's root after every batch, keeps no node too many, and proves what it has", async () => {
+  it("has the reference's root after every batch, keeps no unneeded node, and proves its content", async () => {
     await fc.assert(
       fc.asyncProperty(history, async (batches) => {
         const stored = new Stored();
