@@ -72,7 +72,7 @@ describe("Turnstile", () => {
     expect(begun).toEqual(["a", "b", "d"]);
   });
 
-  it("has all slots free again when nobody waits", async () => {
+  it("frees all slots when no caller waits", async () => {
     void ["a", "b", "c"].map((name) => enter(name));
     for (const name of ["a", "b", "c"]) await end(name);
     void ["d", "e", "f"].map((name) => enter(name));

@@ -34,7 +34,7 @@ export function testPublishKeys(name: string, create: () => Promise<PublishKeySt
     });
     afterEach(async () => keys.stop());
 
-    it("records free keys and finds them as they were given", async () => {
+    it("records free keys and finds them unchanged", async () => {
       const rows = [keyRowOf(1), keyRowOf(2, { after: positionZero, sender: "" })];
       expect(await keys.recordPublishKeys(rows)).toEqual([]);
       for (const row of rows) expect(await keys.findPublishKey(row)).toEqual(row);

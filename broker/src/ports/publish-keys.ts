@@ -27,7 +27,7 @@ export interface PublishKeyRow extends PublishKey {
 /** A key with what shows who holds it. */
 export type HeldKey = Pick<PublishKeyRow, "groupId" | "scope" | "key" | "token" | "sender">;
 
-/** A row that is not as it was written. */
+/** A damaged row. */
 export interface DamagedKeyRow extends PublishKey {
   readonly isDamaged: true;
 }

@@ -80,7 +80,7 @@ async function begin(sessions: SessionStore, changes: Partial<SessionClaim> = {}
 }
 
 function testClaims(sessions: () => SessionStore): void {
-  it("begins a session, and gives it to the next connection as it was", async () => {
+  it("begins a session, and returns it unchanged to the next connection", async () => {
     const begun = await begin(sessions());
     expect(begun).toMatchObject({
       id: idOf(1),
@@ -105,7 +105,7 @@ function testClaims(sessions: () => SessionStore): void {
     const page = await sessions().listSessions({ after: idOf(1), limit: 1 });
     expect(page.map(({ session }) => session.id)).toEqual([idOf(2)]);
   });
-  it("ends a session where the next connection begins anew, with its filters", async () => {
+  it("ends a session and its filters if the next connection starts a new one", async () => {
     const former = await begin(sessions());
     await sessions().saveSessionFilters(former, { put: [filterOf(1)], removed: [], generation: 0 });
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2), isClean: true }));
@@ -133,7 +133,7 @@ function testClaims(sessions: () => SessionStore): void {
 }
 
 function testState(sessions: () => SessionStore): void {
-  it("keeps filters as they were given, and replaces those of the same text", async () => {
+  it("keeps filters unchanged, and replaces those of the same text", async () => {
     const begun = await begin(sessions());
     const filters = [
       filterOf(1),
@@ -210,14 +210,14 @@ function testDue(sessions: () => SessionStore): void {
     expect((await sessions().listDueSessions(group, 2)).map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
     expect(await sessions().findOldestDetached()).toBeDefined();
   });
-  it("ends a session that is over where a connection comes for it", async () => {
+  it("ends an expired session when a connection asks for it", async () => {
     const begun = await begin(sessions());
     await sessions().detachSession(begun, claimOf());
     await sessions().advanceSessionTime(group, 1_000);
     const claimed = await sessions().claimSession(claimOf({ newId: idOf(2) }));
     expect(claimed).toMatchObject({ status: "begun", former: { id: begun.id, will }, current: { id: idOf(2) } });
   });
-  it("ends the connections of nobody", async () => {
+  it("ends no connections", async () => {
     const node = "00000000-0000-4000-9000-000000000001" as NodeId; // Any UUID is valid.
     const lost = await begin(sessions());
     const ofNode = await begin(sessions(), { newId: idOf(2), key: "2", owner: node });
@@ -233,7 +233,7 @@ function testDue(sessions: () => SessionStore): void {
 }
 
 function testRollBack(store: () => Store): void {
-  it("moves what lies beyond back, and nothing else", async () => {
+  it("moves only cursors beyond the end back", async () => {
     const { sessions } = store();
     const begun = await begin(sessions);
     const ahead = { ...begun, cursor: toPosition(2, 1), taken: toPosition(6, 0), inFlight: everyByte };

@@ -26,7 +26,7 @@ const ref = (number: number): BlockRef => ({ number, hash: hashOf(number) });
 
 /** The store's guarantees about retained events. */
 export function testRetained(store: () => Store): void {
-  it("lists none where no block named any", async () => {
+  it("lists none if no block retained any", async () => {
     expect(await store().listRetained(group, all)).toEqual([]);
     await store().applyBlocks(group, [opened, blockWith(2)]);
     expect(await store().listRetained(group, all)).toEqual([]);
@@ -76,7 +76,7 @@ export function testRetained(store: () => Store): void {
     await store().applyBlocks(group, [blockOf(3, { retained: names.slice(1).map((name) => ({ name })) })], { isFinal });
     expect(await store().listRetained(group, all)).toEqual([event(names[0] ?? alpha, 2, 1)]);
   });
-  it("a rollback restores what was replaced, brings back what was taken away, and drops what is new", async () => {
+  it("a rollback restores replaced and cleared retained events, and removes new ones", async () => {
     await store().applyBlocks(group, [opened, blockWith(2, [kept(alpha, 2)])]);
     await store().applyBlocks(group, [
       blockWith(3, [kept(alpha, 3), kept(beta, 3, 1)]),

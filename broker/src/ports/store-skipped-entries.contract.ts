@@ -46,7 +46,7 @@ export function testSkippedEntries(store: () => Store): void {
     expect(await store().listSkippedEntries(group, 9)).toEqual([]);
   });
 
-  it("are rolled back with their blocks, only in that group, and can come again", async () => {
+  it("are rolled back with their blocks, only in that group, and can be recorded again", async () => {
     const [first, second, third] = [entryOf(1, 0), entryOf(2, 0), entryOf(3, 0)];
     const blocks = [leavingOut(first), leavingOut(second), leavingOut(third)];
     for (const one of [group, otherGroup]) await store().applyBlocks(one, blocks);

@@ -31,7 +31,7 @@ describe.skipIf(process.platform === "win32")("a message about a file that canno
     expect(describeOwner(folder, owner)).toMatch(new RegExp(`: chmod u\\+rwx ${folder}$`));
   });
 
-  it("names the nearest folder above of what it cannot look at", () => {
+  it("names the nearest existing folder above a path that it cannot read", () => {
     expect(describeOwner(join(folder, "none", "file"), others)).toContain(`; ${folder} belongs to user`);
   });
 });

@@ -115,7 +115,7 @@ test("no log, an empty one, and one that is whole hold no damage", () => {
   expect(inspectLog(file)).toEqual({ whole: (bytes.length - headerBytes) / frameBytes, damagedAt: undefined });
 });
 
-test("what is left of the log before is no damage", () => {
+test("frames of an earlier log are no damage", () => {
   const bytes = leave({ isRestarted: true });
   const { whole, damagedAt } = inspectLog(file);
   expect(damagedAt).toBeUndefined();
@@ -132,7 +132,7 @@ test("a flipped bit anywhere is found while the index of the log is there", () =
   }
 });
 
-test("without it a flipped bit is found, and so are zeros, where more was committed behind; a torn end is none", () => {
+test("without it, finds a flipped bit and zeros before later commits; a torn end is no damage", () => {
   const bytes = leave();
   rmSync(`${file}-shm`);
   const frames = (bytes.length - headerBytes) / frameBytes;
@@ -151,7 +151,7 @@ test("without it a flipped bit is found, and so are zeros, where more was commit
   expect(inspectLog(file).damagedAt).toBeUndefined();
 });
 
-test("a log that was cut is found while its index is there, and not once SQLite has made that anew", () => {
+test("finds a truncated log while its index exists, and not after SQLite has rebuilt the index", () => {
   leave();
   truncateSync(`${file}-wal`, headerBytes + 5 * frameBytes);
   expect(inspectLog(file)).toEqual({ whole: 5, damagedAt: headerBytes + 5 * frameBytes });

@@ -151,7 +151,7 @@ class LogWalk {
   }
 }
 
-/** Written after the frames are synced; a process that is killed leaves it behind. It is told from a broken one by its copy. */
+/** Written after the frames are synced; a process that is killed leaves it behind. Its copy distinguishes it from a broken one. */
 function indexedFrames(file: string, header: Buffer): number {
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0);
   if (bytes.length < 2 * indexHeaderBytes) return 0;
