@@ -88,7 +88,7 @@ export class NodeGate {
     return () => void this.#onHealed.delete(action);
   }
 
-  /** Something of the outside that the node is told of; lost while it is cut off from it. */
+  /** Passes an outside notification to the node; lost while the node is cut off. */
   tell(action: () => void): void {
     if (this.#cut === undefined) this.#arrive(action);
   }

@@ -45,7 +45,7 @@ test("integers have no leading zeros", () => {
   ]);
 });
 
-test("publish calldata is what viem encodes", () => {
+test("publish calldata equals viem's encoding", () => {
   const batch = fc.record({
     address: fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes): Address => toHex(bytes)),
     count: fc.nat(2 ** 31 - 1),
@@ -66,7 +66,7 @@ test("publish calldata is what viem encodes", () => {
   );
 });
 
-describe("transactions are what viem reads, signed by the key", () => {
+describe("viem decodes transactions and finds the key's signature", () => {
   const fees: Fees[] = [
     { kind: "eip1559", maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1n },
     { kind: "eip1559", maxFeePerGas: 0n, maxPriorityFeePerGas: 0n },

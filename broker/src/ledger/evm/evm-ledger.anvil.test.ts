@@ -56,7 +56,7 @@ describe("EvmLedger on anvil", () => {
     throw new Error("no topic");
   }
 
-  test("a reverted transaction is 200202, and the ledger goes on", async () => {
+  test("a reverted transaction is 200202, and the ledger continues", async () => {
     const { ledger, address } = await startWithTopic();
     const batches = [
       toOutgoingBatch({ topic: name, address, events: [{ content: Buffer.from("a"), extensions: [] }] }),

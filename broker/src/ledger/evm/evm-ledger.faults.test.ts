@@ -99,7 +99,7 @@ function first(times: number, method: string, treat: Interceptor): Interceptor {
 }
 
 describe("a transaction's fate", () => {
-  test("is learned when the answer to sending it is lost", async () => {
+  test("is found when the answer to sending it is lost", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(1, "eth_sendRawTransaction", async (_, pass) => {
         await pass();
@@ -111,7 +111,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is committed once when it gets through at the third attempt, and keeps its place", async () => {
+  test("is one commit in order if the third attempt succeeds", async () => {
     await withLedger(async (ledger, append) => {
       provider.current = first(2, "eth_sendRawTransaction", async () => {
         throw connectionLost();
@@ -122,7 +122,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200205 when the endpoint cannot be reached, and the ledger goes on when it can", async () => {
+  test("is 200205 if the endpoint is unreachable, and the ledger continues when it is back", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -138,7 +138,7 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is 200201 when no send was answered, and it is committed later, before those behind it", async () => {
+  test("is 200201 if no send got an answer, and it is committed later, before its successors", async () => {
     await withLedger(
       async (ledger, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => {
@@ -153,7 +153,7 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is 200201 when it was taken and is not included in time, and it is sent again", async () => {
+  test("is 200201 if an endpoint accepted it but no block included it in time, and it is sent again", async () => {
     await withLedger(
       async (_, append) => {
         provider.current = first(Number.POSITIVE_INFINITY, "eth_sendRawTransaction", async () => "0x");
@@ -166,21 +166,21 @@ describe("a transaction's fate", () => {
     );
   });
 
-  test("is learned from the receipt when its logs do not appear", async () => {
+  test("is found by the receipt if its logs do not appear", async () => {
     await withLedger(async (_, append) => {
       provider.current = first(1, "eth_getLogs", async () => []);
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("is learned when new blocks are no longer notified", async () => {
+  test("is found when notifications of new blocks stop", async () => {
     await withLedger(async (_, append) => {
       provider.isSilent = true;
       expect(await append("a")).toMatchObject({ status: "committed", firstSequence: 1 });
     });
   });
 
-  test("is another nonce's when somebody else used its own", async () => {
+  test("is decided at a new nonce if another sender used its own", async () => {
     await withLedger(async (ledger, append) => {
       const twin = new Stranger(chain, {
         signer: new Signer(testKey(`key ${harnesses}`)),
@@ -195,7 +195,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200201 for a caller who goes away after it was taken; the ledger goes on", async () => {
+  test("is 200201 for a caller that aborts after an endpoint accepted it; the ledger continues", async () => {
     await withLedger(async (ledger, append, address) => {
       const caller = new AbortController();
       const batches = [toOutgoingBatch({ topic: name, address, events: [event("a")] })];
@@ -209,7 +209,7 @@ describe("a transaction's fate", () => {
     });
   });
 
-  test("is 200205 for what is under way when the chain is gone, and stopping ends", async () => {
+  test("is 200205 for all transactions in progress if the chain disappears, and stop returns", async () => {
     const ledger = harness.createLedger({ deadlineMs: 600 });
     await ledger.start();
     provider.isSilent = true;
@@ -222,7 +222,7 @@ describe("a transaction's fate", () => {
     for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200205 } });
   });
 
-  test("a transaction that is too large does not hold up those around it, and the next are smaller", async () => {
+  test("a too large transaction does not delay its neighbours, and the next ones are smaller", async () => {
     await withLedger(async (ledger, append) => {
       const big = "x".repeat(transactionBytesMax);
       const { bytesPerTransactionMax } = ledger.limits;
@@ -243,7 +243,7 @@ describe("a transaction's fate", () => {
 });
 
 describe("reading", () => {
-  test("goes on through refused ranges and lost connections, missing nothing", async () => {
+  test("continues through refused ranges and lost connections without a missing event", async () => {
     await withLedger(async (ledger, append) => {
       for (let index = 0; index < 12; index += 1) await append(`${index}`);
       let requests = 0;
@@ -272,7 +272,7 @@ describe("reading", () => {
     });
   });
 
-  test("a batch of the right count under a wrong root is malformed, also one of our own bytes", async () => {
+  test("a batch with the right count and a wrong root is malformed, even with our own bytes", async () => {
     await withLedger(async (ledger, append, address) => {
       await append("ours");
       const events = encodeEvents([event("ours")]);
@@ -293,7 +293,7 @@ describe("reading", () => {
     });
   });
 
-  test("a name that is not UTF-8 stops nobody, and a batch that claims billions of events moves no sequence", async () => {
+  test("a name that is not UTF-8 blocks no other topic, and a batch that claims billions of events moves no sequence", async () => {
     await withLedger(async (ledger, append, address) => {
       const calldata = openCalldata(["abc"]);
       calldata.fill(0xff, calldata.indexOf("abc"), calldata.indexOf("abc") + 3);
@@ -307,7 +307,7 @@ describe("reading", () => {
     });
   });
 
-  test("what strangers write beyond the limits is malformed as a batch, and the others go on", async () => {
+  test("a stranger's batch beyond the limits is malformed, and other batches are read", async () => {
     await withLedger(async (ledger, append, address) => {
       const long: EventPayload = { content: Buffer.from("a"), extensions: [["svc-a", "a".repeat(20_000)]] };
       const unprefixed: EventPayload = { content: Buffer.from("a"), extensions: [["destination", "/queue"]] };
@@ -322,7 +322,7 @@ describe("reading", () => {
     });
   });
 
-  test("logs of other contracts under the same signatures are none of ours", async () => {
+  test("ignores logs of other contracts with the same signatures", async () => {
     await withLedger(async (ledger, append) => {
       for (const signature of logSignatures) await deployForger(signature);
       await append("a");
@@ -336,7 +336,7 @@ describe("reading", () => {
 });
 
 describe("starting", () => {
-  test("finds the registry again without being told, and deploys none beside it", async () => {
+  test("finds the registry again without configuration, and deploys no second one", async () => {
     const one = harness.createLedger();
     await one.start();
     const two = harness.createLedger();
@@ -372,12 +372,12 @@ describe("starting", () => {
     await expect(harness.createLedger().start()).rejects.toMatchObject({ code: 200205 });
   });
 
-  test("a key without a balance is told so", async () => {
+  test("reports a key without a balance", async () => {
     const poor = createEvmHarness(chain, "nobody's key").createLedger();
     await expect(poor.start()).rejects.toMatchObject({ code: 200202, hints: [/balance/] });
   });
 
-  test("a key that has sent too much to be found again is refused", async () => {
+  test("refuses a key with too many transactions to search", async () => {
     const key = testKey(`key ${harnesses}`);
     const sender = new Stranger(chain, { signer: new Signer(key), registry: async () => "0x" });
     for (let index = 0; index < 16; index += 1) await sender.send(new Uint8Array(0), new Signer(key).address);

@@ -40,7 +40,7 @@ async function ask(method: string, ...params: readonly unknown[]): Promise<unkno
 
 const mine = (blocks: number): Promise<unknown> => ask("anvil_mine", `0x${blocks.toString(16)}`);
 
-/** What a follower has of the chain, with what was taken back left out again. */
+/** A follower's view of the chain, without removed blocks. */
 class Copy {
   blocks: LedgerBlock[] = [];
   reorganisations = 0;
@@ -77,7 +77,7 @@ class Copy {
     }
   }
 
-  /** Asked of the chain itself: what the ledger would find out later it would not tell of. */
+  /** Reads the chain itself: the ledger does not report what it finds out later. */
   async #isWhole(): Promise<boolean> {
     const final = await this.#ledger.finalBlockNumber(never);
     if (this.#head === undefined || this.#head.number < final) return false;
@@ -117,8 +117,8 @@ async function withTopic(
   }
 }
 
-describe("a chain that takes blocks back", () => {
-  test("is followed along its new blocks, also when they are as many as the old", async () => {
+describe("a chain with a reorg", () => {
+  test("is followed along its new branch, even if that is as long as the old one", async () => {
     await withTopic(async ({ copy, publish }) => {
       for (const text of ["1", "2", "3"]) await publish(text);
       await copy.catchUp();
@@ -133,7 +133,7 @@ describe("a chain that takes blocks back", () => {
     });
   });
 
-  test("is followed when it comes back shorter, and other blocks are added", async () => {
+  test("is followed if it becomes shorter and then grows by other blocks", async () => {
     await withTopic(async ({ copy, publish }) => {
       await publish("1");
       await mine(3);
@@ -146,7 +146,7 @@ describe("a chain that takes blocks back", () => {
     });
   });
 
-  test("is not seen inside the confirmations", async () => {
+  test("is invisible within the confirmations", async () => {
     const first = harness.createLedger();
     await first.start();
     await first.stop();
@@ -170,7 +170,7 @@ describe("a chain that takes blocks back", () => {
     );
   });
 
-  test("is found out by who begins at a block that is no more", async () => {
+  test("is detected by a reader that starts at a removed block", async () => {
     await withTopic(async ({ ledger, copy, publish }) => {
       await publish("1");
       await copy.catchUp();
@@ -196,7 +196,7 @@ async function blockBehind(): Promise<unknown> {
 }
 
 describe("an endpoint with several nodes behind it", () => {
-  test("of which some are behind takes nothing back and hides nothing", async () => {
+  test("some of which lag removes no block and hides no event", async () => {
     await withTopic(async ({ copy, publish }) => {
       let turn = 0;
       provider.current = async ({ method, params = [] }, pass) => {
@@ -214,7 +214,7 @@ describe("an endpoint with several nodes behind it", () => {
     });
   });
 
-  test("of which some are behind is asked again for a block that another one has named", async () => {
+  test("some of which lag is asked again for a block that another node has announced", async () => {
     await withTopic(async ({ ledger, copy }) => {
       const { number = 0, hash } = copy.blocks.at(-1) ?? {};
       let behind = 0;
@@ -227,7 +227,7 @@ describe("an endpoint with several nodes behind it", () => {
   });
 });
 
-describe("a block whose logs the endpoint does not give", () => {
+describe("a block whose logs the endpoint refuses", () => {
   type Filter = { readonly topics: readonly [readonly string[]]; readonly blockHash?: string };
   /** Of one kind, or refusals to us. */
   const isSmall = ({ topics }: Filter): boolean => topics.length > 1 || topics[0].length === 1;
@@ -263,7 +263,7 @@ describe("a block whose logs the endpoint does not give", () => {
     });
   });
 
-  test("no answer at all: the ledger says which block, refuses to write, and recovers by itself", async () => {
+  test("without any answer, the ledger names the block, refuses to write, and recovers by itself", async () => {
     await withTopic(async ({ copy, publish, ledger }) => {
       await publish("1");
       await copy.catchUp();

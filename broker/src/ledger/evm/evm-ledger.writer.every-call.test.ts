@@ -101,7 +101,7 @@ afterEach(async () => {
 
 describe.each(Object.entries(faults))("whichever request %s", (_, fault) => {
   test.each([1, 4])(
-    "%i in a row: what is acknowledged is on the chain once, what failed is not",
+    "%i in a row: each acknowledged event is on the chain once, and no failed one is",
     async (failing) => {
       const requests = await run(Number.POSITIVE_INFINITY, 0, fault);
       expect(requests).toBeGreaterThan(20);

@@ -27,7 +27,7 @@ function recordSends(): string[] {
   return raws;
 }
 
-test("what was sent without an answer and comes in late is TIMEOUT, and on the chain once", async () => {
+test("a transaction sent without an answer and included late is TIMEOUT, and on the chain once", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter({ deadlineMs: 2000 });
   await world.ask("evm_setAutomine", false);
@@ -45,7 +45,7 @@ test("what was sent without an answer and comes in late is TIMEOUT, and on the c
   await ledger.stop();
 });
 
-test("that the nonce cannot be read is told of once, and once that it can", async () => {
+test("logs once that the nonce cannot be read, and once that it can be read again", async () => {
   world = await WriterWorld.start();
   await (await world.createFirstWriter()).ledger.stop();
   const lines: string[] = [];
@@ -70,7 +70,7 @@ test("that the nonce cannot be read is told of once, and once that it can", asyn
   await ledger.stop();
 });
 
-test("a transaction that the pool has dropped is sent again", async () => {
+test("resends a transaction that the pool dropped", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   await world.ask("evm_setAutomine", false);
@@ -117,7 +117,7 @@ test.each([
   await ledger.stop();
 });
 
-test("a transaction whose nonce somebody else's took in the pool is signed anew, once", async () => {
+test("signs a transaction again once if another sender's transaction took its nonce in the pool", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   await world.ask("evm_setAutomine", false);
@@ -133,7 +133,7 @@ test("a transaction whose nonce somebody else's took in the pool is signed anew,
   await ledger.stop();
 });
 
-test("a fee that is too low for the next block is raised at once", async () => {
+test("raises a fee that is too low for the next block at once", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   await world.ask(
@@ -146,7 +146,7 @@ test("a fee that is too low for the next block is raised at once", async () => {
   await ledger.stop();
 });
 
-test("a transaction that is stuck for its fee offers more, in its own place", async () => {
+test("replaces a stuck transaction with a higher fee under the same nonce", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter({ feeBumpAfterMs: 300 });
   await world.ask("evm_setAutomine", false);
@@ -168,7 +168,7 @@ test("a transaction that is stuck for its fee offers more, in its own place", as
   await ledger.stop();
 });
 
-test("nothing is offered above the cap: the caller is told, and nothing is on the chain", async () => {
+test("sends nothing above the fee cap, and returns an error to the caller", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await first.ledger.stop();
@@ -184,7 +184,7 @@ test("nothing is offered above the cap: the caller is told, and nothing is on th
   await free.ledger.stop();
 });
 
-test("while the endpoint cannot be reached, what waits is 200205 and never on the chain", async () => {
+test("refuses waiting publishes with 200205 while the endpoint is unreachable, and never sends them", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   world.provider.current = async () => {
@@ -201,7 +201,7 @@ test("while the endpoint cannot be reached, what waits is 200205 and never on th
   await next.ledger.stop();
 });
 
-test("a transaction that the journal could not take is not sent before it stands there", async () => {
+test("does not send a transaction before the journal has it", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   const { journal } = world;
@@ -228,7 +228,7 @@ test("a transaction that the journal could not take is not sent before it stands
   await ledger.stop();
 }, 20_000);
 
-test("an endpoint that says it ran out of time has perhaps taken the transaction: it is not refused", async () => {
+test("a timeout error of the endpoint leaves the transaction open, since the endpoint may have accepted it", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter({ deadlineMs: 3000 });
   let isFirst = true;
@@ -243,7 +243,7 @@ test("an endpoint that says it ran out of time has perhaps taken the transaction
   await ledger.stop();
 });
 
-test("what an earlier run has left and the endpoint takes no more does not keep its nonce for ever", async () => {
+test("frees the nonce of an earlier run's transaction that the endpoint no longer accepts", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter({ deadlineMs: 300 });
   const refuseSends = (isRefused: (raw: string) => boolean, error: () => Error): void => {
@@ -262,7 +262,7 @@ test("what an earlier run has left and the endpoint takes no more does not keep 
   await second.ledger.stop();
 }, 30_000);
 
-test("however many transactions a block settles, few are asked for at once", async () => {
+test("requests few receipts at a time, however many transactions a block includes", async () => {
   const changes = 100;
   world = await WriterWorld.start();
   const { ledger, abandon } = await world.createFirstWriter();

@@ -24,7 +24,7 @@ const journaled = async (): Promise<readonly number[]> => {
   return entries.map(({ nonce }) => nonce);
 };
 
-/** Appends, ends the ledger while nothing is answered, and expects that every caller is told that the fate is unknown. */
+/** Appends, stops the ledger while the endpoint does not answer, and expects an unknown fate for every caller. */
 async function abandonUnderWay(
   writer: Writer,
   texts: readonly string[],
@@ -36,7 +36,7 @@ async function abandonUnderWay(
   for (const answer of await answers) expect(answer).toMatchObject({ reason: { code: 200201 } });
 }
 
-describe("a restarted ledger takes up what the journal has", () => {
+describe("a restarted ledger resumes the transactions of the journal", () => {
   test("transactions that were never sent", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
@@ -55,7 +55,7 @@ describe("a restarted ledger takes up what the journal has", () => {
     await second.ledger.stop();
   });
 
-  test("transactions that wait in the pool, and some that are gone from it", async () => {
+  test("transactions in the pool, and some that the pool lost", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -70,7 +70,7 @@ describe("a restarted ledger takes up what the journal has", () => {
     await third.ledger.stop();
   });
 
-  test("transactions that were included meanwhile are not sent again, and their entries go once they are deep", async () => {
+  test("transactions included in the meantime are not sent again, and their entries are deleted once they are deep", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -95,7 +95,7 @@ describe("a restarted ledger takes up what the journal has", () => {
     await second.ledger.stop();
   });
 
-  test("a nonce that somebody else used meanwhile ends the entry and holds nobody up", async () => {
+  test("a nonce that another sender used in the meantime ends the entry and blocks no other", async () => {
     world = await WriterWorld.start();
     const first = await world.createFirstWriter();
     await world.ask("evm_setAutomine", false);
@@ -111,7 +111,7 @@ describe("a restarted ledger takes up what the journal has", () => {
   });
 });
 
-test("a nonce that is missing is filled, when journal and pool have both lost what had it", async () => {
+test("fills a missing nonce if journal and pool both lost its transaction", async () => {
   world = await WriterWorld.start();
   const first = await world.createFirstWriter();
   await world.ask("evm_setAutomine", false);
@@ -126,7 +126,7 @@ test("a nonce that is missing is filled, when journal and pool have both lost wh
   await second.ledger.stop();
 });
 
-test("what a deep reorganisation has thrown out is sent again, once", async () => {
+test("resends once the transactions that a deep reorg removed", async () => {
   world = await WriterWorld.start();
   const { append, ledger } = await world.createFirstWriter();
   const snapshot = await world.ask("evm_snapshot");
@@ -142,7 +142,7 @@ test("what a deep reorganisation has thrown out is sent again, once", async () =
   await ledger.stop();
 });
 
-test("what the journal could not take is sent within about a second of the journal's return, however long that was away", async () => {
+test("sends waiting transactions within about a second after the journal works again, however long it failed", async () => {
   world = await WriterWorld.start();
   let isAway = false;
   const journal = new TestJournal();
@@ -155,7 +155,7 @@ test("what the journal could not take is sent within about a second of the journ
     tries += 1;
     return isAway ? Promise.reject(new Error("away")) : record(entries);
   };
-  // Time that stands still but for what the test lets pass.
+  // Time advances only when the test says so.
   let now = Date.now();
   const clock: Clock = { ...createSystemClock(), now: () => now };
   const { append, ledger } = await world.createFirstWriter({ journal, clock, logger });
@@ -179,7 +179,7 @@ test("what the journal could not take is sent within about a second of the journ
 });
 
 describe("a chain that is killed while events are published, and started again with its state", () => {
-  test("every event is answered honestly, and the ledger goes on by itself", async () => {
+  test("every event gets a correct answer, and the ledger continues by itself", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "stele-writer-"));
     const options = ["--state", path.join(folder, "state.json")];
     world = await WriterWorld.start(options);

@@ -65,7 +65,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.request(call)).toBeNull();
   });
 
-  it("nobody is there: surely unreached", async () => {
+  it("a refused connection is "unreached"", async () => {
     const node = await FakeNode.start();
     const address = node.url(scheme);
     await node[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await failureOf(connect(`${scheme}://nobody.invalid`).request(call))).toMatchObject({ reach: "unreached" });
   });
 
-  it("no answer in time: what became of it is unknown", async () => {
+  it("no answer in time is "unknown"", async () => {
     await using node = await FakeNode.start();
     node.exchange = () => {};
     node.answer = () => undefined;
@@ -82,7 +82,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
   });
 
-  it("the connection is dropped meanwhile: unknown; and the next request makes it anew", async () => {
+  it("a connection lost during a request is "unknown", and the next request reconnects", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     node.exchange = () => node.drop();
@@ -100,7 +100,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await failureOf(connect(node.url(scheme), timeoutMs).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("user and password go into a header, and into nothing that is said", async () => {
+  it("user and password go into a header, and into no message", async () => {
     await using node = await FakeNode.start();
     const address = node.url(scheme).replace("://", "://alice:hunt%2Fer2@");
     const connection = connect(address);
@@ -112,7 +112,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(connection.name).not.toContain("hunt");
   });
 
-  it("several together are answered in their order, and fail when one of them does", async () => {
+  it("returns the answers of several requests in order, and fails if one fails", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
@@ -124,7 +124,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.requestAll(calls)).toEqual(["a", "b"]);
   });
 
-  it("many at once each get their own answer", async () => {
+  it("many concurrent requests each get their own answer", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     const methods = Array.from({ length: 100 }, (_, index) => `m${index}`);
@@ -153,7 +153,7 @@ describe("http", () => {
     });
   });
 
-  it("an error in JSON-RPC stands whatever its status is, but for that of a balancer", async () => {
+  it("reports a JSON-RPC error with any HTTP status, except a load balancer's", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, error: { code: -32000, message: "nonce too low" } });
@@ -165,7 +165,7 @@ describe("http", () => {
     expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("the socket is dropped in the middle of the answer: unknown", async () => {
+  it("a socket lost in the middle of the answer is "unknown"", async () => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => {
       response.writeHead(200, { "content-length": "100" });
@@ -174,7 +174,7 @@ describe("http", () => {
     expect(await failureOf(connect(node.url()).request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("several together are answered whatever order their answers are in; what is missing is no answer", async () => {
+  it("accepts answers to several requests in any order; a missing answer is a failure", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     const b = { jsonrpc: "2.0", id: 2, result: "b" };
@@ -183,7 +183,7 @@ describe("http", () => {
     expect(await failureOf(connection.requestAll(calls))).toMatchObject({ reach: "unknown" });
   });
 
-  it("several together are asked one after the other of an endpoint that takes no batches", async () => {
+  it("sends several requests one by one to an endpoint without batches", async () => {
     await using node = await FakeNode.start();
     node.takesBatches = false;
     const connection = connect(node.url());
@@ -247,14 +247,14 @@ describe("http", () => {
     expect(node.requests).toHaveLength(2);
   });
 
-  it("a batch whose answers are too long for the endpoint counts as a range that is too wide", async () => {
+  it("a batch with answers too long for the endpoint counts as a too wide range", async () => {
     await using node = await FakeNode.start();
     node.answer = ({ id }) => ({ id, error: { code: -32003, message: "response too large" } });
     const failure = await failureOf(connect(node.url()).requestAll([call, call]));
     expect(failure).toMatchObject({ reach: "answer-too-long" });
   });
 
-  it("connections are kept", async () => {
+  it("keeps connections open", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url());
     for (let index = 0; index < 20; index += 1) await connection.request(call);
@@ -264,7 +264,7 @@ describe("http", () => {
 });
 
 describe("ws", () => {
-  it("notifications come through, and the loss of the connection is told once", async () => {
+  it("delivers notifications, and reports the loss of the connection once", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url("ws"));
     await connection.request({ method: "eth_subscribe" });
@@ -276,7 +276,7 @@ describe("ws", () => {
     expect(lost).toHaveLength(1);
   });
 
-  it("a connection on which nothing comes any more is made anew; one that only answers late is kept", async () => {
+  it("replaces a connection that delivers nothing, and keeps one that answers late", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url("ws"), timeoutMs);
     await connection.request(call);
@@ -292,7 +292,7 @@ describe("ws", () => {
     expect(lost).toEqual([`${node.url("ws")}: no answer within ${timeoutMs} ms`]);
   });
 
-  it("a handshake that is turned away: unreached, with the wait that is asked for", async () => {
+  it("a refused handshake is "unreached", with the requested wait", async () => {
     await using node = await FakeNode.start();
     node.acceptsWebSockets = false;
     const failure = await failureOf(connect(node.url("ws")).request(call));
@@ -325,7 +325,7 @@ describe("ipc", () => {
     return `ipc:${path}`;
   }
 
-  it("answers in pieces, several at once, and with braces in strings", async () => {
+  it("reads answers in pieces, several at once, and with braces in strings", async () => {
     const address = await listen((text) => {
       const { id } = JSON.parse(text) as { id: number }; // Our own client's.
       const note = { jsonrpc: "2.0", method: "eth_subscription", params: { subscription: "0x1", result: "}{" } };
@@ -335,7 +335,7 @@ describe("ipc", () => {
     expect(notifications).toEqual([{ subscription: "0x1", result: "}{" }]);
   });
 
-  it("a socket that is closed meanwhile: unknown; one that is not there: unreached", async () => {
+  it("a socket closed during a request is "unknown"; a missing one is "unreached"", async () => {
     expect(await failureOf(connect(await listen(() => [])).request(call))).toMatchObject({ reach: "unknown" });
     const failure = await failureOf(connect("ipc:/nowhere/geth.ipc").request(call));
     expect(failure).toMatchObject({ reach: "unreached", message: "ipc:/nowhere/geth.ipc: there is no such socket" });

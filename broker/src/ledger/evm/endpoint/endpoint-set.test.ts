@@ -72,7 +72,7 @@ describe("fail-over", () => {
     });
   });
 
-  it("one that does not answer in time: the next one does", async () => {
+  it("fails over to the next endpoint on timeout", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()], { timeoutMs: 500 });
     await ask(set);
@@ -81,7 +81,7 @@ describe("fail-over", () => {
     expect(second.count("eth_any")).toBe(1);
   });
 
-  it("what an endpoint answers stands, also an error", async () => {
+  it("does not fail over after an answer, even an error", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -107,7 +107,7 @@ describe("fail-over", () => {
     },
   );
 
-  it("Retry-After is kept to", async () => {
+  it("waits as long as Retry-After says", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -119,7 +119,7 @@ describe("fail-over", () => {
     expect(first.requests).toHaveLength(asked);
   });
 
-  it("none answers: unreached when surely nobody took the request, else unknown; and the set says why", async () => {
+  it("if all fail, reports "unreached" only if no endpoint can have the request, else "unknown", with the reason", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     first.exchange = (_, response) => response.writeHead(429).end();
@@ -134,7 +134,7 @@ describe("fail-over", () => {
     await expect(ask(open)).rejects.toMatchObject({ reach: "unknown" });
   });
 
-  it("down, then back: known without asking, told in the log once each", async () => {
+  it("detects an outage and its end without requests, and logs each once", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await ask(set);
@@ -149,7 +149,7 @@ describe("fail-over", () => {
     expect(about.filter((message) => message === "chain endpoint answers again")).toHaveLength(1);
   });
 
-  it("no key of an address is in a message or the log", async () => {
+  it("shows no key of an address in messages or the log", async () => {
     const [node] = await startNodes(1);
     node.exchange = (request, response) => response.writeHead(401).end(request.url);
     const set = createSet([node.url("http", "/v3/0123456789abcdef?key=abcdef0123").replace("//", "//bob:hunter2@")]);
@@ -176,7 +176,7 @@ describe("another chain", () => {
     expect(second.count("eth_any")).toBe(0);
   });
 
-  it("the chain that is remembered counts, and that of the configuration", async () => {
+  it("checks the recorded chain and the configured chain", async () => {
     const [node] = await startNodes(1);
     const genesisHash: Hash = `0x${"22".repeat(32)}`;
     const set = createSet([node.url()]);
@@ -187,7 +187,7 @@ describe("another chain", () => {
     await expect(ask(createSet([node.url()], { chainId: 5 }))).rejects.toThrow(/the group is on chain 5/);
   });
 
-  it("a chain that was exchanged between two requests is asked for nothing", async () => {
+  it("sends no request to a chain that was replaced between two requests", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await ask(set);
@@ -201,7 +201,7 @@ describe("another chain", () => {
     expect(other.count("eth_sendRawTransaction")).toBe(0);
   });
 
-  it("after an answer that was lost, the chain is looked at before anything else is asked", async () => {
+  it("checks the chain again after a lost answer, before any other request", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await ask(set);
@@ -213,7 +213,7 @@ describe("another chain", () => {
     expect(node.count("eth_sendRawTransaction")).toBe(0);
   });
 
-  it("a chain that was exchanged behind the address is seen when the endpoint comes back", async () => {
+  it("detects a replaced chain when the endpoint comes back", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()]);
     await ask(set);
@@ -232,7 +232,7 @@ describe("another chain", () => {
 describe("several together", () => {
   const calls = [{ method: "a" }, { method: "b" }];
 
-  it("are asked of one endpoint only, also when the first breaks off", async () => {
+  it("go to one endpoint only, even if the first one fails", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -241,7 +241,7 @@ describe("several together", () => {
     expect([first.count("a"), first.count("b"), second.count("a"), second.count("b")]).toEqual([0, 0, 1, 1]);
   });
 
-  it("are one request where the head is known", async () => {
+  it("are one request if the head is known", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
@@ -250,7 +250,7 @@ describe("several together", () => {
     expect(node.requests).toHaveLength(before + 1);
   });
 
-  it("are not asked of an endpoint that has not got the block, which is not down for it", async () => {
+  it("skip an endpoint that lacks the block, without marking it as down", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()], { clock: createSystemClock() });
     second.chain.head = 400;
@@ -261,7 +261,7 @@ describe("several together", () => {
     expect(first.count("a")).toBe(0);
   });
 
-  it("a chain that is found shorter when a block is asked for is looked at, before anything else is asked of it", async () => {
+  it("checks a chain that turns out shorter, before any other request", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url()], { clock: createSystemClock() });
     await set.requestAll(calls, 100);
@@ -277,7 +277,7 @@ describe("several together", () => {
 });
 
 describe("behind", () => {
-  it("an endpoint that is behind the others is not used until it has caught up; when it is the last, it is", async () => {
+  it("skips an endpoint that lags behind until it has caught up, unless it is the last", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     await ask(set);
@@ -314,12 +314,12 @@ const subscribe = async (set: EndpointSet): Promise<unknown> =>
   set.request({ method: "eth_subscribe", params: ["newHeads"] });
 
 describe("subscriptions", () => {
-  it("are refused where no endpoint can notify", async () => {
+  it("are refused if no endpoint can notify", async () => {
     const [node] = await startNodes(1);
     await expect(subscribe(createSet([node.url()]))).rejects.toMatchObject({ code: -32601 });
   });
 
-  it("keep their identifier when the connection is lost and made again", async () => {
+  it("keep their identifier across a reconnect", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -353,7 +353,7 @@ describe("subscriptions", () => {
     expect(set.isNotifying()).toBe(true);
   });
 
-  it("that have fallen silent are noticed", async () => {
+  it("that stop delivering are detected", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);
@@ -362,7 +362,7 @@ describe("subscriptions", () => {
     await until(() => expect(heads.at(-1)).toMatchObject({ number: "0x96" }));
   });
 
-  it("end when they are ended", async () => {
+  it("end when cancelled", async () => {
     const [node] = await startNodes(1);
     const set = createSet([node.url("ws")]);
     const heads = watch(set);

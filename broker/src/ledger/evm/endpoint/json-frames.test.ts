@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { JsonFrames } from "./json-frames.ts";
 
-test("objects come out whole, however the stream is cut and whatever is between them", () => {
+test("returns whole objects, however the stream is split and whatever separates them", () => {
   const message = fc.record({ id: fc.nat(), result: fc.jsonValue() });
   const between = fc.constantFrom("", "\n", " \r\n", "\0");
   fc.assert(

@@ -52,7 +52,7 @@ test.each([
   expect(toRpcFailure(error).kind).toBe(kind);
 });
 
-test("a caller is told a code of the catalogue and nothing of the endpoint's words", () => {
+test("returns a code of the catalogue to the caller, without the endpoint's message", () => {
   const lost = toBrokerError(new TypeError("fetch failed: http://secret@host"));
   expect(lost).toMatchObject({ code: 200205 });
   expect(lost.message).not.toContain("secret");
@@ -61,6 +61,6 @@ test("a caller is told a code of the catalogue and nothing of the endpoint's wor
   expect(toBrokerError(known)).toBe(known);
 });
 
-test("long messages are cut", () => {
+test("shortens long messages", () => {
   expect(toRpcFailure(rpcError(-32000, "x".repeat(10_000))).message.length).toBeLessThan(400);
 });

@@ -100,8 +100,8 @@ describe("no proof is made", () => {
   test.each([
     ["at once", { eth_getBlockReceipts: withFirst({ logs: longLogs() }) }],
     ["one by one", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: () => ({ logs: longLogs() }) }],
-    ["of which the endpoint's answer is too long", { eth_getBlockReceipts: tooLong }],
-    ["of which one is too long", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
+    ["whose receipts are too long in one answer", { eth_getBlockReceipts: tooLong }],
+    ["one of whose receipts is too long", { eth_getBlockReceipts: nothing, eth_getTransactionReceipt: tooLong }],
   ] satisfies [string, Changes][])("from receipts that a stranger made too long, %s", async (_, changes) => {
     expect(await refusal(changes)).toMatchObject({
       code: 200206,
@@ -109,7 +109,7 @@ describe("no proof is made", () => {
     });
   });
 
-  test("a second time from a block whose receipts are too long, and its receipts are not asked for again", async () => {
+  test("again from a block whose receipts are too long, without another request for them", async () => {
     const asked: string[] = [];
     const provider: EvmProvider = {
       request: async (request) => {
@@ -126,14 +126,14 @@ describe("no proof is made", () => {
     expect(asked.filter((method) => method === "eth_getBlockReceipts")).toHaveLength(1);
   });
 
-  test("of an event that the block does not hold", async () => {
+  test("of an event that the block does not contain", async () => {
     const maker = new ProofMaker({ provider: chain.provider, registry: chain.registry });
     const place = { address: chain.registry, blockNumber: batch.blockNumber, firstSequence: 1_000, index: 0 };
     const message = expect.stringMatching(/does not hold the event/);
     await expect(maker.make(place, AbortSignal.timeout(20_000))).rejects.toMatchObject({ code: 200206, message });
   });
 
-  test("when the endpoint is lost, which is another error", async () => {
+  test("if the endpoint is lost, with another error", async () => {
     expect(await refusal({ eth_getBlockByNumber: lose })).toMatchObject({ code: 200205 });
     expect(await refusal({ eth_getBlockReceipts: lose })).toMatchObject({ code: 200205 });
   });

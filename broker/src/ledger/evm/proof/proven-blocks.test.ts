@@ -13,7 +13,7 @@ function createBlock(headerBytes: number): ProvenBlock {
   return new ProvenBlock(1, { block, header, receipts: [], registry });
 }
 
-test("reads a block once for those who ask at the same time, and for those who ask soon after", async () => {
+test("reads a block once for concurrent calls and for calls soon after", async () => {
   const answer = createDeferred<ProvenBlock>();
   const read: number[] = [];
   const blocks = new ProvenBlocks((number) => {

@@ -5,7 +5,7 @@ import { toHex } from "../hex.ts";
 
 const encoded = (text: string): Uint8Array => encodeEvents([{ content: Buffer.from(text), extensions: [] }]);
 
-it("takes a batch of ours at its word once, and verifies it when it comes again", () => {
+it("trusts an own batch once, and verifies it when it returns again", () => {
   const verifier = new BatchVerifier();
   const events = encoded("a");
   const batch = { count: 1, eventsRoot: toHex(verifier.rootOf(events, 1)), events };

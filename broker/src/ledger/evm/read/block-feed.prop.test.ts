@@ -144,7 +144,7 @@ it("over any history, with answers of nodes that are behind in between, a follow
   );
 }, 60_000);
 
-it("what is final by its confirmations is never taken back", async () => {
+it("never removes a block that has enough confirmations", async () => {
   await fc.assert(
     fc.asyncProperty(historyArbitrary, lagsArbitrary, async (steps, lags) => {
       const world = await check(steps, { confirmations: 20, lags });

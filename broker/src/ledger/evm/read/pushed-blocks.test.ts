@@ -32,7 +32,7 @@ test("gives each block once, with its logs as an endpoint names them", () => {
   expect(blocks.take({ from: 5, to: 9 })).toBeUndefined();
 });
 
-test("gives a run that begins where it is asked for, and nothing where that is missing", () => {
+test("returns consecutive blocks from the requested one, and nothing if that one is missing", () => {
   const blocks = new PushedBlocks();
   for (const number of [5, 6, 7, 8]) blocks.add(block(number));
   expect(numbers(blocks, 5, 6)).toEqual([5, 6]);
@@ -40,7 +40,7 @@ test("gives a run that begins where it is asked for, and nothing where that is m
   expect(numbers(blocks, 8, 8)).toEqual([8]);
 });
 
-test("keeps 64 blocks and 64 MiB of a reader that does not come, the newest in any case", () => {
+test("keeps up to 64 blocks and 64 MiB for a slow reader, and always the newest block", () => {
   const blocks = new PushedBlocks();
   for (let number = 1; number <= 100; number += 1) blocks.add(block(number));
   expect(numbers(blocks, 36, 100)).toBeUndefined();

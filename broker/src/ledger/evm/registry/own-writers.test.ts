@@ -127,7 +127,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(ledger, ours)).toMatchObject({ status: "committed", firstSequence: 2 });
   });
 
-  test("a stranger who becomes owner of another set gains nothing by it", async () => {
+  test("a stranger gains no rights as the owner of another set", async () => {
     const ledger = await startNode("first");
     const { stranger } = harnessOf("first");
     const args = [[addressOf("first")]] as const;
@@ -212,7 +212,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(after, topic)).toMatchObject({ status: "committed", firstSequence: 1 });
   });
 
-  test("the first node makes members of the others at once, and of those that come later", async () => {
+  test("the first node adds the other nodes as members at once, and later nodes when they join", async () => {
     memory.signers = [addressOf("first"), addressOf("second")];
     const first = await startNode("first", { memory });
     const ours = parseTopicName("ours");
@@ -286,7 +286,7 @@ describe.each(worlds)("topics for the group's own signers on $name", ({ start })
     expect(await publish(again, ours)).toMatchObject({ status: "rejected", reason: "not-a-writer" });
   });
 
-  test("a signer that is removed while its open is under way gets 100113, and not the revert", async () => {
+  test("a signer removed during its open gets 100113, not the revert", async () => {
     memory.signers = [addressOf("first"), addressOf("second")];
     const { stranger } = harnessOf("first");
     const operator = new Signer(testKey(`stranger to ${keyOf("first")}`)).address;

@@ -48,7 +48,7 @@ async function startOnce(options: Partial<EvmLedgerOptions> = {}): Promise<Addre
   return ledger.registryAddress;
 }
 
-it("a registry is remembered once it is final; taken off the chain before, it is deployed again", async () => {
+it("records a registry once it is final; if a reorg removes it before, deploys it again", async () => {
   const started = startOnce({ finality: 3 });
   await until(hasCode);
   await ask("anvil_mine", "0x2");
@@ -63,7 +63,7 @@ it("a registry is remembered once it is final; taken off the chain before, it is
   expect(memory.record?.registryAddress).toBe(registry);
 });
 
-it("one that is not final in time is taken up by the next start, also with `deploy`", async () => {
+it("the next start resumes a deployment that was not final in time, also with `deploy`", async () => {
   const ledger = harness.createLedger({ memory, finality: 3, deadlineMs: 2000, registry: "deploy" });
   await expect(ledger.start()).rejects.toMatchObject({
     code: 200205,
@@ -75,7 +75,7 @@ it("one that is not final in time is taken up by the next start, also with `depl
   expect(ledger.registryAddress).toBe(registry);
 });
 
-it("where another transaction takes its nonce, it is deployed anew", async () => {
+it("deploys again if another transaction uses its nonce", async () => {
   const started = startOnce({ finality: 3 });
   await until(hasCode);
   await ask("anvil_mine", "0x2");
@@ -135,7 +135,7 @@ it("nothing is deployed again on a chain that is behind the index", async () => 
   expect(await hasCode()).toBe(false);
 });
 
-it("a remembered one of somebody else that is lost is waited for, and nobody is told to leave the address out", async () => {
+it("waits for a lost registry of another owner, and does not advise to remove its address", async () => {
   await startOnce();
   const other = createEvmHarness(anvil.provider, "member").createLedger({ memory, registry });
   await ask("anvil_reorg", 1, []);
@@ -159,7 +159,7 @@ function first(times: number, method: string, treat: Interceptor): void {
   };
 }
 
-it("a deployment that may have been taken, though nobody answered, is sent again and not made twice", async () => {
+it("resends a deployment without an answer, and deploys only once", async () => {
   await ask("anvil_setAutomine", false);
   first(1, "eth_sendRawTransaction", async (_, pass) => {
     await pass();
@@ -181,7 +181,7 @@ it("a deployment that may have been taken, though nobody answered, is sent again
   expect(await nonceOf()).toBe(1);
 });
 
-it("a deployment that is refused for its fee says so, and the next start offers what is asked by then", async () => {
+it("reports a deployment refused for its fee, and the next start offers the current fee", async () => {
   first(1, "eth_sendRawTransaction", async () => {
     throw Object.assign(new Error("max fee per gas less than block base fee"), { code: -32_000 });
   });
@@ -217,7 +217,7 @@ it("a deployment that is reverted says so, and the next start makes another", as
   expect(ledger.registryAddress).toBe(createdAddress(deployer, 1));
 });
 
-it("a receipt that an endpoint does not have yet, though the nonce is used, is waited for", async () => {
+it("waits for a receipt that the endpoint lacks although the nonce is used", async () => {
   first(8, "eth_getTransactionReceipt", async () => null);
   expect(await startOnce()).toBe(registry);
   expect(await nonceOf()).toBe(1);

@@ -86,7 +86,7 @@ it("a call that finds no registry says so, and so does the group until it is the
   await abandon();
 }, 20_000);
 
-it("a chain lower than what was read is an outage with its reason, until it is as high again", async () => {
+it("a chain below the read height is an outage with its reason until it is as high again", async () => {
   const { ledger, append, abandon } = await world.createFirstWriter();
   await append("one");
   const read = await height();
@@ -112,7 +112,7 @@ it("a chain lower than what was read is an outage with its reason, until it is a
   await abandon();
 });
 
-it("what lasts is logged once, and who publishes meanwhile hears the reason", async () => {
+it("logs a lasting outage once, and gives its reason to publishers", async () => {
   const warnings: string[] = [];
   const logger: Logger = { ...silentLogger, warn: (message) => void warnings.push(message), child: () => logger };
   const { ledger, append, abandon } = await world.createFirstWriter({ logger });

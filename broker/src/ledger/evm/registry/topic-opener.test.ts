@@ -59,8 +59,8 @@ async function entriesUpTo(block: number): Promise<readonly LedgerEntry[]> {
   return entries;
 }
 
-describe("opens that come together", () => {
-  test("share transactions, and each is answered by the block of its own", async () => {
+describe("concurrent opens", () => {
+  test("share transactions, and each returns with its own block", async () => {
     const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
     const answers = await Promise.all(names.map((name) => open(name)));
     // A transaction has room for about 110 of them.
@@ -69,13 +69,13 @@ describe("opens that come together", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(names);
   });
 
-  test("for the same topic are one", async () => {
+  test("for the same topic are one operation", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => open("same")));
     expect(new Set(answers.map(({ blockNumber }) => blockNumber)).size).toBe(1);
     expect(sent).toBe(1);
   });
 
-  test("gather while transactions are under way", async () => {
+  test("are batched while transactions are in progress", async () => {
     const release = provider.holdSends();
     const opened: Promise<unknown>[] = [];
     for (let index = 0; index < 20; index += 1) {
@@ -87,7 +87,7 @@ describe("opens that come together", () => {
     expect(sent).toBeLessThanOrEqual(6);
   });
 
-  test("are refused where too many wait already, and the others are opened", async () => {
+  test("are refused beyond the queue limit, and the others succeed", async () => {
     const gone = new AbortController();
     const waiting = Array.from({ length: 10_000 }, () => open("waits", gone.signal));
     await expect(open("too many")).rejects.toMatchObject({ code: 200300 });
@@ -97,15 +97,15 @@ describe("opens that come together", () => {
     expect(await open("room again")).toMatchObject({ blockNumber: expect.any(Number) });
   });
 
-  test("with long names share as well, within the gas of a transaction", async () => {
+  test("with long names share transactions too, within the gas limit", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
     await Promise.all(names.map((name) => open(name)));
     expect(sent).toBeLessThan(4);
   });
 });
 
-describe("a caller who goes", () => {
-  test("before its transaction was sent is told so, and its topic is not opened", async () => {
+describe("a caller that aborts", () => {
+  test("before its transaction was sent gets that answer, and its topic is not opened", async () => {
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];
     gone.abort();
@@ -115,7 +115,7 @@ describe("a caller who goes", () => {
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(["stays"]);
   });
 
-  test("after that is told that the fate is not known, and the others are answered", async () => {
+  test("after that gets an unknown fate, and the others get their answers", async () => {
     const release = provider.holdSends();
     const gone = new AbortController();
     const [left, stays] = [open("left", gone.signal), open("stays")];
@@ -127,7 +127,7 @@ describe("a caller who goes", () => {
   });
 });
 
-test("a closed topic of others stays closed: 100113, and what is opened beside it is open", async () => {
+test("a closed topic of another owner stays closed (100113), and other opens in the transaction succeed", async () => {
   const { stranger } = harness;
   const contract = { abi: topicRegistryAbi } as const;
   const createWriters = encodeFunctionData({ ...contract, functionName: "createWriters", args: [[]] });

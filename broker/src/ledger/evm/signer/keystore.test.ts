@@ -98,7 +98,7 @@ describe("a keystore of version 3", () => {
     await expect(openKeystore(JSON.stringify(keystore), { password: given, source })).rejects.toThrow(message);
   });
 
-  it("refuses what is no JSON, and shows nothing of it", async () => {
+  it("refuses text that is not JSON, and shows no part of it", async () => {
     await expect(openKeystore(secret, { password, source })).rejects.toThrow(
       /^key\.json is not a keystore that can be read: JSON of version 3/,
     );

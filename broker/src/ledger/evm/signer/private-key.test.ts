@@ -9,7 +9,7 @@ test.each([digits, `0x${digits}`, `0X${digits}\n`, `  ${digits} \r\n`])("%j is a
 });
 
 test.each(["", digits.slice(1), `${digits}00`, "0".repeat(64), "f".repeat(64), `${digits} ${digits}`, "g".repeat(64)])(
-  "%j is none, and is not shown",
+  "refuses %j without showing it",
   (text) => {
     const problem = "KEY does not hold a private key: 64 hexadecimal digits, with or without 0x before them.";
     expect(() => parsePrivateKey(text, "KEY")).toThrow(problem);

@@ -84,7 +84,7 @@ describe("the endpoint's prices", () => {
     expect(fees.current()).toEqual(legacy(30n));
   });
 
-  test("stay if the endpoint does not answer, and are asked for once in 15 s", async () => {
+  test("stay if the endpoint does not answer, and are requested once in 15 s", async () => {
     const { endpoint, clock, fees } = startPolicy("legacy");
     await fees.refresh();
     endpoint.price = undefined;

@@ -7,7 +7,7 @@ const longMs = 30_000;
 /** Each waiting transaction is looked for so often at least. */
 const lookMsMax = 8000;
 
-/** Transactions of which the first are in a block that is not final, and the others have waited for long. */
+/** Transactions: the first are in a block that is not final, the others have waited for long. */
 async function startWithWaiting(count: number, { seen = 0, isForgiving = false } = {}): Promise<SenderWorld> {
   const world = new SenderWorld();
   world.node.includeMax = seen;
@@ -47,7 +47,7 @@ test.each([1, 20])(
 );
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(
-  "what a node has forgotten while it was away is sent again soon, also behind what it has included by then, %i s later",
+  "soon resends transactions that a node lost during an outage, also behind included ones, %i s later",
   async (seconds) => {
     const world = await startWithWaiting(21);
     const { node, clock } = world;
@@ -68,7 +68,7 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7])(
 );
 
 test.each([0, 2, 4, 6])(
-  "what was sent to a node that gave no answer is sent again together once it does, %i s later",
+  "resends all transactions without an answer together once the node answers, %i s later",
   async (seconds) => {
     const world = new SenderWorld();
     const { node, clock } = world;
@@ -85,7 +85,7 @@ test.each([0, 2, 4, 6])(
 );
 
 test.each([16, 256])(
-  "a node that answers what it knows as if it were new is not sent %i more and more often",
+  "sends %i transactions no more often to a node that accepts known ones as new",
   async (count) => {
     const { node, clock } = await startWithWaiting(count, { isForgiving: true });
     node.sends = 0;
@@ -95,7 +95,7 @@ test.each([16, 256])(
   },
 );
 
-test("what a node refused because the one before was missing is sent as soon as it has that", async () => {
+test("resends a transaction refused for a nonce gap as soon as the gap is filled", async () => {
   const world = new SenderWorld();
   const { node, clock } = world;
   node.isStrict = true;
@@ -112,7 +112,7 @@ test("what a node refused because the one before was missing is sent as soon as 
   expect(clock.now() - since).toBeLessThanOrEqual(lookMsMax);
 });
 
-test("what a reorganisation took back is sent again, however many wait behind it", async () => {
+test("resends transactions that a reorg removed, however many wait behind them", async () => {
   const world = new SenderWorld({ journal: new TestJournal() });
   const { node, clock, sender } = world;
   node.isForgiving = true;

@@ -18,7 +18,7 @@ function formsOf({
 }
 
 test.each(["zero", "legacy"] as const)(
-  "what a pool holds back twice gets through with its third form, fees %s",
+  "a transaction that the pool holds back twice succeeds with its third version, fees %s",
   async (fees) => {
     const world = new SenderWorld({ fees });
     world.node.executable = () => (world.node.pool.size > 2 ? 1 : 0);
@@ -29,7 +29,7 @@ test.each(["zero", "legacy"] as const)(
   },
 );
 
-test("where nothing that waits is counted, few forms are signed", async () => {
+test("signs few versions if the node does not count waiting transactions", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => 0;
   await world.send(3);
@@ -37,14 +37,14 @@ test("where nothing that waits is counted, few forms are signed", async () => {
   expect(world.node.pool.size).toBe(5);
 });
 
-test("what its node counts as executable is not signed again", async () => {
+test("does not sign again a transaction that the node counts as executable", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   await world.send(3);
   await world.clock.advance(longMs);
   expect(world.node.pool.size).toBe(3);
 });
 
-test("what a pool holds back behind a block that is not final gets through", async () => {
+test("a transaction that the pool holds back behind a block that is not final succeeds", async () => {
   const world = new SenderWorld();
   world.node.includeMax = 1;
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
@@ -52,7 +52,7 @@ test("what a pool holds back behind a block that is not final gets through", asy
   expect(await world.timeUntil(() => world.node.pool.size === 2)).toBeLessThan(20_000);
 });
 
-test("looks of a slow endpoint that overlap sign one form", async () => {
+test("overlapping checks of a slow endpoint sign one version", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   world.node.executable = () => (world.node.pool.size > 1 ? 1 : 0);
   world.node.before = async () => new Promise((resolve) => void world.clock.after(4000, resolve));
@@ -61,7 +61,7 @@ test("looks of a slow endpoint that overlap sign one form", async () => {
   expect(world.node.pool.size).toBe(2);
 });
 
-test("a transaction that asks for a whole block is never offered with more gas, nor given up for it", async () => {
+test("a transaction with the gas of a whole block never gets more gas and is not given up", async () => {
   const world = new SenderWorld({ deadlineMs: 2000 });
   world.node.executable = () => 0;
   await world.send(1, { gas: blockGas, data: new Uint8Array(100).fill(7) });
@@ -74,7 +74,7 @@ test("a transaction that asks for a whole block is never offered with more gas, 
   }
 });
 
-test("a newer form that is refused for what it is gives way to the one that the node has", async () => {
+test("falls back to the version that the node has if the node refuses a newer one", async () => {
   const world = new SenderWorld({ fees: "legacy", deadlineMs: 2000 });
   const { node, clock } = world;
   node.executable = () => 0;
@@ -89,7 +89,7 @@ test("a newer form that is refused for what it is gives way to the one that the 
 });
 
 test.each(["zero", "legacy"] as const)(
-  "nothing is signed nor written to the journal after the end, fees %s",
+  "signs nothing and writes nothing to the journal after the stop, fees %s",
   async (fees) => {
     const journal = new TestJournal();
     const world = new SenderWorld({ fees, journal });
@@ -113,7 +113,7 @@ test.each(["zero", "legacy"] as const)(
   },
 );
 
-test("a transaction that loses its nonce while another form is prepared is not signed without one", async () => {
+test("signs no further version of a transaction that loses its nonce during preparation", async () => {
   const world = new SenderWorld({ fees: "legacy" });
   const { node, clock, sender, signer } = world;
   const asked = createDeferred<void>();

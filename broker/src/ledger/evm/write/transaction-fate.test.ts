@@ -62,11 +62,11 @@ describe("a transaction without a receipt", () => {
     expect(await fateAt({ usedFrom: block, blocks: { [block]: theirs } })).toEqual({ kind: "replaced" });
   });
 
-  test.each([0, 63, 99, 100])("that stands in block %d is not taken for replaced", async (block) => {
+  test.each([0, 63, 99, 100])("that is in block %d does not count as replaced", async (block) => {
     expect(await fateAt({ usedFrom: block, blocks: { [block]: ours } })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 
-  test("whose nonce is counted while no block shows what used it is not taken for replaced", async () => {
+  test("whose nonce is counted but found in no block does not count as replaced", async () => {
     expect(await fateAt({ usedFrom: readUpTo })).toEqual({ kind: "absent", count: nonce + 1 });
   });
 });

@@ -7,7 +7,7 @@ const batchOf = (bytes: number, count: number) =>
   ({ address: "0x", count, eventsRoot: new Uint8Array(32), events: new Uint8Array(bytes) }) as const;
 
 describe("the room for events in a transaction", () => {
-  test("is what is configured where the block has gas for it", () => {
+  test("is the configured one if the block has gas for it", () => {
     const room = new TransactionRoom(configured);
     room.onHead(30_000_000);
     expect(room.limits).toEqual({ ...configured, bytesPerTopic: 224 });
