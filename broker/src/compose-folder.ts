@@ -24,7 +24,7 @@ export function storeFile(folder: DataFolder): string {
 }
 
 /**
- * Refuses a folder of which a part is missing that a start would make anew: a new chain in the place of the lost one, or a new key that
+ * Refuses a folder in which a file is missing that a start would create again: a new chain in place of the lost one, or a new key that
  * owns nothing. Changes nothing in the folder.
  * @throws Error that names what is missing and says what to do.
  */

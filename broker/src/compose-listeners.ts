@@ -22,7 +22,7 @@ interface ListenerParts {
   readonly randomness: Randomness;
   /** Those that listen, for the health page. */
   readonly listeners: () => readonly ListenerAddress[];
-  /** How long requests under way may take when the broker stops. */
+  /** How long requests in progress may take when the broker stops. */
   readonly closeDeadlineMs: number;
 }
 

@@ -65,7 +65,7 @@ export interface RunningServer {
   readonly dataDir: string;
   /** Settles when a part has ended that the broker cannot go on without: blocks cannot be written, or the chain is gone. */
   readonly failure: Promise<Error>;
-  /** Stops accepting, finishes what is under way within the configured deadline, writes the cursors and closes. */
+  /** Stops accepting, finishes what is in progress within the configured deadline, writes the cursors and closes. */
   stop(): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ export interface ServerOptions {
   readonly logger: Logger;
   /** What the environment holds for the signers of groups. */
   readonly secrets: Secrets;
-  /** Ends a start that is under way; afterwards it does nothing. */
+  /** Ends a start that is in progress; afterwards it does nothing. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -121,7 +121,7 @@ async function start(config: Config, surroundings: Surroundings): Promise<Runnin
   const parts = { broker: broker.calls, chain, metrics, logger, randomness, closeDeadlineMs };
   const listeners = createListeners(config, { ...parts, listeners: () => addresses });
   closers.add(() => closeAll(listeners));
-  // From its first answer on, a client may rely on what is in the folder.
+  // From its first answer on, a client may rely on the data in the folder.
   engine.confirm();
   addresses = await listenAll(listeners, logger);
   signal?.throwIfAborted();
@@ -216,7 +216,7 @@ export async function startEngine(
   };
 }
 
-/** Nobody outside has seen what a failed start made for such a group. */
+/** No client has seen the data that a failed start created for such a group. */
 function isEmbedded({ endpoints }: GroupConfig): boolean {
   return endpoints === "embedded";
 }

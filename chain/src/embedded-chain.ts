@@ -198,7 +198,7 @@ export class EmbeddedChain implements AsyncDisposable {
   }
 
   /**
-   * Finishes the block under way and closes the database. Requests made after this are refused. A thread that has not ended after
+   * Finishes the block in progress and closes the database. Requests made after this are refused. A thread that has not ended after
    * `timeoutMs` is terminated: the block that it makes is not written, since it is committed whole or not at all. With `keepsLog` the file and its
    * log stay as they are: for whoever has found that something is wrong with the chain, or has not found yet that nothing is.
    */

@@ -109,7 +109,7 @@ export const COMMIT_RETRY_MS = 1_000;
 /** How long opening, reading or writing the file waits for another program that has it locked, in milliseconds. */
 export const BUSY_TIME_MS_MAX = 1_000;
 
-/** How long a chain that stops waits for the block under way before its thread is terminated, in milliseconds. */
+/** How long a chain that stops waits for the block in progress before its thread is terminated, in milliseconds. */
 export const STOP_TIME_MS_MAX_DEFAULT = 5_000;
 
 /** Most gas of a call or an estimate of the reader, which anyone may ask; a caller who names more gets this much. */

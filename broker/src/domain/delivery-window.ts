@@ -54,7 +54,7 @@ export class DeliveryWindow {
     return this.#lastTicket;
   }
 
-  /** The window as it was, from its entries in ascending position. */
+  /** Restores a window from its entries in ascending position. */
   static from(entries: Iterable<InFlight>, lastTicket: Ticket): DeliveryWindow {
     const window = new DeliveryWindow();
     for (const entry of entries) window.#entries.set(entry.ticket, entry);

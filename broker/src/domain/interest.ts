@@ -1,7 +1,7 @@
 import { isPattern, matchesFilter, type TopicFilter } from "./topic-filter.ts";
 import { parseTopicName, type TopicName } from "./topic-name.ts";
 
-/** The topics whose events somebody wants. */
+/** The topics whose events some subscription wants. */
 export interface Interest {
   /** The one topic that they can be of; undefined where there may be several. */
   readonly only: TopicName | undefined;

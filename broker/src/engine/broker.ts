@@ -192,7 +192,7 @@ export interface Attachment {
    * refused (100702). What is answered is on disk where the session is. @throws BrokerError when the store cannot take them.
    */
   subscribe(orders: readonly SessionFilter[]): Promise<readonly (boolean | BrokerError)[]>;
-  /** Answers for each whether there was such a filter. @throws BrokerError when the store cannot take it. */
+  /** Returns for each whether the filter existed. @throws BrokerError if the store cannot write. */
   unsubscribe(filters: readonly TopicFilter[]): Promise<readonly boolean[]>;
   /** Whether the session was there before. */
   readonly isPresent: boolean;
@@ -237,6 +237,6 @@ export interface Broker {
   health(caller: Caller): readonly GroupHealth[];
   /** Undefined where this process has the store alone. */
   node(caller: Caller): NodeHealth | undefined;
-  /** Asks for a right alone, for what a gateway answers without the broker or makes once for many callers. @throws BrokerError 100702. */
+  /** Checks only a right, for answers that a gateway gives without the broker or builds once for many callers. @throws BrokerError 100702. */
   authorize(caller: Caller, action: Action): void;
 }

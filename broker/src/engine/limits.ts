@@ -10,7 +10,7 @@ export interface EngineLimits {
   readonly publishBytesWaitingMax: number;
   /** How long the next transaction may wait for the callers of the one that has just ended. */
   readonly lingerMsMax: number;
-  /** Age of the transaction under way from which a second one that is not full is sent beside it. */
+  /** Age of the transaction in progress from which a second one that is not full is sent beside it. */
   readonly pipelineAfterMs: number;
   /** How long a transaction, and the indexing of its block, may take before a caller is answered. */
   readonly transactionTimeoutMs: number;
@@ -32,7 +32,7 @@ export interface EngineLimits {
   readonly feedBytesMax: number;
   /** Maximum number of batches in one read by a reader that catches up. */
   readonly readBatchesMax: number;
-  /** Bytes of encoded events after which such a read stops. */
+  /** Bytes of encoded events after which a read of the index stops. */
   readonly readBytesMax: number;
   /** Maximum number of such reads at once, of all readers. The others wait, so that the store can serve other calls. */
   readonly feedReadsMax: number;
@@ -50,7 +50,7 @@ export interface EngineLimits {
   readonly giveUpAfterMs: number;
   /** Wait before cursors that could not be written are written again; it doubles with each failure. */
   readonly progressRetryDelayMsMin: number;
-  /** Longest such wait. A kill right after an outage repeats at most what was acknowledged in that time. */
+  /** Longest wait before progress is written again. A kill right after an outage repeats at most what was acknowledged in that time. */
   readonly progressRetryDelayMsMax: number;
   /** Wait between two rounds that read and check everything in a group's index; 0 for none. */
   readonly scrubPeriodMs: number;

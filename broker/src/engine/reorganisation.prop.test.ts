@@ -255,7 +255,7 @@ async function checkHistory(steps: readonly Step[], confirmations: number): Prom
   }
 }
 
-/** Found by chance: the broker stops, with an attempt under way, in the turn in which its index goes back. */
+/** Found by chance: the broker stops, with an attempt in progress, in the turn in which its index goes back. */
 const goesBackWhileItStops: readonly Step[] = [
   { kind: "reorganise", depth: 0, fates: ["kept"], isReversed: false },
   { kind: "empty", count: 1 },

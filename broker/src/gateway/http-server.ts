@@ -58,7 +58,7 @@ export interface HttpServerOptions {
   readonly allowedOrigins?: readonly string[] | undefined;
   /** How long a closing server goes on serving before it accepts no more; not at all when undefined. */
   readonly closeDelayMs?: number | undefined;
-  /** How long requests under way may take when the server closes. */
+  /** How long requests in progress may take when the server closes. */
   readonly closeDeadlineMs?: number | undefined;
   /** Protocols over WebSocket; none when left out. */
   readonly upgrades?: readonly UpgradeRoute[] | undefined;
@@ -68,7 +68,7 @@ export interface HttpServerOptions {
 
 /**
  * REST, JSON-RPC, admin and the chain on one port, and protocols over WebSocket. Its address is the base URL, context segment included. While it
- * drains it is no longer ready: it stops accepting after the delay, then requests under way have until the deadline.
+ * drains it is no longer ready: it stops accepting after the delay, then requests in progress have until the deadline.
  */
 export function createHttpServer(options: HttpServerOptions): Listener {
   return new HttpServer(options);

@@ -22,7 +22,7 @@ export const timeoutCheckIntervalMs = 1000;
 /** How long an idle connection is kept; longer than the 60 s at which common proxies give up. */
 export const keepAliveTimeoutMs = 65_000;
 
-/** How long requests under way may take when the server closes. */
+/** How long requests in progress may take when the server closes. */
 export const closeDeadlineDefaultMs = 10_000;
 
 /** How often connections that have become idle are closed while the server closes. */
@@ -52,7 +52,7 @@ export const proofsRunningMax = 4;
 /** How long such calls may run one after the other before the event loop has its turn. */
 export const turnsSliceMs = 5;
 
-/** How long such a call waits for its turn; then it is answered 200300. */
+/** How long a call waits for its turn, in milliseconds; then it fails with 200300. */
 export const turnTimeoutMs = 30_000;
 
 /** Values of one JSON body: members, elements, and the objects and arrays that hold them. A value may take 50 times the memory of its text. */

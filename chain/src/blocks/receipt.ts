@@ -10,7 +10,7 @@ export interface Receipt {
   readonly cumulativeGasUsed: bigint;
   readonly effectiveGasPrice: bigint;
   readonly logs: readonly Log[];
-  /** Index in the block of the first log. */
+  /** Index of the first log within the block. */
   readonly firstLogIndex: number;
 }
 

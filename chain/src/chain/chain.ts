@@ -177,7 +177,7 @@ export class Chain implements ReadableChain {
     return mendBlock(this.#database, mending);
   }
 
-  /** Finishes the block under way and closes the database. */
+  /** Finishes the block in progress and closes the database. */
   async stop(options: CloseOptions = {}): Promise<void> {
     this.#isStopping = true;
     clearTimeout(this.#retry);

@@ -3,20 +3,20 @@ import type secp256k1 from "secp256k1";
 import { loadAddon } from "./load-addon.ts";
 
 /**
- * The 64 bytes of the public key that signed a hash, by `r` and `s` of 32 bytes each and the parity of the point's `y`. Throws when there
- * is none.
+ * The 64 bytes of the public key that signed a hash, by `r` and `s` of 32 bytes each and the parity of the point's `y`. Throws if no
+ * such key exists.
  */
 export type Recover = (compact: Uint8Array, yParity: number, hash: Uint8Array) => Uint8Array;
 
 type Addon = typeof secp256k1;
 
-/** By libsecp256k1; undefined where its addon cannot be loaded. */
+/** Uses libsecp256k1; undefined if its addon cannot be loaded. */
 export function loadNativeRecover(): Recover | undefined {
   const addon = loadAddon("secp256k1/bindings.js") as Addon | undefined; // The main file has the same interface.
   return addon && ((compact, yParity, hash) => addon.ecdsaRecover(compact, yParity, hash, false).subarray(1));
 }
 
-/** By `@noble/curves`, in JavaScript. */
+/** Uses `@noble/curves`, in JavaScript. */
 export const nobleRecover: Recover = (compact, yParity, hash) =>
   noble.Signature.fromBytes(compact, "compact")
     .addRecoveryBit(yParity)

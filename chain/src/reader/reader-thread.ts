@@ -73,7 +73,7 @@ export class ReaderThread {
     );
   }
 
-  /** Rejects what is under way with the error and ends the thread, whatever runs in it. */
+  /** Rejects what is in progress with the error and ends the thread, whatever runs in it. */
   end(error: Error): Promise<void> {
     this.#fail(error);
     return this.#exited;

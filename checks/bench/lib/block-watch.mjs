@@ -5,7 +5,7 @@ const pollMs = 20;
 /**
  * What stood in the blocks that were made while something ran.
  * @typedef {object} Watched
- * @property {number} from first block, which is not counted: it was under way when the watch began
+ * @property {number} from first block, which is not counted: it was in progress when the watch began
  * @property {number} to last block
  * @property {number} seconds between the two, as they were seen
  * @property {number} gasShare of the gas that all counted blocks may use, the part that was used

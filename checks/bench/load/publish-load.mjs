@@ -42,7 +42,7 @@ class Load {
     if (plan.topics !== undefined) this.#spread = this.#spreadRequests(plan.topics);
   }
 
-  /** As many as reach every topic, and one for each connection, so that no two events under way have the same content. */
+  /** As many as reach every topic, and one for each connection, so that no two events in progress have the same content. */
   #spreadRequests(count) {
     const batches = Math.max(this.#plan.connections, Math.ceil(count / this.#eventsPerRequest));
     const target = { port: this.#plan.port, topics: topicsOf(count) };

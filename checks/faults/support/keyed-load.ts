@@ -45,7 +45,7 @@ export class KeyedLoad {
     this.#running = producers.map((topic, index) => this.#produce(topic, index % 2 === 0));
   }
 
-  /** From now on requests go to this broker; those under way at another one are broken off. */
+  /** From now on requests go to this broker; those in progress at another one are broken off. */
   async pointTo(url: string): Promise<void> {
     const last = this.#http;
     this.#http = new HttpClient(url, { timeoutMs: answerMsMax });

@@ -29,12 +29,12 @@ export class Access {
     throw new BrokerError("accessDenied", { details: topic === undefined ? action : `${action} ${quote(topic)}` });
   }
 
-  /** Tells of a subscription which topics may reach it. */
+  /** Returns the topics that may reach a subscription. */
   receiverOf({ groupId }: Subscription): (topic: TopicName) => boolean {
     return this.receiverFor(anonymous, groupId);
   }
 
-  /** Tells which topics of a group may reach somebody. */
+  /** Returns the topics of a group that may reach a principal. */
   receiverFor(principal: Principal, groupId: GroupId): (topic: TopicName) => boolean {
     return (topic) => this.#policy.mayReceive(principal, { groupId, topic });
   }

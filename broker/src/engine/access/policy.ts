@@ -17,7 +17,7 @@ export type Action =
 
 /** What an action touches. Nothing of it is checked yet: it is text as the client wrote it. */
 export interface Scope {
-  /** Undefined for what concerns the whole broker. */
+  /** Undefined for a right on the whole broker. */
   readonly groupId: string | undefined;
   /** Topic or pattern; undefined where no single one is named. */
   readonly topic: string | undefined;

@@ -304,7 +304,7 @@ it("leaves and joins again when the answer comes just before the membership expi
   expect((await Promise.all([early, late])).map((one) => one?.nodeId)).toEqual([membership?.id, membership?.id]);
 });
 
-it("has left a join that was under way when stop returns", async () => {
+it("has left a join in progress when stop returns", async () => {
   const world = setUp();
   const { join, leave } = world.coordinator;
   const answered = createDeferred<void>();

@@ -29,7 +29,7 @@ export interface ClusterMemberParts {
 /** Membership durations to wait for a taken address before reporting it. The row of a killed process expires after one. */
 const patience = 3;
 
-/** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest can still be under way at the server. */
+/** Maximum number of earlier identifiers that a join may replace. After an outage, only the newest can still be in progress at the server. */
 const formerMax = 64;
 
 /** Keeps this node a member of the cluster: joins, renews, and joins again after its membership has ended. */
@@ -122,7 +122,7 @@ export class ClusterMember implements Member {
     return this.#hints.add(listener);
   }
 
-  /** Tells the coordinator which groups are ready, and answers when it knows; never rejects. */
+  /** Reports the ready groups to the coordinator; resolves when it has them, and never rejects. */
   async renew(): Promise<void> {
     if (this.#current?.isLive() === true) await this.#renew(this.#current);
   }

@@ -86,7 +86,7 @@ class World {
   /** How far back each subscription begins. */
   readonly starts = new Map<string, number>();
   readonly #random: () => number;
-  /** How many calls may still be under way, by the identifier that they continue. */
+  /** How many calls may still be in progress, by the identifier that they continue. */
   readonly #continuing = new Map<string, number>();
   #texts = 0;
   isHealed = false;
@@ -214,7 +214,7 @@ class World {
       await this.cluster.subscribe(node, filter, { subscriptionId: id, url });
       this.#continuing.set(id, (this.#continuing.get(id) ?? 0) - 1);
     } catch {
-      // It may still be under way.
+      // It may still be in progress.
     }
   }
 

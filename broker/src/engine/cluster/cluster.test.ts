@@ -77,7 +77,7 @@ describe("any node serves any call", () => {
     expect((await cluster.shared.store.listSubscriptions()).length).toBe(1);
   });
 
-  it("a call waits for an attempt under way, for a bounded time", async () => {
+  it("a call waits a bounded time for an attempt in progress", async () => {
     await start(2);
     const id = await cluster.run(cluster.subscribe(0, "a"));
     cluster.sink.receive("http://receiver/", () => createDeferred<AttemptOutcome>().promise);

@@ -82,7 +82,7 @@ export class Deliveries {
     await untilAborted(Promise.allSettled([this.#running, ...this.#settling]), signal);
   }
 
-  /** Ends all workers and releases each subscription as its worker ends. Attempts under way have `graceMs`. Call it after {@link stop}. */
+  /** Ends all workers and releases each subscription as its worker ends. Attempts in progress have `graceMs`. Call it after {@link stop}. */
   async release(graceMs: number, signal: AbortSignal): Promise<void> {
     const giving = untilAborted(Promise.allSettled(this.#giving), signal);
     await Promise.all([giving, this.#handOver.giveAll([...this.#standing()], { graceMs, signal })]);

@@ -5,7 +5,7 @@ import type { ProgressWriter } from "../deliver/progress-writer.ts";
 import type { DeliveryWorkers } from "../deliver/delivery-workers.ts";
 import { Deadline, untilAborted } from "../time.ts";
 
-/** Time for an attempt under way when another node waits for its subscription, in milliseconds. */
+/** Time for an attempt in progress when another node waits for its subscription, in milliseconds. */
 export const handOverGraceMs = 1_000;
 
 /** Time after which workers that still end count as those of a slow receiver, in milliseconds. */

@@ -27,13 +27,13 @@ export class Recurrence {
     this.#trouble = new ReportedTrouble(parts.logger, parts.failed);
   }
 
-  /** Runs the task soon: a run that is under way may have missed the change. */
+  /** Runs the task soon: a run that is in progress may have missed the change. */
   ask(): void {
     this.#isAskedFor = true;
     this.#wake();
   }
 
-  /** Repeats until `signal` aborts. Does not wait for a run that is under way then. */
+  /** Repeats until `signal` aborts. Does not wait for a run that is in progress then. */
   async run(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const { clock, restMs } = this.#parts;
     while (!signal.aborted) {

@@ -28,7 +28,7 @@ export interface Failing {
   readonly waitedMs: number;
 }
 
-/** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one under way. */
+/** `stopping`: make no further attempt, and do not send one that waits. `aborting`: abort the one in progress. */
 export interface DeliverySignals {
   readonly stopping: AbortSignal;
   readonly aborting: AbortSignal;

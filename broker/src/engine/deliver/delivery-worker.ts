@@ -76,7 +76,7 @@ export class DeliveryWorker {
   }
 
   /**
-   * Ends after the attempt under way, so that an accepted event counts as accepted. Aborts an attempt that takes longer than `graceMs`.
+   * Ends after the attempt in progress, so that an accepted event counts as accepted. Aborts an attempt that takes longer than `graceMs`.
    */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();

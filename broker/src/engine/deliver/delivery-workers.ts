@@ -31,7 +31,7 @@ export class DeliveryWorkers {
     worker.start();
   }
 
-  /** Ends delivery; the attempt under way has `graceMs` to end. Returns the progress; undefined if there was no worker. */
+  /** Ends delivery; the attempt in progress has `graceMs` to end. Returns the progress; undefined if there was no worker. */
   async remove(id: SubscriptionId, graceMs: number): Promise<Progress | undefined> {
     const standing = this.#standing.get(id);
     if (standing === undefined) return undefined;

@@ -24,7 +24,7 @@ export class ProgressWriter {
   readonly #parts: ProgressWriterParts;
   readonly #trouble: ReportedTrouble;
   #noted = new Map<SubscriptionId, Progress>();
-  /** Rows of the write under way. */
+  /** Rows of the write in progress. */
   #underWay = new Map<SubscriptionId, Progress>();
   #notedCount = 0;
   /** Failed writes in a row. */
@@ -53,7 +53,7 @@ export class ProgressWriter {
   }
 
   /**
-   * Drops the noted progress of a subscription under this epoch, because the subscription is gone or moves. A write under way may still store it.
+   * Drops the noted progress of a subscription under this epoch, because the subscription is gone or moves. A write in progress may still store it.
    */
   forget({ id, epoch }: SubscriptionKey): void {
     for (const rows of [this.#noted, this.#underWay]) {
@@ -61,13 +61,13 @@ export class ProgressWriter {
     }
   }
 
-  /** Drops all noted progress. A write under way may still store it. */
+  /** Drops all noted progress. A write in progress may still store it. */
   forgetAll(): void {
     this.#noted.clear();
     this.#underWay.clear();
   }
 
-  /** Returns when everything noted so far is written, and no earlier write is under way. @throws what the store throws. */
+  /** Returns when everything noted so far is written, and no earlier write is in progress. @throws what the store throws. */
   async flush(): Promise<void> {
     this.#flushes += 1;
     try {

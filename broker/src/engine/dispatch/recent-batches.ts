@@ -46,7 +46,7 @@ export interface RecentBatchesParts {
 
 /**
  * Pages that feeds read from the store while they are behind, at most `recentBytesMax`. Feeds in the same range share a read. At most `feedReadsMax`
- * reads are under way.
+ * reads are in progress.
  */
 export class RecentBatches {
   readonly #parts: RecentBatchesParts;
@@ -55,7 +55,7 @@ export class RecentBatches {
   readonly #byKey = new Map<string, KeptPage[]>();
   /** All pages, least recently used first. */
   readonly #pages = new Set<KeptPage>();
-  /** Reads of the store under way, by key and place. */
+  /** Reads of the store in progress, by key and place. */
   readonly #loading = new Map<string, Promise<Page | undefined>>();
   #bytes = 0;
 
@@ -83,7 +83,7 @@ export class RecentBatches {
     }, signal);
   }
 
-  /** Feeds that continue at the same place share the read under way. */
+  /** Feeds that continue at the same place share the read in progress. */
   async #loadOnce(place: Place): Promise<Page | undefined> {
     const name = `${place.version} ${place.after} ${keyOf(place.groupId, place.topic)}`;
     const loading = this.#loading.get(name) ?? this.#load(place);

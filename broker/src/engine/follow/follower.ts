@@ -85,7 +85,7 @@ export class Follower {
       isFinal
         ? `The chain in chain.sqlite is not the one that the index of group ${groupId} was made from, or has lost blocks and is perhaps damaged: ${seen}. ` +
             "Restore chain.sqlite from a backup, with chain.sqlite-wal where the backup has it; delete nothing of what is here."
-        : `The chain has none of the blocks that the index of group ${groupId} can go back to: ${seen}. It is tried again. ` +
+        : `The chain has none of the blocks that the index of group ${groupId} can roll back to: ${seen}. The broker tries again. ` +
             "Only if it stays so was the index made from another chain: restore the chain that belongs to it, or give this chain a data folder of its own.",
     );
   }
@@ -94,7 +94,7 @@ export class Follower {
     this.#reorganisations += 1;
     const head = this.#head;
     if (head === undefined) return;
-    const found = "none of the blocks that the index can go back to is on the chain";
+    const found = "none of the blocks that the index can roll back to is on the chain";
     await this.#rollBack(head, await this.#findAncestor(head, { common, signal, found }));
     if (this.#reorganisations > 1)
       throw new Error("the chain was reorganised again before a block of it could be read");

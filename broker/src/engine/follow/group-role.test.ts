@@ -351,7 +351,7 @@ it("a database that lost confirmed writes is filled again, and no subscription m
   const [, , kept] = await store.listBlocks(defaultGroupId, { atMost: 3 });
   const findHead = store.findHead.bind(store);
   await store.rollBack(defaultGroupId, kept);
-  // A server that lost its newest commits has lost the count of going back too.
+  // A server that lost its newest commits has also lost the number of rollbacks.
   const lost = async (id: typeof defaultGroupId) => {
     const head = await findHead(id);
     return head && { ...head, generation: head.generation - 1 };

@@ -94,7 +94,7 @@ export class GroupRole implements Role {
     if (hint.kind === "ahead" && isOwn) this.#term?.hearOf(hint.blockNumber);
   }
 
-  /** Looks again at once: a look that is under way may have missed the change. */
+  /** Looks again at once: a look that is in progress may have missed the change. */
   #look(): void {
     this.#isDue = true;
     this.#wake();

@@ -21,7 +21,7 @@ export interface RestarterParts {
 
 /**
  * The only way back: stops all readers of a group, writes their progress, lets the store roll back, and restarts the readers from their rows. An
- * attempt under way is aborted, so each reader repeats at most one event that it had delivered below the block.
+ * attempt in progress is aborted, so each reader repeats at most one event that it had delivered below the block.
  */
 export class Restarter {
   readonly #parts: RestarterParts;

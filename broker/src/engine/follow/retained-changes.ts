@@ -9,7 +9,7 @@ const fourBytesHeader = 0x84;
 /** Finds the events of blocks that are published to be retained. */
 export class RetainedChanges {
   readonly #prefix: string;
-  /** Stands in every batch that has such an event: end of the key, and the value. */
+  /** Bytes in every batch with such an event: end of the key, and the value. */
   readonly #trace: Buffer;
 
   constructor(extensionPrefix: string) {
@@ -18,7 +18,7 @@ export class RetainedChanges {
     this.#trace = Buffer.concat([key, Buffer.of(fourBytesHeader), Buffer.from(retainedMark)]);
   }
 
-  /** The block with what it makes its topics retain. */
+  /** Returns the block with its changes of retained events. */
   addTo(block: IndexedBlock): IndexedBlock {
     const retained = this.#in(block.batches);
     return retained.length === 0 ? block : { ...block, retained };

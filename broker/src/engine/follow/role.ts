@@ -10,7 +10,7 @@ export interface Role {
    * `signal` aborts. Call it again after a failure.
    */
   start(signal: AbortSignal): Promise<void>;
-  /** Stops after the write under way. */
+  /** Stops after the write in progress. */
   stop(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import { pause } from "../../lib/pause.ts";
 import { Deadline, untilAborted } from "../time.ts";
 import type { IndexProgress } from "../index-progress.ts";
 
-/** Wait between two looks at the index, in milliseconds. The chain is asked less often. */
+/** Wait between two checks of the index, in milliseconds. The chain is polled less often. */
 const lookMs = 1_000;
 
 export interface StandstillParts {

@@ -139,7 +139,7 @@ class Node {
     else this.#rejoin(what.worker);
   }
 
-  /** Looks once more, after the look that is under way. */
+  /** Looks once more, after the look that is in progress. */
   watch(): void {
     this.#watching = this.#watching.then(async () => this.#watcher.catchUp(signal));
   }

@@ -8,7 +8,7 @@ import type { ChainDamage } from "./chain-damage.ts";
 
 /** Most batches in a block that can be repaired. */
 const batchesMax = 10_000;
-/** Most bytes of events in such a block. */
+/** Most bytes of events in a block under repair. */
 const bytesMax = 64 * 1024 * 1024;
 
 export interface BlockRepairParts {

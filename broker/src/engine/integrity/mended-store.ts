@@ -63,6 +63,6 @@ function reportDamaged(id: Subscription["id"], { troubles, logger }: Omit<Mended
 
 /** Nobody knows which events it has been given. */
 export function damagedSubscription(id: Subscription["id"]): BrokerError {
-  const details = `the row of subscription ${id} is not as it was written, so nobody knows how far it is: ${remedy}`;
+  const details = `the row of subscription ${id} does not match its checksum, so its cursor is unknown: ${remedy}`;
   return new BrokerError("indexDamaged", { details });
 }

@@ -7,7 +7,7 @@ import type { EngineLimits } from "../limits.ts";
 
 /** Longest wait from a start to the first round, in milliseconds, so that a broker that restarts often scrubs too. */
 const firstWaitMsMax = 3_600_000;
-/** Wait between two steps, so that a round takes little of the machine. */
+/** Wait between two steps, so that a round uses little processor and disk time. */
 const restMs = 100;
 /** How far a round is: batches, blocks, or nodes of the state. */
 export interface ScrubProgress {
@@ -36,7 +36,7 @@ export interface ScrubberParts {
   readonly groupId: GroupId;
   /** Begins a round. */
   readonly begin: () => readonly Scrubbable[];
-  /** Whether it is this node that scrubs the group. */
+  /** Whether this node scrubs the group. */
   readonly isDue: () => boolean;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -52,7 +52,7 @@ export class Scrubber {
     this.#parts = parts;
   }
 
-  /** Until `signal` aborts. It never rejects. */
+  /** Runs until `signal` aborts. It never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, limits, isDue } = this.#parts;
     const { scrubPeriodMs } = limits;

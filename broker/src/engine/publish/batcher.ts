@@ -50,7 +50,7 @@ export interface TopicEvent {
 }
 
 /**
- * Natural batching: while a transaction is under way, publishes are drafted into the next ones, each as large as the ledger's limits let it
+ * Natural batching: while a transaction is in progress, publishes are drafted into the next ones, each as large as the ledger's limits let it
  * be. {@link Pacing} says when the oldest draft goes. Events of one topic are committed in the order in which they were added.
  */
 export class Batcher {
@@ -104,7 +104,7 @@ export class Batcher {
     this.#roomWaiters.push(callback);
   }
 
-  /** Answers when nothing waits and nothing is under way, or when `signal` aborts. */
+  /** Answers when nothing waits and nothing is in progress, or when `signal` aborts. */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#isIdle) return;
     const idle = this.#idle ?? createDeferred();
@@ -247,7 +247,7 @@ export class Batcher {
   async #splitInTurn(batches: readonly DraftBatch[]): Promise<void> {
     this.#splits += 1;
     const split = this.#lastSplit.then(() => this.#deliverParts(batches));
-    this.#lastSplit = split.catch(() => {}); // Whoever waits for it is told.
+    this.#lastSplit = split.catch(() => {}); // The callers that wait for it get the error.
     try {
       await split;
     } finally {
@@ -275,7 +275,7 @@ export class Batcher {
         batch.commit(outcome, this.#parts);
         committed += batch.count;
       } else {
-        // The index is asked anew, whatever the reason.
+        // Query the index again, whatever the reason.
         topics.forget(batch.topic.name);
         batch.refuse(toRefusal(outcome), this.#parts);
       }

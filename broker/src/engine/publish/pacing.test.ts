@@ -5,7 +5,7 @@ const limits = { lingerMsMax: 10, pipelineAfterMs: 100 };
 const some = (count: number) => ({ count, isFull: false });
 const full = { count: 1000, isFull: true };
 
-describe("while a transaction is under way", () => {
+describe("while a transaction is in progress", () => {
   it("the next waits until that one is old", () => {
     const pacing = underWaySince(1_000);
     expect(pacing.waitMs(some(5), 1_000)).toBe(100);

@@ -11,7 +11,7 @@ export interface WaitingEvents {
 export interface EndedTransaction {
   readonly events: number;
   readonly startedAt: number;
-  /** Events that gathered while it was under way. */
+  /** Events that arrived while it was in progress. */
   readonly waiting: number;
 }
 
@@ -21,7 +21,7 @@ const lingerShare = 0.5;
 /**
  * Says when the next transaction goes. A transaction costs the same few milliseconds whatever it carries, so two halves are dearer than
  * a whole one, and callers that publish one event after another come back together: without care they would stay split in a large and a
- * small convoy forever. Hence two waits: a transaction that is not full stays behind the one under way, unless that one takes
+ * small convoy forever. Hence two waits: a transaction that is not full stays behind the one in progress, unless that one takes
  * long; and after one has ended, the next lingers until as many events wait as there were callers, for a share of the time it took.
  */
 export class Pacing {

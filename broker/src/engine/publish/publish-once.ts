@@ -65,7 +65,7 @@ export class PublishOnce {
   /** By scope and key: a repeat that comes meanwhile gets the same outcome. */
   readonly #current = new Map<string, NamedPublish>();
   #callers = 0;
-  /** Content and extensions of those under way. */
+  /** Content and extensions of those in progress. */
   #bytes = 0;
 
   constructor(parts: PublishOnceParts) {
@@ -74,7 +74,7 @@ export class PublishOnce {
 
   /**
    * As `Broker.submit` says.
-   * @throws BrokerError 200001 the key is malformed; 100114 the same key is under way for another request; 200300.
+   * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
    */
   submit({ name, payload, scope, key }: KeyedPublish, onSettled: OnSettled): void {
     const { limits, groupId, randomness, fate, logger } = this.#parts;
@@ -244,7 +244,7 @@ function reusedKey(key: string): BrokerError {
   return new BrokerError("publishKeyReused", { details: `${quote(key)}: topic, content or extensions differ` });
 }
 
-/** Nobody knows what was published under it. */
+/** The outcome of the key's publish is unknown. */
 function damagedKey({ key }: DamagedKeyRow): BrokerError {
   const details = `the row of publish key ${quote(key)} is damaged; look for the event in the topic, and use another key`;
   return new BrokerError("indexDamaged", { details });

@@ -1,4 +1,4 @@
-/** As long as every token. */
+/** A sample with the length of every token. */
 export const tokenExample = "00000000-0000-4000-8000-000000000000";
 
 /** Key of the extension that carries the token of a publish with a key. */

@@ -39,7 +39,7 @@ export class PatternCounts {
     return new PatternCounts(parts, endOfBlock(Math.max(0, head?.blockNumber ?? 0)));
   }
 
-  /** Goes back to a cursor; one that is further on than the one before changes nothing. */
+  /** Moves back to a cursor; a cursor further on than the current one changes nothing. */
   async goBackTo(cursor: Position): Promise<void> {
     if (cursor >= this.#from) return;
     if (!(await this.#addStretch(cursor))) await this.#countAnew(cursor);

@@ -15,7 +15,7 @@ export interface Ownership {
   claim(id: SubscriptionId): Promise<void>;
   /** Whether a row that was just read is this node's. */
   isOwn(subscription: Subscription): boolean;
-  /** Starts delivery of a subscription of this node that was made or read while its index could not go back. */
+  /** Starts delivery of a subscription of this node that was created or read while its index could not roll back. */
   begin(subscription: CallbackSubscription): void;
 }
 

@@ -10,7 +10,7 @@ export interface ReceiverQuotaParts {
 /** Bounds the subscriptions to one receiver, so that one event is not multiplied without end. */
 export class ReceiverQuota {
   readonly #parts: ReceiverQuotaParts;
-  /** Calls under way that add a subscription, by receiver. Calls that come at once count one another. */
+  /** Number of calls in progress that add a subscription, by receiver. Concurrent calls thus count each other. */
   readonly #underWay = new Map<string, number>();
 
   constructor(parts: ReceiverQuotaParts) {

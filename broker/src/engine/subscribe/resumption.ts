@@ -97,7 +97,7 @@ export class Resumption {
     }
   }
 
-  /** The rows are read again, now that nobody changes them, and no index goes back between the reading of a cursor and the start of its worker. */
+  /** Reads the rows again while nothing can change them: no rollback can happen between the read of a cursor and the start of its worker. */
   async #startPage(
     groupId: GroupId,
     { ids, signal }: { readonly ids: readonly SubscriptionId[]; readonly signal: AbortSignal },

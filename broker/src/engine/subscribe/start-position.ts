@@ -6,7 +6,7 @@ import type { EventQuery } from "../query/event-query.ts";
 /** Where a new subscription begins. */
 export interface StartPosition {
   readonly position: Position;
-  /** Of the index before the position was found; once the index went back since, the position may be of what is no more. */
+  /** Generation of the index before the position was found; after a later rollback, the position may be of a removed event. */
   readonly generation: number;
 }
 

@@ -66,7 +66,7 @@ interface Order {
   readonly owner: NodeId | undefined;
 }
 
-/** Times that a call begins again when a subscription has changed hands, or an index gone back, under it. */
+/** Tries of a call whose subscription changes its owner, or whose index rolls back, during the call. */
 const triesMax = 10;
 
 /** Hexadecimal digits at the end of a random UUID that are all random: 40 bits. */
@@ -161,7 +161,7 @@ export class SubscriptionService {
       const isSuspended = await store.setSubscriptionState(progress, "suspended");
       if (isSuspended) logger.warn("subscription suspended", { subscriptionId: progress.id });
     } finally {
-      // A worker that has ended must not stand in the way of whoever subscribes again.
+      // A worker that has ended must not block a new subscribe call.
       workers.detach(progress.id);
     }
   }
@@ -170,7 +170,7 @@ export class SubscriptionService {
     return parseSubscriptionId(text ?? this.#parts.randomness.uuid());
   }
 
-  /** Begins again when `task` answers false: what it has found is no longer so. */
+  /** Repeats `task` while it returns false because the state that it read has changed. */
   async #inTurn(id: SubscriptionId, task: () => Promise<boolean>): Promise<void> {
     await this.#parts.turns.run(id, async () => {
       for (let tries = 0; tries < triesMax; tries += 1) if (await task()) return;
@@ -178,7 +178,7 @@ export class SubscriptionService {
     });
   }
 
-  /** Runs while the group's index does not go back. */
+  /** Runs `task` while the group's index cannot roll back. */
   #unchanged<T>(groupId: GroupId, task: () => Promise<T>): Promise<T> {
     const group = this.#parts.groups.find(groupId);
     return group === undefined ? task() : group.changes.shared(task);
@@ -249,7 +249,7 @@ export class SubscriptionService {
     if (!ownership.isOwn(existing)) return false;
     const change = toChange(existing, order.call);
     const worker = workers.find(existing.id)?.progress;
-    // Whoever subscribes again gives a receiver that failed its whole time anew.
+    // A new subscribe call gives a failing receiver its full time again.
     if (isUnchanged(existing, change) && worker?.epoch === existing.epoch && worker.failedMs === 0) return true;
     const progress = await workers.remove(existing.id, 0);
     const current = progress?.epoch === existing.epoch ? { ...existing, ...progress } : existing;

@@ -24,7 +24,7 @@ const exposedHeaders = "stele-error-retry, retry-after";
  */
 export function answerCors(request: FastifyRequest, reply: FastifyReply, origins: OriginRule): boolean {
   if (!origins.isOpen) return false;
-  // Also where no origin is named: a cache must not give a page what was made for another one.
+  // Also without an Origin header: a cache must not give one page the answer for another.
   addVary(reply, "origin");
   const { headers } = request.raw;
   const { origin } = headers;

@@ -81,8 +81,8 @@ function warnOfUsers(root: string, logger: Logger): void {
 }
 
 /**
- * Each folder is on disk in its parent before anything is in it. One level at a time: with `recursive`, Node 20 never returns below a folder that
- * refuses with ENOENT, such as /proc.
+ * Creates a folder and its parents, and syncs each to disk before it creates the next. One level at a time: with `recursive`, Node 20 never
+ * returns below a folder that refuses with ENOENT, such as /proc.
  */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 
-/** What a broker makes itself, but its lock. Whatever else comes into the folder is somebody's who restores a backup. */
+/** What a broker makes itself, but its lock. Other files in the folder come from an operator who restores a backup. */
 const madeByBroker = /^(?:chain|store)\.sqlite|^(?:signer|secrets)\.key/;
 
 /** The files of a broker that came into its data folder since this was made. */

@@ -15,7 +15,7 @@ import {
 export interface LogState {
   /** Frames from the beginning that are as they were written; SQLite uses no others. */
   readonly whole: number;
-  /** First byte of what is not as it was written though more was committed after it, or was said to be; undefined where nothing is. */
+  /** Offset of the first damaged byte before a later or promised commit; undefined if there is none. */
   readonly damagedAt: number | undefined;
 }
 

@@ -5,12 +5,12 @@ import type { Machine } from "./machine.ts";
 import * as words from "./word.ts";
 import { fromBytes, toBytes, toWord, type Word, WORD_BYTES } from "./word.ts";
 
-/** One instruction: its fixed price, what it needs of the stack, and what it does. */
+/** One instruction: its fixed gas, its stack requirement and change, and its action. */
 export interface Instruction {
   readonly gas: number;
   /** Words that must be on the stack. */
   readonly needs: number;
-  /** Words more on the stack afterwards. */
+  /** Change of the number of words on the stack. */
   readonly grows: number;
   run(machine: Machine): void;
 }
@@ -28,9 +28,9 @@ const LOG_GAS = 375;
 const LOG_BYTE_GAS = 8;
 const CREATE_GAS = 32_000;
 const INITCODE_WORD_GAS = 2;
-/** One part in so many stays with the code that makes a contract (EIP-150). */
+/** The creating code keeps one part in this many of its gas (EIP-150). */
 const CHILD_GAS_QUOTIENT = 64;
-/** A write with no more gas left fails (EIP-2200). */
+/** A storage write fails if no more gas than this is left (EIP-2200). */
 const STORE_GAS_MIN = 2_300;
 
 const PUSH0 = 0x5f;
@@ -44,7 +44,7 @@ const LOGS = 5;
 const OPCODES = 256;
 
 /**
- * The instructions by opcode. Those that are absent reach other accounts or end in failure: code that comes to one is run by the EVM from
+ * The instructions by opcode. Missing ones reach other accounts or fail: the EVM runs code that meets one again from
  * the start.
  */
 export const INSTRUCTIONS: readonly (Instruction | undefined)[] = createTable();
@@ -265,7 +265,7 @@ function jumpIf(machine: Machine): void {
   if (condition !== 0) machine.jump(target);
 }
 
-/** CREATE2 (EIP-1014), priced by EIP-3860. What is not an ordinary success is left to the EVM. */
+/** CREATE2 (EIP-1014), priced by EIP-3860. Leaves everything except an ordinary success to the EVM. */
 function create(machine: Machine): void {
   const [value, offset, length, salt] = [machine.pop(), machine.pop(), machine.pop(), machine.pop()];
   const words = Math.ceil(Number(length) / WORD_BYTES);

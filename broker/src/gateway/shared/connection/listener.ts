@@ -10,7 +10,7 @@ export interface Listener {
   readonly name: string;
   /** Answers its address, as clients write it. Rejects with the system's error, such as EADDRINUSE. */
   listen(place: Place): Promise<string>;
-  /** Stops accepting, then lets what is under way finish within the listener's deadline. Also when it never listened, and a second time. */
+  /** Stops accepting, then lets what is in progress finish within the listener's deadline. Also when it never listened, and a second time. */
   drain(): Promise<void>;
   /** Ends every connection that is left. Comes after `drain`. */
   close(): Promise<void>;

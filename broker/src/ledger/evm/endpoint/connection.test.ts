@@ -65,7 +65,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await connection.request(call)).toBeNull();
   });
 
-  it("a refused connection is "unreached"", async () => {
+  it("a refused connection is unreached", async () => {
     const node = await FakeNode.start();
     const address = node.url(scheme);
     await node[Symbol.asyncDispose]();
@@ -74,7 +74,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(await failureOf(connect(`${scheme}://nobody.invalid`).request(call))).toMatchObject({ reach: "unreached" });
   });
 
-  it("no answer in time is "unknown"", async () => {
+  it("no answer in time is unknown", async () => {
     await using node = await FakeNode.start();
     node.exchange = () => {};
     node.answer = () => undefined;
@@ -82,7 +82,7 @@ describe.each(["http", "ws"] as const)("%s", (scheme) => {
     expect(failure).toMatchObject({ reach: "unknown", message: saying(`no answer within ${timeoutMs} ms`) });
   });
 
-  it("a connection lost during a request is "unknown", and the next request reconnects", async () => {
+  it("a connection lost during a request is unknown, and the next request reconnects", async () => {
     await using node = await FakeNode.start();
     const connection = connect(node.url(scheme));
     node.exchange = () => node.drop();
@@ -165,7 +165,7 @@ describe("http", () => {
     expect(await failureOf(connection.request(call))).toMatchObject({ reach: "unknown" });
   });
 
-  it("a socket lost in the middle of the answer is "unknown"", async () => {
+  it("a socket lost in the middle of the answer is unknown", async () => {
     await using node = await FakeNode.start();
     node.exchange = (_, response) => {
       response.writeHead(200, { "content-length": "100" });
@@ -292,7 +292,7 @@ describe("ws", () => {
     expect(lost).toEqual([`${node.url("ws")}: no answer within ${timeoutMs} ms`]);
   });
 
-  it("a refused handshake is "unreached", with the requested wait", async () => {
+  it("a refused handshake is unreached, with the requested wait", async () => {
     await using node = await FakeNode.start();
     node.acceptsWebSockets = false;
     const failure = await failureOf(connect(node.url("ws")).request(call));
@@ -335,7 +335,7 @@ describe("ipc", () => {
     expect(notifications).toEqual([{ subscription: "0x1", result: "}{" }]);
   });
 
-  it("a socket closed during a request is "unknown"; a missing one is "unreached"", async () => {
+  it("a socket closed during a request is unknown; a missing one is unreached", async () => {
     expect(await failureOf(connect(await listen(() => [])).request(call))).toMatchObject({ reach: "unknown" });
     const failure = await failureOf(connect("ipc:/nowhere/geth.ipc").request(call));
     expect(failure).toMatchObject({ reach: "unreached", message: "ipc:/nowhere/geth.ipc: there is no such socket" });

@@ -119,7 +119,7 @@ describe("fail-over", () => {
     expect(first.requests).toHaveLength(asked);
   });
 
-  it("if all fail, reports "unreached" only if no endpoint can have the request, else "unknown", with the reason", async () => {
+  it("if all fail, reports unreached only if no endpoint can have the request, else unknown, with the reason", async () => {
     const [first, second] = await startNodes(2);
     const set = createSet([first.url(), second.url()]);
     first.exchange = (_, response) => response.writeHead(429).end();

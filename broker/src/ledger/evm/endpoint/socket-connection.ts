@@ -6,7 +6,7 @@ import type { Channel, OpenChannel } from "./channel.ts";
 import type { Connection, ConnectionEvents, RpcCall } from "./connection.ts";
 import { EndpointError } from "./endpoint-error.ts";
 
-/** Requests under way on one connection; more are turned away. */
+/** Requests in progress on one connection; more are turned away. */
 const requestsMax = 1024;
 
 export interface SocketConnectionOptions {

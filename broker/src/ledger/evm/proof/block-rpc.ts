@@ -6,7 +6,7 @@ import type { EvmProvider, RpcLog } from "../endpoint/rpc.ts";
 import { RpcFailure, toRpcFailure } from "../endpoint/rpc-failure.ts";
 import type { RpcObject } from "./header-rlp.ts";
 
-/** A receipt, of which only its logs are named here. */
+/** A receipt; only its logs are declared here. */
 export type RpcReceipt = RpcObject & { readonly logs: readonly RpcLog[] };
 
 /** A block with the hashes of its transactions. */

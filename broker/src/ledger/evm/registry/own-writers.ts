@@ -35,7 +35,7 @@ export interface OwnWritersOptions {
   readonly logger: Logger;
   /** The newest known block. */
   readonly head: () => number;
-  /** Whether the chain is shorter than what was read of it. */
+  /** Whether the chain is shorter than the blocks already read. */
   readonly isBehind: () => boolean;
   /** Sends a transaction to the registry; resolves once its block is final. @throws BrokerError as the Ledger port says. */
   readonly send: (request: Pick<TransactionRequest, "data" | "gas">) => Promise<Inclusion>;

@@ -94,7 +94,7 @@ async function checkIsFinal(rpc: Rpc, address: Address, { finality }: SettleOpti
   });
 }
 
-/** The reason for a chain that is shorter than what was read of it. */
+/** The error for a chain that is shorter than the blocks already read. */
 export function behind(head: number, indexed: number): string {
   return `the chain is at block ${head}, the index at ${indexed}: the node may be behind or have lost its state`;
 }

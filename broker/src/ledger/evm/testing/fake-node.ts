@@ -14,7 +14,7 @@ interface FakeBlock {
   readonly marks: readonly number[];
 }
 
-/** A chain whose blocks each have a log that closes a topic, named by a mark. It answers like several nodes, some of which lag. */
+/** A fake chain whose blocks each have a log that closes a topic, named by a mark. It answers like several nodes, some of which lag. */
 export class FakeNode implements EvmProvider {
   readonly registry: Address;
   /** Says of each request how many blocks the node is behind that answers it; of several together, one node is behind for all. */

@@ -4,7 +4,7 @@ import type { InFlight } from "./in-flight.ts";
 import type { JournalRecovery } from "./journal-recovery.ts";
 import type { TransactionQueue } from "./transaction-queue.ts";
 
-/** Wait between two looks at the transactions that are not settled, in milliseconds. */
+/** Wait between two checks of the open transactions, in milliseconds. */
 const lookMs = 50;
 
 export interface SettlementParts {

@@ -12,7 +12,7 @@ export interface TransactionRequest {
   readonly gas: number;
   /** Number of logs that it writes if it succeeds; undefined if that depends on the chain. */
   readonly logsExpected: number | undefined;
-  /** Asked when the journal has it, in the turn in which it is sent for the first time; if false, it is withdrawn. */
+  /** Called after the journal has the transaction, in the turn of its first send; false withdraws it. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
@@ -80,7 +80,7 @@ export interface TransactionState {
   readonly logs: readonly ContractLog[];
   /** Why an endpoint refused it last. */
   readonly refusal: RpcFailure | undefined;
-  /** It only uses up its nonce. */
+  /** A no-op transaction that only fills its nonce. */
   readonly isNoOp: boolean;
   /** An earlier process sent it; nobody waits for it. */
   readonly isRecovered: boolean;
