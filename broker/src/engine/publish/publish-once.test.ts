@@ -69,6 +69,10 @@ function createFailingChain(clock = new VirtualClock()) {
   return { chain, append, state };
 }
 
+const timeOut = async (): Promise<never> => {
+  throw new BrokerError("transactionTimeout");
+};
+
 describe("a publish with a key", () => {
   it("returns the same event when repeated, also after a restart", async () => {
     await start();
@@ -204,10 +208,7 @@ describe("a publish with a key whose fate was unknown", () => {
 
 describe("keys and transactions", () => {
   it("is refused while as many bytes wait for the fates of earlier requests as may", async () => {
-    const append = async (): Promise<never> => {
-      throw new BrokerError("transactionTimeout");
-    };
-    await start({ append, limits: { publishBytesWaitingMax: 1_000 } });
+    await start({ append: timeOut, limits: { publishBytesWaitingMax: 1_000 } });
     const calls = Array.from({ length: 7 }, (_, index) => call(`k${index}`, "x".repeat(300)));
     for (const one of calls) expect((await send(one)).status).toBe("TIMEOUT");
     engine.settles = false;

@@ -1,5 +1,17 @@
+import type { GroupId } from "../../domain/group-id.ts";
+import type { NodeId } from "../../domain/node.ts";
+import type { TopicName } from "../../domain/topic-name.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Randomness } from "../../ports/randomness.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Access } from "../access/access.ts";
+import type { Groups } from "../group.ts";
+import type { EngineLimits } from "../limits.ts";
+import type { Wills } from "./wills.ts";
 import type { StoredFilter, SessionId } from "../../ports/session-store.ts";
 import type { Position } from "../../domain/position.ts";
+import type { ConnectedSession } from "../broker.ts";
 import type { Feed, FeedOrder } from "../dispatch/feed.ts";
 import type { EventIds } from "../event-ids.ts";
 import type { IndexProgress } from "../index-progress.ts";
@@ -22,6 +34,8 @@ export interface SessionOrigin {
   /** Every event up to here was given or passed. */
   readonly taken: Position;
   readonly underWay: UnderWay;
+  /** Publishes of QoS 2 of earlier connections. */
+  readonly inbound: ConnectedSession["inbound"];
   readonly filters: readonly StoredFilter[];
   /** Writes it down; undefined for one that lives in memory alone. */
   readonly keeper: Keeper | undefined;
@@ -39,3 +53,23 @@ export interface Keeper {
 
 /** What a session and a share of one group work with. */
 export type ReaderParts = Omit<SessionParts, "shares">;
+
+/** What the sessions of a node work with. */
+export interface SessionsParts {
+  readonly limits: EngineLimits;
+  readonly groups: Groups;
+  readonly store: Pick<Store, "sessions">;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly logger: Logger;
+  readonly access: Access;
+  readonly wills: Wills;
+  /** Whether this node writes the index of a group, and so sees to sessions without connection. */
+  readonly isKeeper: (groupId: GroupId) => boolean;
+  /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
+  readonly nodeId: () => NodeId | undefined;
+  /** Whether other nodes may have the client's earlier connection. */
+  readonly isShared: boolean;
+  /** What a session or share of a group works with, given which topics may reach it. */
+  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ReaderParts;
+}

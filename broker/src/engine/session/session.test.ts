@@ -77,6 +77,19 @@ describe("a session", () => {
     expect(peer.sequences).toEqual([1, 2, 3]);
   });
 
+  it("keeps the identifiers of QoS 2 that its client has not released across connections, and no longer than it lives", async () => {
+    const attachment = await attach(new RecordingPeer(), { expiryMs: 60_000 });
+    const outcome = Promise.resolve({ topic: "a", eventId: "", status: "SUCCESS" } as const);
+    attachment.session.inbound.set(5, outcome);
+    attachment.detach({ expiryMs: 60_000, isRegular: true });
+    const again = await attach(new RecordingPeer(), { expiryMs: 60_000 });
+    expect([...again.session.inbound]).toEqual([[5, outcome]]);
+    const takenOver = await attach(new RecordingPeer(), { expiryMs: 60_000 });
+    expect([...takenOver.session.inbound]).toEqual([[5, outcome]]);
+    const clean = await attach(new RecordingPeer(), { expiryMs: 60_000, isClean: true });
+    expect(clean.session.inbound.size).toBe(0);
+  });
+
   it("gets again, with the same tickets, what an earlier connection did not acknowledge, and then what came meanwhile", async () => {
     const first = new RecordingPeer();
     const attachment = await attach(first);

@@ -8,7 +8,7 @@ import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
 import { createDeferred, type Deferred } from "../../lib/deferred.ts";
 import type { SessionId, SessionState, SessionWithFilters, StoredFilter } from "../../ports/session-store.ts";
-import type { ConnectedSession, PublishOutcome } from "../broker.ts";
+import type { ConnectedSession } from "../broker.ts";
 import type { Feed } from "../dispatch/feed.ts";
 import { indexedUpTo } from "../index-progress.ts";
 import { type Connection, hasRoom, hasRoomBeside, rollBackConnection } from "./connection.ts";
@@ -37,7 +37,7 @@ export class Session implements ConnectedSession, Interest, Written {
   readonly #retained: RetainedEvents;
   readonly #memberships: Memberships;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with what becomes of them. */
-  readonly inbound = new Map<number, Promise<PublishOutcome>>();
+  readonly inbound: ConnectedSession["inbound"];
   /** Every event up to here was given or passed, so the cursor is here or just before the oldest that is not acknowledged. */
   #takenUpTo: Position;
   #connection: Connection | undefined;
@@ -52,6 +52,7 @@ export class Session implements ConnectedSession, Interest, Written {
     this.#epoch = origin.epoch;
     this.#takenUpTo = origin.taken;
     this.#window = origin.underWay.window;
+    this.inbound = origin.inbound;
     this.#keeper = origin.keeper;
     this.#filters = new FilterSet({ origin: origin.id, extensionPrefix: parts.extensionPrefix });
     if (origin.isStopped) this.#stopped = createDeferred();

@@ -3,52 +3,26 @@ import { DeliveryWindow } from "../../domain/delivery-window.ts";
 import type { GroupId } from "../../domain/group-id.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
-import type { TopicName } from "../../domain/topic-name.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { pause } from "../../lib/pause.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { Randomness } from "../../ports/randomness.ts";
 import type { SessionClaim, SessionClaimed, SessionId, StoredSession } from "../../ports/session-store.ts";
-import type { Store } from "../../ports/store.ts";
-import type { Access } from "../access/access.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
-import type { Group, Groups } from "../group.ts";
+import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import type { EngineLimits } from "../limits.ts";
 import { type Connected, type ConnectedStanding, type Leave, toStanding, willBytes } from "./connected.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import type { Peer } from "./peer.ts";
 import { Session } from "./session.ts";
-import type { ReaderParts } from "./session-parts.ts";
+import type { SessionsParts } from "./session-parts.ts";
 import { encodePrincipal, encodeWill, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
 import { SessionTimes } from "./session-times.ts";
 import { SessionWriter, type Written } from "./session-writer.ts";
-import type { Wills } from "./wills.ts";
-
-export interface SessionsParts {
-  readonly limits: EngineLimits;
-  readonly groups: Groups;
-  readonly store: Pick<Store, "sessions">;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly logger: Logger;
-  readonly access: Access;
-  readonly wills: Wills;
-  /** Whether this node writes the index of a group, and so sees to sessions without connection. */
-  readonly isKeeper: (groupId: GroupId) => boolean;
-  /** This node among others; undefined where it has the store alone. @throws BrokerError 200207 while it is no member. */
-  readonly nodeId: () => NodeId | undefined;
-  /** Whether other nodes may have the client's earlier connection. */
-  readonly isShared: boolean;
-  /** What a session or share of a group works with, given which topics may reach it. */
-  readonly toSessionParts: (groupId: GroupId, mayReceive: (topic: TopicName) => boolean) => ReaderParts;
-}
+import { Unreleased } from "./unreleased.ts";
 
 /** Times that a claim is tried while the index rolls back. */
 const claimsMax = 10;
@@ -71,12 +45,14 @@ export class Sessions implements Readers {
   /** Sessions without connection that are members of shares, so that these wait for them. */
   readonly #dormant = new Map<SessionId, Session>();
   readonly #shares: ReadonlyMap<GroupId, Shares>;
+  readonly #unreleased: Unreleased;
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
   #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#unreleased = new Unreleased(parts.limits.sessionsMax);
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
     this.#filters = new SessionFilters({ ...parts, onRefused: (session) => this.#readAgain(session) });
     this.#times = new SessionTimes(parts);
@@ -246,6 +222,7 @@ export class Sessions implements Readers {
       epoch: stored?.epoch ?? claim.newEpoch,
       taken: stored?.taken ?? claim.position,
       underWay: stored === undefined ? { window: new DeliveryWindow(), retained: [] } : takenUp(stored, claim.position),
+      inbound: this.#unreleased.take(stored?.id ?? claim.newId),
       filters: resumed?.filters ?? [],
       isStopped: this.#stopped.has(group.id),
       keeper: claim.expiryMs > 0 || resumed !== undefined ? this.writer : undefined,
@@ -275,6 +252,7 @@ export class Sessions implements Readers {
     this.#willBytes -= willBytes(known.will);
     known.session.disconnect();
     this.writer.forget(known.session);
+    this.#unreleased.keep(known.session);
   }
 
   #leave(known: Connected, leave: Leave): void {
@@ -324,6 +302,7 @@ export class Sessions implements Readers {
   #wakeUp(id: SessionId): void {
     this.#dormant.get(id)?.remove();
     this.#dormant.delete(id);
+    this.#unreleased.forget(id);
   }
 
   #sharesOf(groupId: GroupId): Shares {
