@@ -21,7 +21,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const documented = { address: "http://127.0.0.1:8080", command: "npm run --silent stele --" };
 const run = promisify(execFile);
 
-/** The code between the marks of that name. */
+/** The code between the markers with the given name. */
 function codeOf(name: string): string {
   const [, code] = new RegExp(`<!-- ${name}:begin -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];
   if (code === undefined) throw new Error(`docs/proofs.md has no ${name}`);
@@ -140,7 +140,7 @@ describe("a broker on another chain", () => {
   const verify = (...words: readonly string[]) =>
     runBroker({ args: ["verify", ...words, "--broker", broker.url, "--rpc", anvil.url, "--registry", registry] });
 
-  it("proves some of its events against the node, each in a process of its own", async () => {
+  it("proves some of its events against the node, each in a separate process", async () => {
     for (const eventId of eventIds.filter((_, index) => index % 100 === 0)) {
       const { code, stdout } = await verify(eventId);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`verified: event ${eventId}`) });

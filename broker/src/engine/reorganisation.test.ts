@@ -187,7 +187,7 @@ it("an index that shares no block with the chain is not served", async () => {
   await other.clock.advance(60_000);
   await started;
   expect(other.broker.health()).toMatchObject([
-    { ready: false, reason: expect.stringMatching(/none of the blocks .* tried again/) },
+    { ready: false, reason: expect.stringMatching(/none of the blocks .* tries again/) },
   ]);
   await other.stop();
   await engine.broker.start();

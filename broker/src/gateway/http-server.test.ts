@@ -99,7 +99,7 @@ describe("close", () => {
     await expect(fetch(`${server.url}/health/live`)).rejects.toThrow(/fetch failed/);
   });
 
-  it("frees the port, and a second close is quiet", async () => {
+  it("frees the port, and a second close does nothing", async () => {
     const server = await serve();
     await server.close();
     await server.close();

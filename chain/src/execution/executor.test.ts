@@ -70,7 +70,7 @@ it("leaves the accounts as the EVM does, checked or not", async () => {
   expect(states[1]).toEqual(states[0]);
 });
 
-it("leaves the state root as the EVM does when contracts are made, checked or not", async () => {
+it("gives the EVM's state root after contract creations, with and without checks", async () => {
   const worlds = await Promise.all(
     [1, 1_000].map((checkInterval) => createWorld({ chainId: 1, evmChainId: 1, checkInterval, code: CREATE })),
   );

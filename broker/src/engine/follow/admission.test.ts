@@ -128,7 +128,7 @@ describe("a signer", () => {
     expect(healthOf(second)).toMatchObject({ ready: true });
   });
 
-  it("is reserved again under each membership: if another node took it meanwhile, the group is closed until that node leaves", async () => {
+  it("is reserved again under each membership; if another node reserved it in the meantime, the group stays closed until that node leaves", async () => {
     begin();
     const first = launch(0);
     await clock.advance(1_000);

@@ -243,7 +243,7 @@ describe("the own interpreter", () => {
     expect(own.plan(toCreation(data), block)).toBeUndefined();
   });
 
-  it("leaves a second contract at the same address, and one where an account is, to the EVM", async () => {
+  it("leaves creations at the address of a contract or an account to the EVM", async () => {
     await prepare({ code: Buffer.from(`365f5f37${"5f365f5ff5".repeat(2)}`, "hex"), before: [] });
     expect(own.plan(toCreation(proxyInitCode), block)).toBeUndefined();
     await prepare({ code: Buffer.from("365f5f375f365f5ff5", "hex"), before: [] });

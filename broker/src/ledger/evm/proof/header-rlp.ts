@@ -62,7 +62,7 @@ function encodeHeader(block: RpcObject): Uint8Array | undefined {
 }
 
 /**
- * The forms of the extra data that may be hashed. Besu and GoQuorum hash it without the parts that validators add after they agree on a block: QBFT
+ * The variants of the extra data that a block's hash may cover. Besu and GoQuorum hash it without the parts that validators add after they agree on a block: QBFT
  * with round 0 and no seals, IBFT 2.0 without either.
  */
 function extraDataForms(extraData: unknown): readonly unknown[] {

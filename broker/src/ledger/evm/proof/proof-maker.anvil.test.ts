@@ -24,7 +24,7 @@ async function verify(proof: Proof, on: AnvilChain = chain): Promise<ProofResult
   return verifyProof(proof, trusted, { expectedRegistry: on.registry, keccak: keccak256 });
 }
 
-/** Proves the events of a batch at these places, and holds each proof against the chain. */
+/** Proves the events at the given places of a batch, and checks each proof against the chain. */
 async function expectProven(batch: Published | undefined, indexes: readonly number[], on = chain): Promise<void> {
   if (batch === undefined) throw new Error("no batch");
   for (const index of indexes) {
@@ -69,7 +69,7 @@ describe("proofs on anvil", () => {
     await expectProven(batch, [1]);
   });
 
-  test("events with nothing, with much, and with text beyond ASCII", async () => {
+  test("events with empty content, long content and non-ASCII text", async () => {
     const [batch] = await chain.publish(topic, [
       [
         { content: Buffer.alloc(0), extensions: [] },

@@ -33,7 +33,7 @@ const stepArbitrary = fc.oneof(
 );
 type Step = typeof stepArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** A feed on a fake chain, and what a follower of it has. */
+/** A feed on a fake chain, and the blocks that its follower holds. */
 class World {
   readonly node = new FakeNode(registry);
   readonly clock = new VirtualClock();
@@ -94,7 +94,7 @@ class World {
     }
   }
 
-  /** Cuts back to the block that the step names, or where it names none, to the newest one that the chain still has. */
+  /** Rolls back to the block of the step; if it has none, to the newest block that is still on the chain. */
   async #cutBack(common: BlockRef | undefined): Promise<void> {
     this.reorganisations += 1;
     if (common !== undefined) {
@@ -134,7 +134,7 @@ async function check(
 const historyArbitrary = fc.array(stepArbitrary, { minLength: 1, maxLength: 12 });
 const lagsArbitrary = fc.array(fc.integer({ min: 0, max: 6 }), { maxLength: 5 }).map((lags) => [...lags, 0, 0]);
 
-it("over any history, with answers of nodes that are behind in between, a follower has the chain as it is in the end", async () => {
+it("after any history with answers of lagging nodes, a follower holds the final chain", async () => {
   await fc.assert(
     fc.asyncProperty(historyArbitrary, lagsArbitrary, fc.constantFrom(0, 2), async (steps, lags, confirmations) => {
       const world = await check(steps, { confirmations, lags });

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { SenderWorld } from "../testing/sender-world.ts";
 import { hashOf, TestJournal } from "../testing/writer-world.ts";
 
-/** Longer than any waiting transaction is left alone. */
+/** Longer than the longest time between two checks of a waiting transaction. */
 const longMs = 30_000;
-/** Each waiting transaction is looked for so often at least. */
+/** Longest time between two checks of a waiting transaction. */
 const lookMsMax = 8000;
 
 /** Transactions: the first are in a block that is not final, the others have waited for long. */
@@ -77,7 +77,7 @@ test.each([0, 2, 4, 6])(
     await world.send(1);
     await clock.advance(1500);
     node.isAway = true;
-    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // Those after one without an answer would not be signed.
+    await Promise.all(Array.from({ length: 20 }, () => world.send(1))); // The ledger signs no transaction after one without an answer.
     await clock.advance(longMs + seconds * 1000);
     node.isAway = false;
     expect(await world.timeUntil(() => node.pool.size === 20)).toBeLessThanOrEqual(2000);
