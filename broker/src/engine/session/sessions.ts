@@ -45,14 +45,13 @@ export class Sessions implements Readers {
   /** Sessions without connection that are members of shares, so that these wait for them. */
   readonly #dormant = new Map<SessionId, Session>();
   readonly #shares: ReadonlyMap<GroupId, Shares>;
-  readonly #unreleased: Unreleased;
+  readonly #unreleased = new Unreleased();
   /** Groups whose index rolls back. */
   readonly #stopped = new Set<GroupId>();
   #willBytes = 0;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
-    this.#unreleased = new Unreleased(parts.limits.sessionsMax);
     this.writer = new SessionWriter({ ...parts, onRefused: (sessions) => this.#onRefused(sessions) });
     this.#filters = new SessionFilters({ ...parts, onRefused: (session) => this.#readAgain(session) });
     this.#times = new SessionTimes(parts);
@@ -252,7 +251,7 @@ export class Sessions implements Readers {
     this.#willBytes -= willBytes(known.will);
     known.session.disconnect();
     this.writer.forget(known.session);
-    this.#unreleased.keep(known.session);
+    if (known.session.isStored) this.#unreleased.keep(known.session);
   }
 
   #leave(known: Connected, leave: Leave): void {

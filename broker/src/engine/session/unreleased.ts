@@ -1,6 +1,9 @@
 import type { SessionId } from "../../ports/session-store.ts";
 import type { ConnectedSession } from "../broker.ts";
 
+/** Packet identifiers that are kept, about 200 bytes each. */
+const identifiersMax = 100_000;
+
 type Inbound = ConnectedSession["inbound"];
 
 /**
@@ -8,30 +11,31 @@ type Inbound = ConnectedSession["inbound"];
  * node, so a restart forgets them.
  */
 export class Unreleased {
-  readonly #sessionsMax: number;
   /** Kept first, first. */
-  readonly #bySession = new Map<SessionId, Inbound>();
+  readonly #bySession = new Map<SessionId, { readonly inbound: Inbound; readonly count: number }>();
+  #count = 0;
 
-  /** Beyond `sessionsMax`, the session that lost its connection first is forgotten. */
-  constructor(sessionsMax: number) {
-    this.#sessionsMax = sessionsMax;
-  }
-
+  /** Where too many are kept, the session that lost its connection first is forgotten. */
   keep({ id, inbound }: { readonly id: SessionId; readonly inbound: Inbound }): void {
-    this.#bySession.delete(id);
-    if (inbound.size > 0) this.#bySession.set(id, inbound);
-    const [oldest] = this.#bySession.keys();
-    if (oldest !== undefined && this.#bySession.size > this.#sessionsMax) this.#bySession.delete(oldest);
+    this.forget(id);
+    if (inbound.size === 0) return;
+    this.#bySession.set(id, { inbound, count: inbound.size }); // a publish that is refused leaves it by itself
+    this.#count += inbound.size;
+    for (const oldest of this.#bySession.keys()) {
+      if (this.#count <= identifiersMax) return;
+      this.forget(oldest);
+    }
   }
 
   /** Those of a session that goes on. */
   take(id: SessionId): Inbound {
-    const inbound = this.#bySession.get(id) ?? new Map();
-    this.#bySession.delete(id);
+    const inbound = this.#bySession.get(id)?.inbound ?? new Map();
+    this.forget(id);
     return inbound;
   }
 
   forget(id: SessionId): void {
+    this.#count -= this.#bySession.get(id)?.count ?? 0;
     this.#bySession.delete(id);
   }
 }
