@@ -18,13 +18,10 @@ export class ClearTextReport {
   saw(stream: Duplex): void {
     const isExposed = isClearText(stream);
     if (isExposed && !this.#isTold) {
-      this.#logger.warn(
-        "database connected without TLS: anyone on the network path can read and change all data; use sslmode=require or verify-full",
-        {
-          database: this.#description,
-          remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
-        },
-      );
+      this.#logger.warn("database connected without TLS: anyone on the network path can read and change all data", {
+        database: this.#description,
+        remedy: "set TLS up at the server, and sslmode=verify-full in STELE_DATABASE_URL",
+      });
     }
     this.#isTold = isExposed;
   }
