@@ -4,6 +4,12 @@
  */
 export const connectBytesMax = 128 * 1024;
 
+/**
+ * Least bytes that a WebSocket message may have beyond the longest packet. A message may carry several packets, and a longer one costs the client its
+ * connection with close code 1009 in place of a reason code.
+ */
+export const messageBytesSpareMin = 64 * 1024;
+
 /** A client that is silent for so many times its keep-alive is gone (MQTT 5.0, section 3.1.2.10). */
 export const keepAliveFactor = 1.5;
 

@@ -3,6 +3,7 @@ import { createWebSocketStream } from "ws";
 import { ConnectionCallers } from "../callers/connection-callers.ts";
 import type { Listener, Place } from "../shared/connection/listener.ts";
 import type { UpgradeRoute } from "../shared/connection/upgrade.ts";
+import { messageBytesSpareMin } from "./limits.ts";
 import { MqttConnections, type MqttOptions } from "./mqtt-connections.ts";
 import { socketOptions, SocketServer } from "./socket-server.ts";
 import type { CertificateFiles } from "./tls/certificate.ts";
@@ -42,11 +43,12 @@ export class MqttServer implements Listener {
 
   /** The same over WebSocket connections (section 6 of both standards). */
   get route(): UpgradeRoute {
+    const { packetBytesMax } = this.#connections.options.settings;
     return {
       path: "/mqtt",
       protocol: "MQTT",
       subprotocols: ["mqtt"],
-      messageBytesMax: this.#connections.options.settings.packetBytesMax,
+      messageBytesMax: packetBytesMax + Math.max(packetBytesMax, messageBytesSpareMin),
       accept: ({ webSocket, caller }) => {
         // [MQTT-6.0.0-1]: only binary frames carry packets.
         webSocket.on("message", (_, isBinary) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect } from "vitest";
 import { WebSocket } from "ws";
-import { connect } from "../bytes.ts";
+import { connect, packet, properties, uint16, utf8 } from "../bytes.ts";
 import type { Case } from "../case.ts";
 
 async function openWebSocket(address: string): Promise<WebSocket> {
@@ -41,6 +41,29 @@ export const webSocketCases: readonly Case[] = [
       webSocket.send(bytes.subarray(-3));
       await isAnswered;
       webSocket.terminate();
+    },
+  },
+  {
+    name: "one message may carry packets that exceed Maximum Packet Size together",
+    v4: ["6.0.0-2"],
+    v5: ["6.0.0-2"],
+    run: async (context) => {
+      const peer = await context.connect();
+      const ids = Array.from({ length: 20 }, (_, index) => index + 1);
+      const content = Buffer.alloc(30_000, "x");
+      const empty = properties(context.version);
+      peer.sendBytes(...ids.map((id) => packet(0x32, utf8(context.topic), uint16(id), empty, content)));
+      for (const messageId of ids) expect(await peer.next("puback")).toMatchObject({ messageId });
+    },
+  },
+  {
+    name: "a packet above Maximum Packet Size that fills one message is refused with 0x95",
+    v5: ["3.2.2-15", "6.0.0-2"],
+    run: async (context) => {
+      const peer = await context.connect();
+      const content = Buffer.alloc(600_000, "x");
+      peer.sendBytes(packet(0x30, utf8(context.topic), properties(context.version), content));
+      await peer.isEnded(0x95);
     },
   },
 ];
