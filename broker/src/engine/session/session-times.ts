@@ -9,6 +9,8 @@ export interface SessionTimesParts {
   readonly clock: Clock;
   /** Whether this node keeps the time of a group: the one that writes its index. */
   readonly isKeeper: (groupId: GroupId) => boolean;
+  /** Whether other nodes may own sessions. Without them, the connected sessions have no owner and are this node's. */
+  readonly isShared: boolean;
 }
 
 /** Sessions that one look sees to. */
@@ -44,10 +46,10 @@ export class SessionTimes {
 
   /** Sessions that something is due of; none where another node sees to them. */
   async findDue(groupId: GroupId): Promise<readonly SessionKey[]> {
-    const { store, isKeeper } = this.#parts;
+    const { store, isKeeper, isShared } = this.#parts;
     // A broker without sessions writes nothing while it is idle.
     if (!isKeeper(groupId) || (await store.sessions.countSessions()) === 0) return [];
-    await store.sessions.detachLost(groupId);
+    if (isShared) await store.sessions.detachLost(groupId);
     await this.advance(groupId);
     return store.sessions.listDueSessions(groupId, pageMax);
   }

@@ -77,6 +77,7 @@ export class SessionWriter {
     this.#cancelTimer?.();
     this.#dueAt = at;
     this.#cancelTimer = clock.after(at - now, () => {
+      this.#dueAt = Number.POSITIVE_INFINITY; // also where nothing is left to write
       if (this.#dirty.size > 0 && this.#writing === undefined)
         this.#begin().catch((error: unknown) => this.#trouble.failed(error));
     });

@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { parseTopicFilter } from "../../domain/topic-filter.ts";
+import type { Attachment } from "../broker.ts";
+import { RecordingPeer } from "../testing/recording-peer.ts";
+import { TestEngine } from "../testing/test-engine.ts";
+
+let engine: TestEngine;
+beforeEach(async () => {
+  engine = await TestEngine.start();
+  await engine.broker.open({ topic: "a", groupId: undefined });
+});
+afterEach(() => engine.stop());
+
+/** A session that outlasts its connection, with a filter for the topic `a`. */
+async function attach(key: string, peer: RecordingPeer, qos: 1 | 2): Promise<Attachment> {
+  const order = { groupId: undefined, protocol: "MQTT", key, isClean: false, windowMax: 10, will: undefined } as const;
+  const attached = engine.broker.attach({ ...order, expiryMs: 60_000, onConnected: () => {} }, peer);
+  const [attachment] = await Promise.all([attached, engine.clock.settle()]);
+  const how = { qos, isNoLocal: false, isRetainAsPublished: false, identifier: undefined };
+  await attachment.subscribe([{ filter: parseTopicFilter("a"), ...how }]);
+  return attachment;
+}
+
+async function publish(qos: 1 | 2): Promise<void> {
+  const call = { topic: "a", groupId: undefined, content: new Uint8Array([1]) };
+  engine.broker.submit({ ...call, extensions: [["svc-qos", String(qos)]] }, () => {});
+  await engine.clock.settle();
+}
+
+it("delivers QoS 2 after another session disconnected before its last change was written", async () => {
+  const leaving = new RecordingPeer();
+  const attachment = await attach("leaving", leaving, 1);
+  await publish(1);
+  attachment.session.acknowledge(leaving.ticketOf(1));
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  await engine.clock.advance(1_000);
+  const peer = new RecordingPeer();
+  await attach("staying", peer, 2);
+  await publish(2);
+  await engine.clock.advance(1_000);
+  expect(peer.sequences).toEqual([2]);
+});
+
+it("stays with its connection while sweeps run, and keeps what is acknowledged after them", async () => {
+  const first = new RecordingPeer();
+  const attachment = await attach("long", first, 1);
+  await engine.clock.advance(3_000);
+  await publish(1);
+  attachment.session.acknowledge(first.ticketOf(1));
+  await engine.clock.advance(3_000);
+  expect(first).toMatchObject({ endedBecause: undefined, sequences: [1] });
+  attachment.detach({ expiryMs: 60_000, isRegular: true });
+  const second = new RecordingPeer();
+  await attach("long", second, 1);
+  await engine.clock.advance(1_000);
+  expect(second.sequences).toEqual([]);
+});
