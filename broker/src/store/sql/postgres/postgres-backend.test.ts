@@ -72,7 +72,7 @@ describe.runIf(hasPostgres)(titleOf("sessions of PostgreSQL"), () => {
     });
     await expect(hiding).rejects.toMatchObject({
       name: "StoreError",
-      message: expect.stringContaining("kept nothing"),
+      message: expect.stringContaining("undid a transaction"),
     });
     expect(await settingOf(database.durable)).toBe("on");
   });
