@@ -7,6 +7,7 @@ import { malformedCases } from "./cases/malformed.ts";
 import { publishCases } from "./cases/publish.ts";
 import { retainedCases } from "./cases/retained.ts";
 import { sessionCases } from "./cases/session.ts";
+import { shareCases } from "./cases/share.ts";
 import { subscribeCases } from "./cases/subscribe.ts";
 import { webSocketCases } from "./cases/websocket.ts";
 import { Context } from "./context.ts";
@@ -19,6 +20,7 @@ const overAnything: readonly Case[] = [
   ...publishCases,
   ...subscribeCases,
   ...sessionCases,
+  ...shareCases,
   ...retainedCases,
 ];
 const cases: Readonly<Record<Transport, readonly Case[]>> = {
@@ -75,7 +77,7 @@ describe.each([4, 5] as const)("the statements of level %s", (version) => {
   });
 });
 
-it("docs/mqtt-conformance.md says which case holds each statement (update it with vitest -u)", async () => {
+it("docs/mqtt-conformance.md says which case holds each statement (update it with --update)", async () => {
   const lines = ([4, 5] as const).flatMap((version) => {
     const rows = allStatements(version).map((statement) => {
       const holders = cases.websocket.filter((one) => statementsOf(one, version).includes(statement));
@@ -85,7 +87,7 @@ it("docs/mqtt-conformance.md says which case holds each statement (update it wit
     return ["", `## MQTT ${titles[version]}`, "", "| Statement | Held by |", "|---|---|", ...rows];
   });
   const head = [
-    "<!-- Written by the conformance suite: npx vitest run -u checks/conformance/mqtt -->",
+    "<!-- Written by the conformance suite: npx vitest run checks/conformance/mqtt --update -->",
     "# MQTT conformance",
     "",
     "Each normative statement of the two standards, and the case in `checks/conformance/mqtt` that holds it. Every case runs over TCP and over WebSocket.",

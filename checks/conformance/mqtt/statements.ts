@@ -112,7 +112,6 @@ export function allStatements(version: 4 | 5): readonly string[] {
 }
 
 const client = "a duty of clients";
-const shared = "shared subscriptions are not offered yet; CONNACK says so";
 const authentication = "no authentication method is offered, so the exchange never begins";
 const never = "the broker never sends this property in this packet";
 
@@ -168,12 +167,6 @@ export const unheld: Readonly<Record<4 | 5, Readonly<Record<string, string>>>> =
     "4.6.0-2": client,
     "4.6.0-3": client,
     "4.6.0-4": client,
-    "4.8.2-1": shared,
-    "4.8.2-2": shared,
-    "4.8.2-3": shared,
-    "4.8.2-4": shared,
-    "4.8.2-5": shared,
-    "4.8.2-6": shared,
     "4.12.0-2": authentication,
     "4.12.0-3": authentication,
     "4.12.0-5": authentication,

@@ -1,0 +1,91 @@
+import { expect } from "vitest";
+import type { Case } from "../case.ts";
+import { type Context, textsOf } from "../context.ts";
+
+/** The filter of a share that only this run has. */
+function shareOf({ topic }: Context): string {
+  return `$share/name/${topic}`;
+}
+
+export const shareCases: readonly Case[] = [
+  {
+    name: "a shared filter without a name, or whose name has a wildcard, or without a filter is refused",
+    v5: ["4.8.2-1", "4.8.2-2"],
+    run: async (context) => {
+      const peer = await context.connect();
+      const filters = ["$share//a", "$share/+/a", "$share/n#/a", "$share/n+/a", "$share/name", "$share/name/"];
+      const subscriptions = [...filters, shareOf(context)].map((topic) => ({ topic, qos: 1 }));
+      peer.send({ cmd: "subscribe", messageId: 1, subscriptions });
+      expect((await peer.next("suback")).granted).toEqual([...filters.map(() => 0x8f), 1]);
+    },
+  },
+  {
+    name: "a share gives each event to one member, with the QoS that this member was granted",
+    v5: ["4.8.2-3"],
+    run: async (context) => {
+      const first = await context.connect("first");
+      const second = await context.connect("second");
+      await context.subscribe(first, shareOf(context), { qos: 1 });
+      await context.subscribe(second, shareOf(context), { qos: 0 });
+      await context.publish("one");
+      await context.publish("two");
+      const [one, two] = [await context.take(first), await context.take(second)];
+      expect([one.qos, two.qos]).toEqual([1, 0]);
+      expect(textsOf([one, two]).toSorted()).toEqual(["one", "two"]);
+      await first.isQuiet();
+      await second.isQuiet();
+    },
+  },
+  {
+    name: "an event of QoS 2 is completed with its member when that one connects again",
+    v5: ["4.8.2-4"],
+    run: async (context) => {
+      const first = await context.connect("first", context.kept);
+      await context.subscribe(first, shareOf(context));
+      const writer = await context.connect("writer");
+      writer.send({ cmd: "publish", topic: context.topic, payload: "two", qos: 2, messageId: 1 });
+      const { messageId } = await first.next("publish");
+      const second = await context.connect("second");
+      await context.subscribe(second, shareOf(context));
+      first.drop();
+      await second.isQuiet();
+      const again = await context.connect("first", context.kept);
+      expect(await context.take(again)).toMatchObject({ messageId, dup: true, qos: 2 });
+      await second.isQuiet();
+    },
+  },
+  {
+    name: "an event of QoS 2 goes to no other member when the session of its member ends",
+    v5: ["4.8.2-5"],
+    run: async (context) => {
+      const first = await context.connect("first");
+      await context.subscribe(first, shareOf(context));
+      const writer = await context.connect("writer");
+      writer.send({ cmd: "publish", topic: context.topic, payload: "two", qos: 2, messageId: 1 });
+      await first.next("publish");
+      const second = await context.connect("second");
+      await context.subscribe(second, shareOf(context));
+      first.send({ cmd: "disconnect", reasonCode: 0 });
+      await first.closes();
+      await context.publish("after");
+      expect(textsOf(await context.receive(second, 1))).toEqual(["after"]);
+    },
+  },
+  {
+    name: "an event that a member refuses goes to no other member",
+    v5: ["4.8.2-6"],
+    run: async (context) => {
+      const first = await context.connect("first");
+      const second = await context.connect("second");
+      await context.subscribe(first, shareOf(context), { qos: 1 });
+      await context.publish("refused");
+      const { messageId } = await first.next("publish");
+      await context.subscribe(second, shareOf(context), { qos: 1 });
+      first.send({ cmd: "puback", messageId, reasonCode: 0x80 });
+      await first.isQuiet();
+      first.drop();
+      await context.publish("after");
+      expect(textsOf(await context.receive(second, 1))).toEqual(["after"]);
+    },
+  },
+];
