@@ -24,6 +24,18 @@ export interface PublishCall extends TopicCall {
   readonly mayBeEmpty?: boolean;
   /** Names the publish: repeats with the same key give one event, and are answered with it. Undefined for none. */
   readonly key?: string | undefined;
+  /**
+   * The session whose key it is; the caller's own key if left out. A session uses a key again for another publish after {@link Broker.release}. If its
+   * client forgot that it used one, the publish that differs takes the key.
+   */
+  readonly sessionId?: string | undefined;
+}
+
+/** A key of a session. */
+export interface ReleaseCall {
+  readonly groupId: string | undefined;
+  readonly sessionId: string;
+  readonly key: string;
 }
 
 /** `TIMEOUT`: the transaction was sent, and whether it was included is not known yet; the event may still come. */
@@ -142,6 +154,8 @@ export interface NodeHealth {
 export interface ConnectedSession {
   /** The same for as long as the session lives. */
   readonly id: string;
+  /** Whether it outlasts its connection. */
+  readonly isStored: boolean;
   /** Publishes of QoS 2 that the client has not released, by packet identifier, with their outcomes. */
   readonly inbound: Map<number, Promise<PublishOutcome>>;
   readonly filterCount: number;
@@ -221,6 +235,11 @@ export interface Broker {
    * before it submits. @throws BrokerError 200211, 200205.
    */
   whenRoom(caller: Caller, groupId: string | undefined, callback: () => void): boolean;
+  /**
+   * Frees a key of a session: the next publish with it is another one. Answers, once that is on disk, whether the key was taken.
+   * @throws BrokerError 200205, 200211, and when the store cannot take it.
+   */
+  release(caller: Caller, call: ReleaseCall): Promise<boolean>;
   /** Gives a connection its session. @throws BrokerError 200205, 200211, 200300, and for a will what submit throws. */
   attach(caller: Caller, order: AttachOrder, peer: Peer): Promise<Attachment>;
   subscribe(caller: Caller, call: SubscribeCall): Promise<SubscriptionId>;

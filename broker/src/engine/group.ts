@@ -19,6 +19,7 @@ import { KeyJanitor } from "./publish/key-janitor.ts";
 import type { NodesView } from "./publish/nodes-view.ts";
 import { OpenTopics } from "./publish/open-topics.ts";
 import { PublishFate } from "./publish/publish-fate.ts";
+import { KeyReleases } from "./publish/key-releases.ts";
 import { PublishOnce } from "./publish/publish-once.ts";
 import { toTokenKey } from "./publish/token-key.ts";
 import { TokenSearch } from "./publish/token-search.ts";
@@ -54,6 +55,7 @@ export class Group {
   /** Publishes that are named by a key. */
   readonly once: PublishOnce;
   readonly keyJanitor: KeyJanitor;
+  readonly keyReleases: KeyReleases;
   /** The engine's limits, with those of this group. */
   readonly limits: EngineLimits;
   /** Held shared by calls that create or continue a subscription, and exclusively by a roll-back. */
@@ -84,6 +86,7 @@ export class Group {
     const recorder = new ClaimRecorder({ keys: parts.store, progress, clock: parts.clock });
     this.batcher = new Batcher({ ...parts, limits, progress, topics, isIndexed, recorder });
     this.keyJanitor = new KeyJanitor({ ...parts, groupId: this.id, keys: parts.store, limits });
+    this.keyReleases = new KeyReleases({ keys: parts.store, janitor: this.keyJanitor });
     this.once = this.#createOnce(parts);
     this.#generation = new SingleFlight(async () => (await parts.store.findHead(this.id))?.generation ?? 0);
   }

@@ -17,6 +17,7 @@ import type {
   OnSettled,
   ProofResult,
   PublishCall,
+  ReleaseCall,
   SkippedEntriesCall,
   SkippedEntriesResult,
   SubscribeCall,
@@ -90,6 +91,11 @@ export class GuardedBroker implements Broker {
   /** Says nothing of a topic, so no right is asked for: the submission that follows asks. */
   whenRoom(_caller: Caller, groupId: string | undefined, callback: () => void): boolean {
     return this.#parts.inlet.whenRoom(groupId, callback);
+  }
+
+  /** Concerns the session alone, so no right is asked for. */
+  async release(_caller: Caller, call: ReleaseCall): Promise<boolean> {
+    return this.#parts.inlet.release(call);
   }
 
   /** A connection has rights to what it does, not to be there: they are asked for each filter and each publish. */

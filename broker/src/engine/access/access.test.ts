@@ -52,7 +52,7 @@ const order = { url: "http://receiver/", format: "RESTful", offset: undefined, s
 const ignore = (): void => {};
 
 /** Every call of the broker: one that is added has to be added here. */
-const rows: { readonly [Name in Exclude<keyof Broker, "authorize" | "attach" | "whenRoom">]: Row } = {
+const rows: { readonly [Name in Exclude<keyof Broker, "authorize" | "attach" | "whenRoom" | "release">]: Row } = {
   open: { asks: ["open", "1", "b"], run: (b) => b.open({ topic: "b", groupId }), runWrong: (b) => b.open(blank) },
   close: { asks: ["close", "1", "a"], run: (b) => b.close({ topic: "a", groupId }), runWrong: (b) => b.close(blank) },
   exist: { asks: ["read", "1", "a"], run: (b) => b.exist({ topic: "a", groupId }), runWrong: (b) => b.exist(blank) },

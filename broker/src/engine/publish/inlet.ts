@@ -2,7 +2,7 @@ import { BrokerError } from "@stele/wire";
 import type { Extensions } from "../../domain/event.ts";
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import { parseTopicName, type TopicName } from "../../domain/topic-name.ts";
-import type { OnSettled, PublishCall } from "../broker.ts";
+import type { OnSettled, PublishCall, ReleaseCall } from "../broker.ts";
 import type { Groups } from "../group.ts";
 import type { EngineLimits } from "../limits.ts";
 import type { Batcher, TopicEvent } from "./batcher.ts";
@@ -32,7 +32,9 @@ export class Inlet {
     const { topics, batcher, once } = this.#parts.groups.get(call.groupId);
     const payload = { content: call.content, extensions: call.extensions };
     if (call.key !== undefined) {
-      once.submit({ name, payload, scope: callersScope, key: call.key }, onSettled);
+      const isOfSession = call.sessionId !== undefined;
+      const scope = isOfSession ? scopeOf(call.sessionId) : callersScope;
+      once.submit({ name, payload, scope, key: call.key, isOfSession }, onSettled);
       return;
     }
     const topic = topics.find(name);
@@ -44,6 +46,12 @@ export class Inlet {
       if (found instanceof BrokerError) onSettled({ status: "REFUSED", error: found });
       else addLate({ topic: found, payload, onSettled }, batcher);
     });
+  }
+
+  /** As `Broker.release` says. */
+  release({ groupId, sessionId, key }: ReleaseCall): Promise<boolean> {
+    const { id, keyReleases } = this.#parts.groups.get(groupId);
+    return keyReleases.release({ groupId: id, scope: scopeOf(sessionId), key });
   }
 
   /** As `Broker.whenRoom` says. */
@@ -98,6 +106,10 @@ export class Inlet {
 
 /** Everybody who calls is the same principal as yet. */
 const callersScope = "";
+
+function scopeOf(sessionId: string): string {
+  return `session ${sessionId}`;
+}
 
 /** Adds what had to wait for its topic: nobody is left to throw at. */
 function addLate(event: TopicEvent, batcher: Pick<Batcher, "add">): void {

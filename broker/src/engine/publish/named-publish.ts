@@ -12,6 +12,8 @@ export interface NamedPublishParts {
   readonly row: Omit<PublishKeyRow, "after" | "recordedAt">;
   /** As the producer sent it. */
   readonly payload: EventPayload;
+  /** See KeyedPublish. */
+  readonly isOfSession: boolean;
   readonly mayStart: (() => boolean) | undefined;
   readonly logger: Logger;
   readonly onTaken: (named: NamedPublish, row: PublishKeyRow | DamagedKeyRow) => void;
@@ -40,6 +42,10 @@ export class NamedPublish implements Claim {
 
   get mayStart(): (() => boolean) | undefined {
     return this.#parts.mayStart;
+  }
+
+  get isOfSession(): boolean {
+    return this.#parts.isOfSession;
   }
 
   get payload(): EventPayload {

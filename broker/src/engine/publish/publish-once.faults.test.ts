@@ -1,4 +1,4 @@
-import { BrokerError, decodeEvents } from "@stele/wire";
+import { decodeEvents } from "@stele/wire";
 import { expect, it } from "vitest";
 import { defaultGroupId } from "../../domain/group-id.ts";
 import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
@@ -15,73 +15,13 @@ import type { PublishOutcome } from "../broker.ts";
 import { createBroker } from "../create-broker.ts";
 import { defaultEngineLimits } from "../limits.ts";
 import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
+import { type Fault, faults, FaultyPorts } from "../testing/faulty-ports.ts";
 import { RecordingSink } from "../testing/recording-sink.ts";
-
-/** How a port call goes wrong: before it did anything, or after, so that only its answer is lost. `dies`: the process ends there. */
-const faults = ["fails before", "fails after", "dies before", "dies after"] as const;
-type Fault = (typeof faults)[number];
 
 const keys = ["k0", "k1", "k2", "k3"];
 const triesMax = 5;
 /** Longer than a repeat waits. */
 const answerMsMax = 70_000;
-const counted = new Set([
-  "recordPublishKeys",
-  "findPublishKey",
-  "releasePublishKeys",
-  "movePublishKey",
-  "append",
-  "settled",
-  "readBatches",
-  "findTopic",
-]);
-
-/** Makes the Nth counted call of its ports go wrong. */
-class FaultyPorts {
-  calls = 0;
-  /** Calls count from now on. */
-  isArmed = false;
-  /** The process has died: nothing that it asks happens, and nothing is answered. */
-  isDead = false;
-  readonly #at: number;
-  readonly #fault: Fault;
-
-  constructor(at: number, fault: Fault) {
-    this.#at = at;
-    this.#fault = fault;
-  }
-
-  wrap<Port extends object>(port: Port): Port {
-    return new Proxy(port, {
-      get: (target, name) => {
-        const member: unknown = Reflect.get(target, name, target);
-        if (typeof member !== "function") return member;
-        if (!counted.has(String(name)))
-          return (...args: unknown[]) => (this.isDead ? never() : Reflect.apply(member, target, args));
-        return (...args: unknown[]) =>
-          this.#call(String(name), async () => Reflect.apply(member, target, args) as unknown);
-      },
-    });
-  }
-
-  async #call(name: string, run: () => Promise<unknown>): Promise<unknown> {
-    if (this.isDead) return never();
-    if (this.isArmed) this.calls += 1;
-    if (this.calls !== this.#at) {
-      const answer = await run();
-      return this.isDead ? never() : answer;
-    }
-    if (this.#fault.endsWith("after")) await run();
-    if (this.#fault.startsWith("dies")) {
-      this.isDead = true;
-      return never();
-    }
-    throw new BrokerError(name === "append" ? "transactionTimeout" : "storeUnreachable");
-  }
-}
-
-const never = (): Promise<never> => new Promise(() => {});
-
 /** A chain and a store that outlive brokers. */
 class World {
   readonly clock = new VirtualClock();

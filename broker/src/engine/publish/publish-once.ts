@@ -17,6 +17,7 @@ import { isKeyFree, NamedPublish, type NamedPublishParts } from "./named-publish
 import type { KeyJanitor } from "./key-janitor.ts";
 import type { OpenTopic, OpenTopics } from "./open-topics.ts";
 import type { PublishFate } from "./publish-fate.ts";
+import { toIdentity } from "./publish-identity.ts";
 import type { TokenSearch } from "./token-search.ts";
 
 /** Longest publish key, in characters. */
@@ -41,6 +42,7 @@ export interface PublishOnceParts {
   readonly randomness: Randomness;
   readonly logger: Logger;
   readonly limits: Pick<EngineLimits, "publishesWaitingMax" | "publishBytesWaitingMax" | "transactionTimeoutMs">;
+  readonly extensionPrefix: string;
   /** Key of the extension that carries the token. */
   readonly tokenKey: string;
   /** Whether the chain can have reorgs. */
@@ -53,6 +55,8 @@ export interface KeyedPublish {
   readonly payload: EventPayload;
   readonly scope: string;
   readonly key: string;
+  /** Whether a session may use the key again, and writes some extensions anew into a repeat. */
+  readonly isOfSession: boolean;
 }
 
 /**
@@ -76,13 +80,15 @@ export class PublishOnce {
    * As `Broker.submit` says.
    * @throws BrokerError 200001 the key is malformed; 100114 the same key is in progress for another request; 200300.
    */
-  submit({ name, payload, scope, key }: KeyedPublish, onSettled: OnSettled): void {
-    const { limits, groupId, randomness, fate, logger } = this.#parts;
+  submit({ name, payload, scope, key, isOfSession }: KeyedPublish, onSettled: OnSettled): void {
+    const { limits, groupId, randomness, fate, logger, extensionPrefix } = this.#parts;
     if (!keyPattern.test(key)) throw malformedKey(key);
     if (this.#callers >= callersPerWaitingMax * limits.publishesWaitingMax) {
       throw new BrokerError("busy", { details: `${this.#callers} publishes with a key wait` });
     }
-    const digest = publishDigest({ topic: name, ...payload });
+    const { content, extensions } = payload;
+    const identity = isOfSession ? toIdentity(extensions, extensionPrefix) : extensions;
+    const digest = publishDigest({ topic: name, content, extensions: identity });
     const id = JSON.stringify([scope, key]);
     const known = this.#current.get(id);
     if (known !== undefined) {
@@ -95,7 +101,7 @@ export class PublishOnce {
       }
       const row = { groupId, scope, key, token: randomness.uuid(), topic: name, digest, sender: fate.sender };
       const onTaken: NamedPublishParts["onTaken"] = (named, taken) => void this.#repeat(named, taken);
-      const parts = { row, payload, mayStart: fate.startCheck(), logger, onTaken };
+      const parts = { row, payload, isOfSession, mayStart: fate.startCheck(), logger, onTaken };
       this.#begin(id, new NamedPublish(parts, onSettled));
     }
     this.#callers += 1;
@@ -186,7 +192,7 @@ export class PublishOnce {
   async #repeat(named: NamedPublish, row: PublishKeyRow | DamagedKeyRow, refusal?: BrokerError): Promise<void> {
     try {
       if ("isDamaged" in row) throw damagedKey(row);
-      if (row.digest !== named.digest) throw reusedKey(row.key);
+      if (row.digest !== named.digest) return await this.#replace(named, row, refusal);
       using deadline = new Deadline(this.#parts.clock, this.#parts.limits.transactionTimeoutMs);
       const eventId = await this.#findEvent(row, deadline.signal);
       if (eventId === "unknown") named.finish({ topic: row.topic, eventId: "", status: "TIMEOUT" });
@@ -195,6 +201,16 @@ export class PublishOnce {
     } catch (error) {
       named.finish({ status: "REFUSED", error });
     }
+  }
+
+  /** The client of a session forgot that it used the key. */
+  async #replace(named: NamedPublish, row: PublishKeyRow, refusal: BrokerError | undefined): Promise<void> {
+    const { keys, janitor } = this.#parts;
+    if (!named.isOfSession) throw reusedKey(row.key);
+    if (named.topic === undefined) throw refusal ?? reusedKey(row.key);
+    await keys.releasePublishKeys([row]);
+    janitor.added(-1);
+    this.#add(named, named.topic);
   }
 
   /** Undefined if the event surely does not come any more; `unknown` if nobody knows in time. */

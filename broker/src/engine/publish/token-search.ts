@@ -10,6 +10,7 @@ import type { Store } from "../../ports/store.ts";
 import { eventsOf } from "../batch-events.ts";
 import type { IndexProgress } from "../index-progress.ts";
 import type { EngineLimits } from "../limits.ts";
+import { toIdentity } from "./publish-identity.ts";
 
 /** Topics of one group that are searched for tokens at once; other topics wait. */
 const searchesAtOnceMax = 2;
@@ -19,6 +20,7 @@ export interface TokenSearchParts {
   readonly store: Pick<Store, "readBatches">;
   readonly progress: IndexProgress;
   readonly limits: Pick<EngineLimits, "readBatchesMax" | "readBytesMax">;
+  readonly extensionPrefix: string;
   /** Key of the extension that carries the token. */
   readonly tokenKey: string;
 }
@@ -96,7 +98,9 @@ export class TokenSearch {
     const wanted = token === undefined ? undefined : open.get(token);
     if (token === undefined || wanted === undefined || event.position <= wanted.after) return;
     const extensions = event.extensions.filter(([key]) => key !== tokenKey);
-    if (publishDigest({ ...event, extensions }) !== wanted.row.digest) return;
+    // A session's publish is known by fewer extensions.
+    const identities = [extensions, toIdentity(extensions, this.#parts.extensionPrefix)];
+    if (!identities.some((one) => publishDigest({ ...event, extensions: one }) === wanted.row.digest)) return;
     open.delete(token);
     const { topic, sequence, blockNumber } = event;
     wanted.found.resolve(formatEventId({ topicDigest: topicDigest(topic), sequence, blockNumber }));

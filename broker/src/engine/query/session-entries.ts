@@ -4,8 +4,7 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { TimeSlices } from "../../lib/time-slices.ts";
 import type { SessionId, StoredFilter } from "../../ports/session-store.ts";
 import type { Store } from "../../ports/store.ts";
-import type { ConnectedStanding } from "../session/connected.ts";
-import type { Sessions } from "../session/sessions.ts";
+import type { SessionStanding } from "../session-standing.ts";
 import type { Standing } from "./pending-counts.ts";
 
 /** Maximum number of sessions per read; each has up to 1,000 filters. */
@@ -15,7 +14,7 @@ export interface SessionEntriesParts {
   readonly store: Pick<Store, "sessions">;
   readonly slices: TimeSlices;
   /** Those connected to this node are ahead of the store. */
-  readonly sessions: Pick<Sessions, "listConnected">;
+  readonly sessions: { listConnected(): readonly SessionStanding[] };
 }
 
 /** A filter of a session as a subscription, and where to count its events from. */
@@ -48,11 +47,11 @@ export async function* sessionEntriesOf(parts: SessionEntriesParts): AsyncIterab
   }
 }
 
-function entriesOf({ session, filters }: Pick<ConnectedStanding, "session" | "filters">): readonly SessionEntry[] {
+function entriesOf({ session, filters }: Pick<SessionStanding, "session" | "filters">): readonly SessionEntry[] {
   return filters.map((filter) => toEntry(session, filter));
 }
 
-function toEntry(session: ConnectedStanding["session"], { id, filter, startsAfter }: StoredFilter): SessionEntry {
+function toEntry(session: SessionStanding["session"], { id, filter, startsAfter }: StoredFilter): SessionEntry {
   const { groupId, protocol, createdAt, owner, epoch } = session;
   const cursor: Position = maxOf(session.cursor, startsAfter);
   const subscription: Subscription = {

@@ -1,11 +1,11 @@
 import { extensionsBytes } from "../../domain/event-rules.ts";
 import type { NodeId } from "../../domain/node.ts";
 import type { SessionProtocol } from "../../domain/subscription.ts";
-import type { StoredFilter, StoredSession } from "../../ports/session-store.ts";
 import type { Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { Group } from "../group.ts";
 import type { Peer } from "./peer.ts";
+import type { SessionStanding } from "../session-standing.ts";
 import type { Session } from "./session.ts";
 
 /** A session with its connection at this node. */
@@ -28,15 +28,8 @@ export interface Leave {
   readonly isRegular: boolean;
 }
 
-/** A connected session as the listing shows it; ahead of its row in the store. */
-export interface ConnectedStanding {
-  readonly session: Pick<StoredSession, "id" | "groupId" | "protocol" | "cursor" | "createdAt" | "owner" | "epoch">;
-  readonly filters: readonly StoredFilter[];
-  /** Whether the store has it too, with its filters. */
-  readonly isStored: boolean;
-}
-
-export function toStanding({ session, group, protocol, createdAt, owner }: Connected): ConnectedStanding {
+/** As the listing shows it. */
+export function toStanding({ session, group, protocol, createdAt, owner }: Connected): SessionStanding {
   const { id, cursor, epoch } = session.state;
   const standing = { id, cursor, epoch, groupId: group.id, protocol, createdAt, owner };
   return { session: standing, filters: session.filters, isStored: session.isStored };

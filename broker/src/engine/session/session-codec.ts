@@ -3,7 +3,7 @@ import { fromStored, type Position } from "../../domain/position.ts";
 import type { QoS } from "../../domain/session-filter.ts";
 import type { TopicFilter } from "../../domain/topic-filter.ts";
 import type { TopicName } from "../../domain/topic-name.ts";
-import type { StoredSession } from "../../ports/session-store.ts";
+import type { SessionClaimed, StoredSession } from "../../ports/session-store.ts";
 import { anonymous, type Principal } from "../access/caller.ts";
 import type { WillOrder } from "../broker.ts";
 import type { PendingRetained } from "./retained.ts";
@@ -105,4 +105,11 @@ export function takenUp({ inFlight, taken }: StoredSession, indexedUpTo: Positio
   const underWay = decodeUnderWay(inFlight);
   underWay.window.rollBack(taken, indexedUpTo);
   return underWay;
+}
+
+/** The row of a claimed session; undefined for one that has none. */
+export function storedOf(
+  claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>,
+): StoredSession | undefined {
+  return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }

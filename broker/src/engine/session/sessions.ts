@@ -5,18 +5,19 @@ import type { NodeId } from "../../domain/node.ts";
 import type { SubscriptionId } from "../../domain/subscription.ts";
 import { KeyedMutex } from "../../lib/keyed-mutex.ts";
 import { pause } from "../../lib/pause.ts";
-import type { SessionClaim, SessionClaimed, SessionId, StoredSession } from "../../ports/session-store.ts";
+import type { SessionClaim, SessionClaimed, SessionId } from "../../ports/session-store.ts";
 import type { Caller, Principal } from "../access/caller.ts";
 import type { Attachment, AttachOrder, WillOrder } from "../broker.ts";
 import type { Readers } from "../dispatch/readers.ts";
 import type { Group } from "../group.ts";
 import { indexedUpTo } from "../index-progress.ts";
-import { type Connected, type ConnectedStanding, type Leave, toStanding, willBytes } from "./connected.ts";
+import type { SessionStanding } from "../session-standing.ts";
+import { type Connected, type Leave, toStanding, willBytes } from "./connected.ts";
 import { FilterRemoval, nameOf } from "./filter-removal.ts";
 import type { Peer } from "./peer.ts";
 import { Session } from "./session.ts";
 import type { SessionsParts } from "./session-parts.ts";
-import { encodePrincipal, encodeWill, takenUp } from "./session-codec.ts";
+import { encodePrincipal, encodeWill, storedOf, takenUp } from "./session-codec.ts";
 import { SessionFilters } from "./session-filters.ts";
 import { SessionSweeper } from "./session-sweeper.ts";
 import { Shares } from "./shares.ts";
@@ -67,7 +68,7 @@ export class Sessions implements Readers {
   }
 
   /** What the sessions whose connections this node has are now. */
-  listConnected(): readonly ConnectedStanding[] {
+  listConnected(): readonly SessionStanding[] {
     return [...this.#connected.values()].map(toStanding);
   }
 
@@ -373,8 +374,4 @@ export class Sessions implements Readers {
       throw new BrokerError("busy", { details: `${sessionsMax} sessions are connected` });
     }
   }
-}
-
-function storedOf(claimed: Exclude<SessionClaimed, { status: "damaged" | "went-back" }>): StoredSession | undefined {
-  return claimed.status === "resumed" ? claimed.current.session : claimed.current;
 }

@@ -32,6 +32,7 @@ export function asCaller(broker: RunningBroker, caller: Caller = testCaller): Ca
     list: (call) => calls.list(caller, call),
     submit: (call, onSettled) => calls.submit(caller, call, onSettled),
     whenRoom: (groupId, callback) => calls.whenRoom(caller, groupId, callback),
+    release: (call) => calls.release(caller, call),
     attach: (order, peer) => calls.attach(caller, order, peer),
     subscribe: (call) => calls.subscribe(caller, call),
     unSubscribe: (call) => calls.unSubscribe(caller, call),

@@ -40,7 +40,7 @@ import { type KnownTopics, TopicOpener } from "./topic-opener.ts";
 import { toWillOrder } from "./will.ts";
 
 export interface ConnectionParts {
-  readonly broker: Pick<Broker, "attach" | "submit" | "whenRoom" | "exist" | "open">;
+  readonly broker: Pick<Broker, "attach" | "submit" | "whenRoom" | "release" | "exist" | "open">;
   readonly caller: Caller;
   readonly known: KnownTopics;
   readonly losses: LostPublishes;
@@ -236,6 +236,10 @@ export class Connection {
       groupId,
       settings,
       onAnswer: (answer) => this.#answer(answer),
+      onReleased: ({ packetId, isKnown }) => {
+        const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
+        this.#outbox.write(encodeAcknowledgement("pubcomp", { packetId, reasonCode }, version));
+      },
       onUnknown: () => this.#end("the fate of a publish is not known", reason.unspecified),
       onLost: (topic, error) => this.#parts.losses.lost(topic, error),
     });
@@ -281,12 +285,9 @@ export class Connection {
       case "pubcomp":
         outbound.acknowledge(packet);
         break;
-      case "pubrel": {
-        const isKnown = inbound.release(packet.packetId);
-        const reasonCode = isKnown ? reason.success : reason.packetIdNotFound;
-        this.#outbox.write(encodeAcknowledgement("pubcomp", { packetId: packet.packetId, reasonCode }, version));
+      case "pubrel":
+        inbound.release(packet.packetId);
         break;
-      }
       case "subscribe": {
         this.#whileBusy(async () => {
           const reasonCodes = await subscribeAll(packet, { attachment, version, settings: this.#parts.settings });

@@ -21,7 +21,7 @@ export interface Answer {
 }
 
 export interface InboundParts {
-  readonly broker: Pick<Broker, "submit" | "whenRoom">;
+  readonly broker: Pick<Broker, "submit" | "whenRoom" | "release">;
   readonly caller: Caller;
   readonly opener: TopicOpener;
   readonly session: ConnectedSession;
@@ -29,7 +29,9 @@ export interface InboundParts {
   readonly settings: Pick<MqttSettings, "extensionPrefix" | "receiveMax" | "topicAliasMax">;
   /** Called for one publish after the other, in the order in which they came ([MQTT-4.6.0-2], [MQTT-4.6.0-3]). */
   readonly onAnswer: (answer: Answer) => void;
-  /** The fate of a publish is not known: it may be neither acknowledged nor refused. */
+  /** A packet identifier of QoS 2 may name another publish. */
+  readonly onReleased: (release: { readonly packetId: number; readonly isKnown: boolean }) => void;
+  /** The fate of a publish or release is not known: it may be neither acknowledged nor refused. */
   readonly onUnknown: () => void;
   /** A publish of QoS 0, which is never answered, was refused. */
   readonly onLost: (topic: string, error: BrokerError) => void;
@@ -56,7 +58,10 @@ export class Inbound {
     this.#parts = parts;
   }
 
-  /** A promise where the topic has to be opened first, or the group is full: until it settles, nothing else may be taken. @throws PacketError. */
+  /**
+   * A promise where the topic has to be opened first, the group is full, or an earlier connection may have published the same: until it settles,
+   * nothing else may be taken, so that the order stays. @throws PacketError.
+   */
   take(packet: PublishPacket): Promise<void> | undefined {
     const topic = this.#resolveTopic(packet);
     const { qos, packetId } = packet;
@@ -66,16 +71,32 @@ export class Inbound {
     if (pending?.qos === 2 && this.#isRepeated(pending)) return undefined;
     const call = this.#toCall(packet, topic);
     const { opener } = this.#parts;
-    const onSettled = this.#remember(pending, topic);
-    const submit = (): Promise<void> | undefined => this.#submitWithRoom(call, onSettled);
+    const isResent = call.key !== undefined && packet.isDuplicate;
+    const { promise: ended, resolve } = createDeferred<void>();
+    const settle = this.#remember(pending, topic);
+    const onSettled: OnSettled = (outcome) => {
+      settle(outcome);
+      resolve();
+    };
+    const submit = (): Promise<void> | undefined => {
+      const waiting = this.#submitWithRoom(call, onSettled);
+      return isResent ? ended : waiting;
+    };
     if (opener.isKnown(topic)) return submit();
     return opener.ensure(topic).then(submit, (error: unknown) => onSettled({ status: "REFUSED", error }));
   }
 
-  /** The client releases a publish of QoS 2: its packet identifier may name another one. Answers whether it named one. */
-  release(packetId: number): boolean {
+  /** The client releases a publish of QoS 2. If the session outlasts its connection, its key is free on disk before {@link InboundParts.onReleased}. */
+  release(packetId: number): void {
+    const { session, broker, caller, groupId, onReleased, onUnknown } = this.#parts;
     this.#unreleased.delete(packetId);
-    return this.#parts.session.inbound.delete(packetId);
+    const isKnown = session.inbound.delete(packetId);
+    if (!session.isStored) {
+      onReleased({ packetId, isKnown });
+      return;
+    }
+    const released = broker.release(caller, { groupId, sessionId: session.id, key: String(packetId) });
+    released.then((wasTaken) => onReleased({ packetId, isKnown: isKnown || wasTaken }), onUnknown);
   }
 
   /** A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again. */
@@ -132,6 +153,7 @@ export class Inbound {
     const { groupId, settings, session } = this.#parts;
     const { extensionPrefix: prefix } = settings;
     const origin = session.originFor(topic);
+    const isNamed = packet.qos === 2 && session.isStored;
     // The bytes received belong to the socket's next read; the content outlasts it.
     const content = Uint8Array.from(packet.payload);
     return {
@@ -140,6 +162,7 @@ export class Inbound {
       content,
       extensions: toExtensions(packet, { prefix, now: Date.now(), origin }),
       mayBeEmpty: true,
+      ...(isNamed && { key: String(packet.packetId), sessionId: session.id }),
     };
   }
 

@@ -10,6 +10,7 @@ export function createFakeBroker(operations: Partial<Broker> = {}): Broker {
     list: refuse("list"),
     submit: refuse("publish"),
     whenRoom: () => true,
+    release: refuse("release"),
     attach: refuse("attach"),
     subscribe: refuse("subscribe"),
     unSubscribe: refuse("unSubscribe"),

@@ -1,0 +1,55 @@
+import { createDeferred, type Deferred } from "../../lib/deferred.ts";
+import type { PublishKey, PublishKeys } from "../../ports/publish-keys.ts";
+import type { KeyJanitor } from "./key-janitor.ts";
+
+/** Maximum number of keys that one write frees; each is looked up first. */
+const releasesPerWriteMax = 1_000;
+
+export interface KeyReleasesParts {
+  readonly keys: Pick<PublishKeys, "findPublishKey" | "releasePublishKeys">;
+  readonly janitor: Pick<KeyJanitor, "added">;
+}
+
+interface Release extends Deferred<boolean> {
+  readonly key: PublishKey;
+}
+
+/** Frees publish keys in the order in which they come. What comes during a write is in the next one, so many connections share it. */
+export class KeyReleases {
+  readonly #parts: KeyReleasesParts;
+  #waiting: Release[] = [];
+  #isRunning = false;
+
+  constructor(parts: KeyReleasesParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers whether the key was taken, once it is free on disk. The row of a damaged key stays. Rejects where the store fails. */
+  release(key: PublishKey): Promise<boolean> {
+    const deferred = createDeferred<boolean>();
+    this.#waiting.push({ key, ...deferred });
+    if (!this.#isRunning) void this.#run();
+    return deferred.promise;
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, releasesPerWriteMax));
+    this.#isRunning = false;
+  }
+
+  /** Never rejects. */
+  async #write(batch: readonly Release[]): Promise<void> {
+    const { keys, janitor } = this.#parts;
+    try {
+      const rows = await Promise.all(batch.map(({ key }) => keys.findPublishKey(key)));
+      const held = rows.flatMap((row) => (row === undefined || "isDamaged" in row ? [] : row));
+
+      if (held.length > 0) await keys.releasePublishKeys(held);
+      janitor.added(-held.length);
+      for (const [index, { resolve }] of batch.entries()) resolve(rows[index] !== undefined);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import { decodeEvents } from "@stele/wire";
+import { expect, it } from "vitest";
+import { defaultGroupId } from "../../domain/group-id.ts";
+import { createMemoryLedger } from "../../ledger/memory/memory-ledger.ts";
+import { MemoryChain } from "../../ledger/memory/memory-chain.ts";
+import { silentLogger } from "../../lib/logger.ts";
+import { noMetrics } from "../../ports/metrics.ts";
+import { VirtualClock } from "../../ports/testing/virtual-clock.ts";
+import { createMemoryStore } from "../../store/memory/memory-store.ts";
+import type { PublishOutcome } from "../broker.ts";
+import { createBroker } from "../create-broker.ts";
+import { defaultEngineLimits } from "../limits.ts";
+import { asCaller, type CalledBroker } from "../testing/as-caller.ts";
+import { faults, FaultyPorts } from "../testing/faulty-ports.ts";
+import { RecordingSink } from "../testing/recording-sink.ts";
+
+const sessionId = "00000000-0000-4000-8000-00000000aaaa";
+/** Longer than a repeat waits. */
+const answerMsMax = 70_000;
+const triesMax = 6;
+/** With the packet identifiers that they are published under: each comes again, also with the same content. */
+const messages = [
+  ["1", "same"],
+  ["2", "same"],
+  ["1", "same"],
+  ["2", "other"],
+  ["1", "other"],
+] as const;
+
+/** A chain and a store that outlive brokers, and a client that keeps what MQTT makes it keep. */
+class World {
+  readonly clock = new VirtualClock();
+  readonly chain = new MemoryChain({ clock: this.clock });
+  readonly #store = createMemoryStore();
+  #uuids = 0;
+  #tries = 0;
+
+  async start(ports: FaultyPorts): Promise<CalledBroker> {
+    const broker = asCaller(
+      createBroker({
+        ledgers: [ports.wrap(createMemoryLedger({ groupId: defaultGroupId, chain: this.chain }))],
+        store: ports.wrap(this.#store),
+        sink: new RecordingSink(),
+        clock: this.clock,
+        randomness: { fraction: () => 0.5, uuid: () => this.#nextUuid() },
+        metrics: noMetrics,
+        logger: silentLogger,
+        limits: { ...defaultEngineLimits, transactionTimeoutMs: 5_000 },
+        defaultGroupId,
+        extensionPrefix: "svc-",
+        hasCoordinator: true,
+      }),
+    );
+    const started = broker.start();
+    await this.clock.advance(100);
+    await started;
+    return broker;
+  }
+
+  /** Whether the publish was acknowledged; the extension is another one at each try, as that of a message that expires. */
+  async publish(broker: CalledBroker, [key, text]: readonly [string, string]): Promise<boolean> {
+    let outcome: PublishOutcome | undefined;
+    const extensions = [["svc-expires-at", String((this.#tries += 1))]] as const;
+    const content = new TextEncoder().encode(text);
+    broker.submit(
+      { topic: "a", groupId: undefined, content, extensions, key, sessionId },
+      (settled) => (outcome = settled),
+    );
+    await this.#wait(() => outcome !== undefined);
+    return outcome?.status === "SUCCESS";
+  }
+
+  async release(broker: CalledBroker, key: string): Promise<boolean> {
+    let isReleased: boolean | undefined;
+    broker.release({ groupId: undefined, sessionId, key }).then(
+      () => (isReleased = true),
+      () => (isReleased = false),
+    );
+    await this.#wait(() => isReleased !== undefined);
+    return isReleased === true;
+  }
+
+  async #wait(isDone: () => boolean): Promise<void> {
+    for (let waited = 0; waited < answerMsMax && !isDone(); waited += 100) await this.clock.advance(100);
+  }
+
+  /** Contents on the chain, in order. */
+  published(): readonly string[] {
+    const numbers = Array.from({ length: this.chain.head + 1 }, (_, number) => number);
+    const entries = numbers.flatMap((number) => this.chain.find(number)?.entries ?? []);
+    const events = entries.flatMap((entry) => (entry.kind === "events-committed" ? decodeEvents(entry.events) : []));
+    return events.map(({ content }) => new TextDecoder().decode(content));
+  }
+
+  #nextUuid(): string {
+    this.#uuids += 1;
+    return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, "0")}`;
+  }
+}
+
+/** Repeats each step until it is acknowledged, with a fault at call `at`. Returns whether there was such a call. */
+async function runWithFault(at: number, fault: (typeof faults)[number]): Promise<boolean> {
+  const world = new World();
+  const ports = new FaultyPorts(at, fault);
+  let broker = await world.start(ports);
+  const opened = broker.open({ topic: "a", groupId: undefined });
+  await world.clock.settle();
+  await opened;
+  ports.isArmed = true;
+  let isReplaced = false;
+  const repeat = async (step: () => Promise<boolean>): Promise<void> => {
+    for (let tries = 0; tries < triesMax; tries += 1) {
+      if (ports.isDead && !isReplaced) {
+        broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, fault));
+        isReplaced = true;
+      }
+      if (await step()) return;
+    }
+    throw new Error(`not acknowledged: ${fault}, call ${at}`);
+  };
+  for (const message of messages) {
+    await repeat(() => world.publish(broker, message));
+    await repeat(() => world.publish(broker, message)); // its acknowledgement was lost
+    await repeat(() => world.release(broker, message[0]));
+    await repeat(() => world.release(broker, message[0]));
+  }
+  expect(world.published(), `${fault}, call ${at}`).toEqual(messages.map(([, text]) => text));
+  return ports.calls >= at;
+}
+
+it("each message of a session is one event, whichever port call fails or is the last of a process", async () => {
+  for (const fault of faults) {
+    let at = 1;
+    while (await runWithFault(at, fault)) at += 1;
+    expect(at).toBeGreaterThan(3);
+  }
+}, 120_000);
+
+it("publishes a message that takes a packet identifier whose release its client forgot", async () => {
+  const world = new World();
+  const broker = await world.start(new FaultyPorts(Number.POSITIVE_INFINITY, "fails before"));
+  const opened = broker.open({ topic: "a", groupId: undefined });
+  await world.clock.settle();
+  await opened;
+  for (const text of ["one", "two", "two", "one"]) expect(await world.publish(broker, ["1", text])).toBe(true);
+  expect(world.published()).toEqual(["one", "two", "one"]);
+});

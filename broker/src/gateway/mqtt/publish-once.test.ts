@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { MqttWorld } from "./testing/mqtt-world.ts";
+import { RawClient } from "./testing/raw-client.ts";
+
+let world: MqttWorld;
+beforeEach(async () => {
+  world = await MqttWorld.start();
+});
+afterEach(() => world.stop());
+
+const message = { cmd: "publish", topic: "a", qos: 2, messageId: 7, payload: "x" };
+
+describe.each([
+  [4, {}],
+  [5, { properties: { sessionExpiryInterval: 60 } }],
+] as const)("a session of MQTT version %d that outlasts its connection", (version, fields) => {
+  const connect = (): Promise<RawClient> => RawClient.connect(world.port, version, { clean: false, ...fields });
+  const count = async (): Promise<number> => (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
+
+  it("publishes a QoS 2 message once that comes again over another connection", async () => {
+    const first = await connect();
+    first.send(message);
+    await first.next("pubrec");
+    first.destroy();
+    const second = await connect();
+    second.send({ ...message, dup: true });
+    expect(await second.next("pubrec")).toMatchObject({ messageId: 7 });
+    expect(await count()).toBe(1);
+    second.destroy();
+  });
+
+  it("publishes the next message of a packet identifier that was released over another connection", async () => {
+    const first = await connect();
+    first.send(message);
+    await first.next("pubrec");
+    first.destroy();
+    const second = await connect();
+    for (const reasonCode of [0, version === 5 ? 146 : 0]) {
+      second.send({ cmd: "pubrel", messageId: 7 });
+      expect((await second.next("pubcomp")).reasonCode ?? 0).toBe(reasonCode);
+    }
+    second.send(message);
+    await second.next("pubrec");
+    expect(await count()).toBe(2);
+    second.destroy();
+  });
+
+  it("keeps the order of messages that come again and of new ones", async () => {
+    const first = await connect();
+    first.send(message);
+    await first.next("pubrec");
+    first.destroy();
+    const second = await connect();
+    second.send({ ...message, dup: true });
+    second.send({ ...message, messageId: 8, payload: "y", dup: true });
+    second.send({ ...message, messageId: 9, payload: "z" });
+    for (const messageId of [7, 8, 9]) expect(await second.next("pubrec")).toMatchObject({ messageId });
+    expect(await count()).toBe(3);
+    second.destroy();
+  });
+});
