@@ -8,6 +8,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.stop());
 
+async function count(): Promise<number> {
+  return (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
+}
+
 const message = { cmd: "publish", topic: "a", qos: 2, messageId: 7, payload: "x" };
 
 describe.each([
@@ -15,7 +19,6 @@ describe.each([
   [5, { properties: { sessionExpiryInterval: 60 } }],
 ] as const)("a session of MQTT version %d that outlasts its connection", (version, fields) => {
   const connect = (): Promise<RawClient> => RawClient.connect(world.port, version, { clean: false, ...fields });
-  const count = async (): Promise<number> => (await world.broker.state({ topic: "a", groupId: undefined })).sequence;
 
   it("publishes a QoS 2 message once that comes again over another connection", async () => {
     const first = await connect();
