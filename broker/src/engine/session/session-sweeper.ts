@@ -27,8 +27,8 @@ export interface SessionSweeperParts {
 /** Time between two looks at which sessions are due, in milliseconds. A node looks at those that left it in time by itself. */
 const sweepEveryMs = 1_000;
 
-/** A timer takes no longer delay. */
-const timerMsMax = 2 ** 31 - 1;
+/** Longest delay that has a timer of its own, in milliseconds: clients that come and go must not pile up timers. The sweep finds the rest. */
+const timerMsMax = 10_000;
 
 /** Publishes the wills of sessions without connection, and ends those whose time has passed. */
 export class SessionSweeper {

@@ -31,6 +31,8 @@ export class SessionWriter {
   readonly #parts: SessionWriterParts;
   readonly #trouble: ReportedTrouble;
   #dirty = new Map<Written, Deferred<void> | undefined>();
+  /** Waits of sessions that the store refused: the next write counts, which follows once their owner has read them again. */
+  readonly #refused = new WeakMap<Written, Deferred<void>>();
   #failures = 0;
   #cancelTimer: (() => void) | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
@@ -45,13 +47,13 @@ export class SessionWriter {
 
   /** The session has changed. */
   note(session: Written): void {
-    if (!this.#dirty.has(session)) this.#dirty.set(session, undefined);
+    if (!this.#dirty.has(session)) this.#dirty.set(session, this.#takeRefused(session));
     this.#writeAfter(this.#parts.limits.progressDelayMs);
   }
 
-  /** Answers when what the session is now is on disk. It never answers where the store refuses it, or the session is forgotten first. */
+  /** Answers when what the session is now is on disk. It never answers where the store refuses it for good, or the session is forgotten first. */
   written(session: Written): Promise<void> {
-    const deferred = this.#dirty.get(session) ?? createDeferred<void>();
+    const deferred = this.#dirty.get(session) ?? this.#takeRefused(session) ?? createDeferred<void>();
     this.#dirty.set(session, deferred);
     this.#writeAfter(0);
     return deferred.promise;
@@ -60,6 +62,7 @@ export class SessionWriter {
   /** The session is not written any more. A write under way may still bring it to the store. */
   forget(session: Written): void {
     this.#dirty.delete(session);
+    this.#refused.delete(session);
   }
 
   /** Answers when everything noted so far is written, and no write is under way that began before. @throws what the store throws. */
@@ -109,12 +112,28 @@ export class SessionWriter {
       this.#trouble.done();
       this.#notBefore = clock.monotonic() + restMs;
       const gone = [...rows].flatMap(([{ id }, session]) => (refused.has(id) ? session : []));
-      for (const [session, deferred] of dirty) if (!gone.includes(session)) deferred?.resolve();
+      for (const [session, deferred] of dirty) {
+        if (!gone.includes(session)) deferred?.resolve();
+        else if (deferred !== undefined) this.#keepRefused(session, deferred);
+      }
       if (gone.length > 0) onRefused(gone);
     } catch (error) {
       this.#takeBack(dirty);
       throw error;
     }
+  }
+
+  #keepRefused(session: Written, deferred: Deferred<void>): void {
+    const newer = this.#dirty.get(session);
+    if (newer !== undefined) void newer.promise.then(() => deferred.resolve());
+    else if (this.#dirty.has(session)) this.#dirty.set(session, deferred);
+    else this.#refused.set(session, deferred);
+  }
+
+  #takeRefused(session: Written): Deferred<void> | undefined {
+    const deferred = this.#refused.get(session);
+    this.#refused.delete(session);
+    return deferred;
   }
 
   #takeBack(dirty: ReadonlyMap<Written, Deferred<void> | undefined>): void {

@@ -18,6 +18,11 @@ export class VirtualClock implements Clock {
   #order = 0;
   readonly #timers = new Set<Timer>();
 
+  /** How many timers run. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
   now(): number {
     return this.#now + this.#dayAheadMs;
   }
