@@ -99,10 +99,13 @@ export class Inbound {
     released.then((wasTaken) => onReleased({ packetId, isKnown: isKnown || wasTaken }), onUnknown);
   }
 
-  /** A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again. */
+  /** A publish of QoS 1 counts until PUBACK, one of QoS 2 until PUBREL (section 4.9). A repeat within the connection does not count again, but has a bound. */
   #takeCredit({ qos, packetId }: PublishPacket): void {
-    if (qos === 2 && this.#unreleased.has(packetId)) return;
     const { receiveMax } = this.#parts.settings;
+    if (this.#pending.length >= 2 * receiveMax) {
+      throw new PacketError(reason.receiveMaximumExceeded, "too many repeats of publishes wait for an answer");
+    }
+    if (qos === 2 && this.#unreleased.has(packetId)) return;
     if (this.#unacknowledged + this.#unreleased.size >= receiveMax) {
       throw new PacketError(reason.receiveMaximumExceeded, `more than ${receiveMax} publishes are under way`);
     }

@@ -61,6 +61,16 @@ it("does not count a client as silent while it waits for the broker", async () =
   for (let id = 1; id <= 20; id += 1) expect(await client.next("puback")).toMatchObject({ messageId: id });
 });
 
+it("ends a client that repeats a publish of QoS 2 without bound before its answer", async () => {
+  const gate = await startHeld({ settings: { receiveMax: 10 } });
+  const client = await RawClient.connect(world.port, 5);
+  for (let count = 0; count < 30; count += 1) {
+    client.send({ cmd: "publish", topic: "a", payload: "x", qos: 2, messageId: 1, dup: count > 0 });
+  }
+  expect(await client.next("disconnect")).toMatchObject({ reasonCode: reason.receiveMaximumExceeded });
+  gate.resolve();
+});
+
 it("counts only whole packets as a sign of life, [MQTT-3.1.2-22]", async () => {
   world = await MqttWorld.start();
   const client = await RawClient.connect(world.port, 5, { keepalive: 1 });

@@ -27,6 +27,8 @@ export class SocketServer {
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
     });
+    // A connection that cannot be accepted, for want of descriptors or memory, must not end the process.
+    server.on("error", (error) => connections.options.logger.error("MQTT connection not accepted", { error }));
   }
 
   /** Answers the address, as clients write it. */
