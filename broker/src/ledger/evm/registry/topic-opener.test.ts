@@ -19,7 +19,8 @@ let provider: InterceptedProvider;
 let harness: EvmHarness;
 let ledger: EvmLedger;
 let used = 0;
-let sent = 0;
+/** Signed transactions that were sent. A slow machine sends one again, which is no other. */
+const sent = new Set<unknown>();
 
 beforeAll(async () => {
   const names = Array.from({ length: keysMax }, (_, index) => [
@@ -39,9 +40,9 @@ beforeEach(async () => {
   provider.current = passAll;
   ledger = harness.createLedger();
   await ledger.start();
-  sent = 0;
-  provider.current = async ({ method }, pass) => {
-    if (method === "eth_sendRawTransaction") sent += 1;
+  sent.clear();
+  provider.current = async ({ method, params }, pass) => {
+    if (method === "eth_sendRawTransaction") sent.add(params?.[0]);
     return pass();
   };
   return () => ledger.stop();
@@ -64,7 +65,7 @@ describe("concurrent opens", () => {
     const names = Array.from({ length: 250 }, (_, index) => `topic/${index}`);
     const answers = await Promise.all(names.map((name) => open(name)));
     // A transaction has room for about 110 of them.
-    expect(sent).toBe(3);
+    expect(sent.size).toBe(3);
     const entries = await entriesUpTo(Math.max(...answers.map(({ blockNumber }) => blockNumber)));
     expect(entries.flatMap((entry) => (entry.kind === "topic-opened" ? entry.name : []))).toEqual(names);
   });
@@ -72,7 +73,7 @@ describe("concurrent opens", () => {
   test("for the same topic are one operation", async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => open("same")));
     expect(new Set(answers.map(({ blockNumber }) => blockNumber)).size).toBe(1);
-    expect(sent).toBe(1);
+    expect(sent.size).toBe(1);
   });
 
   test("are batched while transactions are in progress", async () => {
@@ -84,7 +85,7 @@ describe("concurrent opens", () => {
     }
     release();
     await Promise.all(opened);
-    expect(sent).toBeLessThanOrEqual(6);
+    expect(sent.size).toBeLessThanOrEqual(6);
   });
 
   test("are refused beyond the queue limit, and the others succeed", async () => {
@@ -100,7 +101,7 @@ describe("concurrent opens", () => {
   test("with long names share transactions too, within the gas limit", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `${"long ".repeat(24)}${index}`);
     await Promise.all(names.map((name) => open(name)));
-    expect(sent).toBeLessThan(4);
+    expect(sent.size).toBeLessThan(4);
   });
 });
 
@@ -136,11 +137,11 @@ test("a closed topic of another owner stays closed (100113), and other opens in 
   await expect(ledger.closeTopic(parseTopicName("theirs"), never)).rejects.toMatchObject({ code: 100113 });
   const close = encodeFunctionData({ ...contract, functionName: "close", args: ["theirs"] });
   await stranger.send(fromHex(close), ledger.registryAddress);
-  sent = 0;
+  sent.clear();
   const [theirs, ours] = await Promise.allSettled([open("theirs"), open("ours")]);
   expect(theirs).toMatchObject({ reason: { code: 100113 } });
   expect(ours).toMatchObject({ status: "fulfilled" });
-  expect(sent).toBe(1);
+  expect(sent.size).toBe(1);
 });
 
 test.each([2, 31, 32, 128])(
