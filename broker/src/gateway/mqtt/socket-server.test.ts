@@ -8,7 +8,7 @@ import { MqttConnections } from "./mqtt-connections.ts";
 import { SocketServer } from "./socket-server.ts";
 import { testSettings } from "./testing/mqtt-world.ts";
 
-it("goes on where a connection cannot be accepted", () => {
+it("goes on where a connection cannot be accepted", async () => {
   const logged: string[] = [];
   const server = createServer();
   const budgetMetrics = { connectionEnded: () => {}, watchBytesInFlight: () => {} };
@@ -21,7 +21,8 @@ it("goes on where a connection cannot be accepted", () => {
     connectionsMax: 10,
     budget: new MemoryBudget({ bytesMax: 1_000, metrics: budgetMetrics }),
   });
-  new SocketServer(server, connections);
+  const sockets = new SocketServer(server, connections);
   expect(() => server.emit("error", new Error("accept EMFILE"))).not.toThrow();
   expect(logged).toEqual(["MQTT connection not accepted"]);
+  await sockets.drain();
 });
