@@ -32,7 +32,7 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
       `PRAGMA journal_size_limit = ${LOG_BYTES_MAX / 2};`,
       "BEGIN IMMEDIATE; COMMIT;",
     ]);
-    const logBytes = (): number => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+    const logBytes = (): number => sizeOf(`${file}-wal`);
     return { database, logBytes, close: (options) => closeAll({ database, guard, lock }, options) };
   } catch (cause) {
     lock?.close();
@@ -67,6 +67,11 @@ async function openLocked(file: string): Promise<DatabaseSyncInstance> {
   }
 }
 
+/** In bytes; 0 for a file that is not there. */
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 interface OpenFiles {
   readonly database: DatabaseSyncInstance;
   readonly guard: DatabaseSyncInstance | undefined;
@@ -75,10 +80,11 @@ interface OpenFiles {
 
 /**
  * Whoever closes a database last copies the log into it and deletes the log. A reader that closes after the writer prevents that, and copies
- * nothing itself. A new file needs none.
+ * nothing itself. A new file needs none. Nor does one whose creation was cut short: it has a rollback journal and no log yet, and only a writer may roll back.
  */
 async function openGuard(file: string): Promise<DatabaseSyncInstance | undefined> {
-  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0) return undefined;
+  if (sizeOf(file) === 0) return undefined;
+  if (sizeOf(`${file}-journal`) > 0 && sizeOf(`${file}-wal`) === 0) return undefined;
   return openConfigured(file, ["SELECT count(*) FROM sqlite_schema"], { readOnly: true });
 }
 
