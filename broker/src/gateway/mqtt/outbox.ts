@@ -6,6 +6,9 @@ import type { UnreadBytes } from "./memory.ts";
 export class Outbox {
   readonly #stream: Duplex;
   #isCorked = false;
+  /** What goes with the next write to a client that does not read: one buffer takes less memory than packets of two bytes each. */
+  #held: Buffer[] = [];
+  #heldBytes = 0;
   #writtenBytes = 0;
   /** Of these, what had left when {@link hasMoved} was last asked. */
   #takenBytes = 0;
@@ -22,12 +25,13 @@ export class Outbox {
   /** Whether the client keeps up; once it does again, the stream says `drain`. */
   get hasRoom(): boolean {
     const { writableLength, writableNeedDrain, writableEnded } = this.#stream;
-    return writableLength < outboxBytesMax && (this.#shared.hasRoom || !writableNeedDrain) && !writableEnded;
+    const waitingBytes = writableLength + this.#heldBytes;
+    return waitingBytes < outboxBytesMax && (this.#shared.hasRoom || !writableNeedDrain) && !writableEnded;
   }
 
   /** Whether the client has taken anything since this was last asked. */
   hasMoved(): boolean {
-    const taken = this.#writtenBytes - this.#stream.writableLength;
+    const taken = this.#writtenBytes - this.#heldBytes - this.#stream.writableLength;
     const hasMoved = taken > this.#takenBytes;
     this.#takenBytes = taken;
     return hasMoved;
@@ -35,6 +39,11 @@ export class Outbox {
 
   write(bytes: Buffer): void {
     if (this.#stream.writableEnded || this.#stream.destroyed) return;
+    this.#writtenBytes += bytes.length;
+    if (this.#held.length > 0 || this.#stream.writableNeedDrain) {
+      this.#hold(bytes);
+      return;
+    }
     if (!this.#isCorked) {
       this.#isCorked = true;
       this.#stream.cork();
@@ -43,9 +52,23 @@ export class Outbox {
         this.#stream.uncork();
       });
     }
-    this.#writtenBytes += bytes.length;
     this.#stream.write(bytes);
     if (this.#stream.writableNeedDrain) this.count();
+  }
+
+  #hold(bytes: Buffer): void {
+    if (this.#held.length === 0) process.nextTick(() => this.#writeHeld());
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+  }
+
+  #writeHeld(): void {
+    const held = this.#held;
+    if (held.length === 0 || this.#stream.writableEnded || this.#stream.destroyed) return;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#stream.write(Buffer.concat(held));
+    this.count();
   }
 
   /** Counts what waits against what all connections share; to be called with each `drain` too. */
@@ -54,8 +77,9 @@ export class Outbox {
     this.#setCounted(writableNeedDrain ? writableLength : 0);
   }
 
-  /** What waits is given up. */
+  /** To be called before the stream ends: what was held goes with it, and nothing counts any more. */
   close(): void {
+    this.#writeHeld();
     this.#setCounted(0);
   }
 

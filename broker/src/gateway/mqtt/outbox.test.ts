@@ -1,0 +1,76 @@
+import { Duplex } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { UnreadBytes } from "./memory.ts";
+import { Outbox } from "./outbox.ts";
+
+/** A socket whose client reads nothing until it is told to. */
+class StalledSocket extends Duplex {
+  readonly received: Buffer[] = [];
+  /** Buffers that the outbox handed over. */
+  chunks = 0;
+  #resume: (() => void) | undefined;
+  #isReading = false;
+
+  constructor() {
+    super({ writableHighWaterMark: 64 });
+  }
+
+  startReading(): void {
+    this.#isReading = true;
+    this.#resume?.();
+  }
+
+  override write(chunk: Buffer): boolean {
+    this.chunks += 1;
+    return super.write(chunk);
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
+    this.received.push(chunk);
+    if (this.#isReading) callback();
+    else this.#resume = callback;
+  }
+
+  override _read(): void {}
+}
+
+const perTurn = 500;
+const turns = 20;
+
+/** Packets of two bytes, each with its number. */
+function numbered(from: number): Buffer[] {
+  return Array.from({ length: perTurn }, (_, index) => Buffer.of((from + index) >> 8, (from + index) & 0xff));
+}
+
+it("holds the small packets of a turn in one buffer while the client does not read, and sends them in order", async () => {
+  const socket = new StalledSocket();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  const sent: Buffer[] = [];
+  for (let turn = 0; turn < turns; turn += 1) {
+    for (const packet of numbered(turn * perTurn)) {
+      sent.push(packet);
+      outbox.write(packet);
+    }
+    await setImmediate();
+  }
+  // Up to the mark of 64 bytes each packet is a buffer of its own.
+  expect(socket.chunks).toBeLessThanOrEqual(32 + turns);
+  expect(socket.writableLength).toBe(2 * perTurn * turns);
+  socket.startReading();
+  await setImmediate();
+  expect(Buffer.concat(socket.received)).toEqual(Buffer.concat(sent));
+});
+
+it("sends what it holds before the stream ends", async () => {
+  const socket = new StalledSocket();
+  const outbox = new Outbox(socket, new UnreadBytes(1_000_000));
+  const [first, last] = [Buffer.alloc(100, 1), Buffer.alloc(2, 2)];
+  outbox.write(first);
+  outbox.write(last);
+  outbox.close();
+  socket.end();
+  socket.startReading();
+  await setImmediate();
+  expect(Buffer.concat(socket.received)).toEqual(Buffer.concat([first, last]));
+});
