@@ -177,6 +177,17 @@ it("a client that was connected when the broker was killed has lost its connecti
   expect(await countWills()).toBe(1);
 });
 
+it("the wills of many clients that a kill cut off are published together", async () => {
+  await engine.broker.open({ topic: "will", groupId: undefined });
+  for (let client = 0; client < 50; client += 1)
+    await attach(new RecordingPeer(), { key: `c${client}`, will: will(0) });
+  await kill();
+  const before = engine.chain.head;
+  await engine.clock.advance(5_000);
+  expect(await countWills()).toBe(50);
+  expect(engine.chain.head - before).toBeLessThanOrEqual(5);
+});
+
 it("a session is dropped, and its client told so, where the broker was killed before it was acknowledged", async () => {
   gate.isKilled = true;
   const lost = engine.broker.attach(

@@ -95,13 +95,20 @@ export class SessionSweeper {
     while (!signal.aborted) {
       try {
         await this.ready(groupId);
-        for (const key of await times.findDue(groupId)) await this.#see(groupId, key);
+        await this.#seeAll(groupId, await times.findDue(groupId));
         trouble.done();
       } catch (error) {
         trouble.failed(error);
       }
       await pause(clock, sweepEveryMs, signal);
     }
+  }
+
+  /** All at once: each will waits for its transaction, and many are due after a kill. @throws what one of them throws, when all have ended. */
+  async #seeAll(groupId: GroupId, keys: readonly SessionKey[]): Promise<void> {
+    const seen = await Promise.allSettled(keys.map((key) => this.#see(groupId, key)));
+    const failed = seen.find((one) => one.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
   }
 
   async #see(groupId: GroupId, key: SessionKey): Promise<void> {
